@@ -52,6 +52,7 @@ class GuardState:
 
     packet_files: Mapping[str, tuple[PacketLines, ...]] = field(default_factory=dict)
     failed_commands: Mapping[str, int] = field(default_factory=dict)
+    shown_failures: Mapping[str, str] = field(default_factory=dict)
     changes: int = 0
     project_repo: str | None = None
     pinned_rev: bool = False
@@ -192,20 +193,25 @@ class ReadingGuard:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedFailureGuard:
-    """Refuse a command that failed before while nothing has changed since."""
+    """Refuse a command that failed before while nothing has changed since, and its failure is in view.
+
+    A failure that is not in the packet cannot be read there, so the command may run again.
+    """
 
     name: str = "unchanged_failure"
 
     def check(self, call: Call, state: GuardState) -> Refusal | None:
         if not isinstance(call.payload, Run):
             return None
-        if state.failed_commands.get(argv_digest(call.payload.argv)) != state.changes:
+        command = argv_digest(call.payload.argv)
+        place = state.shown_failures.get(command)
+        if place is None or state.failed_commands.get(command) != state.changes:
             return None
         return Refusal(
             self.name,
             "This command failed before, and nothing has changed since: it would fail again. Its "
-            "output is among your receipts. Change what made it fail, or run a command that shows "
-            "more.",
+            f"result is in your context as [exchange:{place}]; request_context with receipt:{place} "
+            "shows all of it. Change what made it fail, or run a command that shows more.",
         )
 
 

@@ -100,8 +100,9 @@ class RequestContext:
         describe(
             "Items: file:PATH[:A-B], file:GLOB (all its files: file:src/**/*.py), "
             "search:REGEX [in GLOB], tree:DIR, symbol:NAME, "
-            "diff:RANGE, log:RANGE, pr:N, issue:N, gh:COMMAND (a gh command that reads); each may "
-            "end in ' @outline' or ' @reference'.",
+            "diff:RANGE, log:RANGE, pr:N, issue:N, gh:COMMAND (a gh command that reads); results of "
+            "earlier calls: receipt:WAVE.CALL; the backlog: handoff:TASK, wip:TASK, note:QUERY; "
+            "documents: docs:QUERY. Each may end in ' @outline' or ' @reference'.",
             minItems=1,
         ),
     ]

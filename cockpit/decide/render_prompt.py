@@ -8,18 +8,12 @@ provider's own tool-call and tool-result messages, every other fact fenced text 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES, SEPARATOR, fenced
 from cockpit.decide.model import PacketFact, Prompt, PromptCall, PromptMessage, ToolSpec
-
-HEAD_BANDS = ("identity", "capabilities")
-_TICKS = re.compile("`+")
-
-MESSAGE_SOURCES = ("person", "notice")
-"""Sources that are messages to the agent: they are not fenced."""
 
 
 def render(
@@ -51,7 +45,7 @@ def render(
             last.role, last.text, last.calls, last.call_id, last.tool_name, cache=True
         )
     return Prompt(
-        system="\n\n".join(fact.text for fact in head),
+        system=SEPARATOR.join(fact.text for fact in head),
         messages=tuple(messages),
         tools=tuple(tools),
         facts=tuple(facts),
@@ -69,7 +63,7 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     messages: list[PromptMessage] = []
     if exchanges:
         calls = tuple(_call(fact) for fact in exchanges if fact.provenance["call"])
-        text_before_calls = "\n\n".join(
+        text_before_calls = SEPARATOR.join(
             str(fact.provenance["text"]) for fact in exchanges if fact.provenance["text"]
         )
         messages.append(PromptMessage("assistant", text_before_calls, calls))
@@ -83,7 +77,7 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
             for fact in exchanges
             if fact.provenance["call"]
         )
-    text = "\n\n".join(_fenced(fact) for fact in other)
+    text = SEPARATOR.join(_shown(fact) for fact in other)
     if text:
         messages.append(PromptMessage("user", text))
     return messages
@@ -101,14 +95,7 @@ def _call(fact: PacketFact) -> PromptCall:
     )
 
 
-def _fenced(fact: PacketFact) -> str:
+def _shown(fact: PacketFact) -> str:
     if fact.source_type in MESSAGE_SOURCES:
         return fact.text
-    longest = max((len(run) for run in _ticks(fact.text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    level = "" if fact.level == "full" else f" · {fact.level}"
-    return f"[{fact.source_ref}{level}]\n{fence}\n{fact.text}\n{fence}"
-
-
-def _ticks(text: str) -> list[str]:
-    return _TICKS.findall(text)
+    return fenced(fact.source_ref, fact.level, fact.text)

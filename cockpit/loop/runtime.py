@@ -17,6 +17,7 @@ from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.decide.model import Prompt
 from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
@@ -30,6 +31,7 @@ from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.phases.project_change import STATE, read_project_state
+from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.views import packet_inspection
@@ -38,6 +40,7 @@ from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import tasks
 from cockpit.store.backlog.tasks import Task as BacklogTask
 from cockpit.store.context import pins, profiles
+from cockpit.store.context.packets import Packet
 from cockpit.store.context.wave_feedback import Feedback
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -247,6 +250,12 @@ class Runtime:
             lambda connection: packet_inspection.explained(
                 connection, session_id, ordinal, band=band
             )
+        )
+
+    async def rendered_prompt(self, wave_id: str) -> tuple[Prompt, Packet]:
+        """Render the prompt of a wave's stored packet again. Raises ``NotFound`` without one."""
+        return await self.store.read(
+            lambda connection: render_stored_prompt(connection, self.engine, wave_id)
         )
 
     async def packet_diff(

@@ -24,6 +24,7 @@ from cockpit.loop.phases.learning import find_finish, learn
 from cockpit.loop.phases.observing import observe
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing
+from cockpit.loop.phases.retake_inputs import retake_inputs
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.context import prune
@@ -150,6 +151,7 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
         case "observing":
             next_wave = await observe(context)
         case "orienting":
+            context = await retake_inputs(context)
             next_wave = await decide(context, await orient(context))
         case "deciding":
             next_wave = await decide(context)

@@ -30,11 +30,14 @@ from cockpit.observe.preview_cost import Preview, Source, band_for
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
+from cockpit.observe.sources.docs import DocsSource
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.gh_read import GhReadSource
 from cockpit.observe.sources.github import IssueSource, PullRequestSource
 from cockpit.observe.sources.log import LogSource
 from cockpit.observe.sources.search import SearchSource
+from cockpit.observe.sources.stored import NoteSource, RecordSource
+from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.tree import TreeSource
 from cockpit.store.context.facts import Fact
@@ -51,6 +54,11 @@ SOURCES: dict[str, Source] = {
     "pr": PullRequestSource(),
     "issue": IssueSource(),
     "gh": GhReadSource(),
+    "receipt": RecordSource(),
+    "handoff": RecordSource(),
+    "wip": RecordSource(),
+    "note": NoteSource(),
+    "docs": DocsSource(),
 }
 """The source of each kind of scope item."""
 
@@ -63,6 +71,7 @@ PER_SOURCE = {
     "pr": 4,
     "issue": 4,
     "gh": 4,
+    "docs": 2,
 }
 """How many jobs of a source run at once; files have no quota."""
 
@@ -137,9 +146,14 @@ class ContextGateway:
         rev: str | None = None,
         repo: str | None = None,
         limits: Limits | None = None,
+        records: StoredRecords | None = None,
     ) -> ContextGateway:
-        """Create the gateway of the project at ``root``. Raises ``PathRefused``."""
-        return cls(ProjectSnapshot.at(root, rev=rev, repo=repo), limits or Caps())
+        """Create the gateway of the project at ``root``; ``records`` are those of the session.
+
+        Raises ``PathRefused``.
+        """
+        ground = ProjectSnapshot.at(root, rev=rev, repo=repo, records=records)
+        return cls(ground, limits or Caps())
 
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:
         """Estimate every item's tokens and band, or say why it cannot be read.

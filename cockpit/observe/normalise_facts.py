@@ -12,6 +12,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.minhash_sketch import sketch_text
 from cockpit.observe.preview_cost import band_for, initial_utility
+from cockpit.observe.rendered_cost import with_cost
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sensitive_files import LARGE_BYTES
 from cockpit.observe.text_quality import measure_quality
@@ -55,18 +56,20 @@ def make_fact(
     short_level = None if short is None else _level(short)
     if short_level is not None and short_level.tokens >= full_level.tokens:
         short_level = None
-    return Fact(
-        source_type=kind,
-        source_ref=mask(str(item)),
-        band=band_for(kind),
-        full=full_level,
-        reference=_level(line),
-        outline=short_level,
-        provenance=mask_value(marks),
-        dedupe_key=mask(f"{kind}:{key}@{item.level}"),
-        utility=initial_utility(kind) * worth // UTILITY_MAX,
-        quality=worth,
-        sketch=sketch_text(full_level.text),
+    return with_cost(
+        Fact(
+            source_type=kind,
+            source_ref=mask(str(item)),
+            band=band_for(kind),
+            full=full_level,
+            reference=_level(line),
+            outline=short_level,
+            provenance=mask_value(marks),
+            dedupe_key=mask(f"{kind}:{key}@{item.level}"),
+            utility=initial_utility(kind) * worth // UTILITY_MAX,
+            quality=worth,
+            sketch=sketch_text(full_level.text),
+        )
     )
 
 

@@ -38,7 +38,14 @@ class Source(Protocol):
         ...
 
 
-BANDS = {"tree": "exploration", "log": "exploration"}
+BANDS = {
+    "tree": "exploration",
+    "log": "exploration",
+    "handoff": "exploration",
+    "note": "exploration",
+    "docs": "exploration",
+    "wip": "objectives",
+}
 """Bands of sources other than ``situational``."""
 
 _UTILITY = {
@@ -51,6 +58,11 @@ _UTILITY = {
     "search": 600_000,
     "log": 400_000,
     "tree": 350_000,
+    "receipt": 800_000,
+    "handoff": 700_000,
+    "wip": 800_000,
+    "note": 500_000,
+    "docs": 500_000,
 }
 
 OUTLINE_TOKENS = 300

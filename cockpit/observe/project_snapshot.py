@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cockpit.access.confined_paths import Confined
 from cockpit.core.errors import CockpitError
+from cockpit.observe.sources.stored_records import StoredRecords
 
 
 class SourceFailed(CockpitError):
@@ -21,18 +22,26 @@ class ProjectSnapshot:
 
     ``rev`` is the reviewed revision (a commit id): files, trees, symbols and searches are read from it
     and never from disk. ``repo`` is ``owner/name`` on GitHub. ``gh`` False refuses pull requests and
-    issues.
+    issues. ``records`` are those of the session that asks, where it has a store.
     """
 
     confined: Confined
     rev: str | None = None
     repo: str | None = None
     gh: bool = True
+    records: StoredRecords | None = None
 
     @classmethod
-    def at(cls, root: Path, *, rev: str | None = None, repo: str | None = None) -> ProjectSnapshot:
+    def at(
+        cls,
+        root: Path,
+        *,
+        rev: str | None = None,
+        repo: str | None = None,
+        records: StoredRecords | None = None,
+    ) -> ProjectSnapshot:
         """Open the project at ``root``. Raises ``PathRefused``."""
-        return cls(Confined(root), rev, repo)
+        return cls(Confined(root), rev, repo, records=records)
 
     @property
     def root(self) -> Path:

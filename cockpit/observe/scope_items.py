@@ -3,6 +3,9 @@
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
 GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; each may end in `` @outline``,
 `` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
+GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, and what was dropped or done before:
+``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``; each may end
+in `` @outline``, `` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
 (``file:"odd\\nname"``). See ``docs/reference/loop.md``.
 """
 
@@ -16,13 +19,17 @@ from pathlib import PurePosixPath
 
 from cockpit.access.gh_command import is_reading
 from cockpit.access.gh_flags import GhRefused, split_words
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, NotFound
+from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.context.facts import LEVELS
 
-KINDS = ("file", "search", "tree", "symbol", "diff", "log", "pr", "issue", "gh")
+KINDS = (
+    *("file", "search", "tree", "symbol", "diff", "log", "pr", "issue", "gh"),
+    *("receipt", "handoff", "wip", "note", "docs"),
+)
 """The sources that a scope item may name."""
 
-RESERVED = ("docs", "skill", "note", "handoff", "url")
+RESERVED = ("skill", "url")
 """Planned sources; an item that names one is refused."""
 
 EXAMPLES = {
@@ -35,13 +42,20 @@ EXAMPLES = {
     "pr": "pr:24",
     "issue": "issue:7",
     "gh": "gh:issue list --state open",
+    "receipt": "receipt:3.1",
+    "handoff": "handoff:T-4",
+    "wip": "wip:T-4",
+    "note": "note:retry of payments",
+    "docs": "docs:how to release",
 }
 _MAX_ITEM = 2_000
+_MAX_QUERY = 300
 _GLOBBED = frozenset({"search", "diff", "pr"})
 _LINES = re.compile(r"(.*):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
 _OPEN_LINES = re.compile(r".*:[0-9]+-(?:[^/]{0,8})?|.*:-[0-9]+|.*:[0-9]{10,}.*", re.DOTALL)
 _SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#)[^\W\d]\w*)*")
 _REVISION = re.compile(r"(?!.*\.\.|@\{-)[\w@][\w./~^@{}+#-]*")
+_RECEIPT = re.compile(r"(?:exchange:)?([1-9][0-9]{0,5})\.([1-9][0-9]{0,2})", re.ASCII)
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,9})", re.ASCII)
 _SPELLED_OUT = re.compile("⟦U\\+(00[0-9A-F]{2}|2028|2029)⟧")
 _GLOB_SIGNS = frozenset("*?[/.")
@@ -269,6 +283,31 @@ def _gh_read(text: str) -> str:
     return shlex.join(words)
 
 
+def _receipt(text: str) -> str:
+    match = _RECEIPT.fullmatch(text)
+    if match is None:
+        raise ScopeRefused(
+            f"{_short(text)} is not a call of this session; write its wave and its number, like"
+            f" {EXAMPLES['receipt']}"
+        )
+    return f"{int(match[1])}.{int(match[2])}"
+
+
+def _task(text: str) -> str:
+    try:
+        return read_id(TASK, text)
+    except NotFound as error:
+        raise ScopeRefused(str(error)) from error
+
+
+def _query(text: str) -> str:
+    if len(text) > _MAX_QUERY or not text.isprintable():
+        raise ScopeRefused(
+            f"{_short(text)} is no query; write a few words, like {EXAMPLES['note']}"
+        )
+    return text
+
+
 _READERS = {
     "search": _regex,
     "tree": lambda text: _path(text, "tree"),
@@ -278,4 +317,9 @@ _READERS = {
     "pr": _number,
     "issue": _number,
     "gh": _gh_read,
+    "receipt": _receipt,
+    "handoff": _task,
+    "wip": _task,
+    "note": _query,
+    "docs": _query,
 }

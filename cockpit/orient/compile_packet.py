@@ -6,19 +6,20 @@ same bytes in any process, in whatever order they come. See ``docs/reference/ker
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from types import MappingProxyType
 
 import numpy as np
 
 from cockpit.core.errors import CockpitError
-from cockpit.orient.fact_columns import FactColumns, Ints, columns_from_facts
+from cockpit.orient.fact_columns import FactColumns, Ints, columns_from_facts, load_columns
 from cockpit.orient.select_facts import NO_REASON, Algorithm, Selection, select_facts
 from cockpit.store.context.facts import LEVELS, SessionFact
-from cockpit.store.context.packets import REASONS, Entry, Packet, PacketBand
+from cockpit.store.context.packets import REASONS, Entry, Overheads, Packet, PacketBand, Rendering
 from cockpit.store.context.profile_model import Profile, check
 
-ALGORITHM = "bands/2"
+ALGORITHM = "bands/3"
 """The algorithm's name, part of every digest. A change that alters results needs a new name."""
 
 ALGORITHMS = MappingProxyType(
@@ -26,11 +27,15 @@ ALGORITHMS = MappingProxyType(
         way.name: way
         for way in (
             Algorithm("bands/1", weighs=False),
-            Algorithm(ALGORITHM, weighs=True),
+            Algorithm("bands/2", weighs=True),
+            Algorithm(ALGORITHM, weighs=True, renders=True),
         )
     }
 )
 """Every algorithm that ever compiled packets, so that each packet can be compiled again."""
+
+NOT_RENDERED = Rendering(Overheads())
+"""For packets that no prompt is made of."""
 
 
 class UnknownAlgorithm(CockpitError):
@@ -45,15 +50,18 @@ def compile_packet(
     ordinal: int,
     *,
     algorithm: str = ALGORITHM,
+    rendering: Rendering | None = NOT_RENDERED,
 ) -> Packet:
-    """Compile the packet of wave ``ordinal`` (1-based).
+    """Compile the packet of wave ``ordinal`` (1-based), beside the overheads of ``rendering``.
 
     Raises :class:`~cockpit.orient.select_facts.PinnedOverBudget`,
     :class:`~cockpit.store.context.profile_model.ProfileInvalid`, :class:`UnknownAlgorithm`.
     """
-    return build_packet(
-        select_for_packet(candidates, profile, ordinal, algorithm=algorithm), profile, ordinal
+    rendering = rendering or NOT_RENDERED
+    selection = select_for_packet(
+        candidates, profile, ordinal, algorithm=algorithm, overheads=rendering.overheads
     )
+    return build_packet(selection, profile, ordinal, rendering)
 
 
 def select_for_packet(
@@ -62,20 +70,41 @@ def select_for_packet(
     ordinal: int,
     *,
     algorithm: str = ALGORITHM,
+    overheads: Overheads = NOT_RENDERED.overheads,
 ) -> Selection:
     """Select facts for :func:`compile_packet`; raises as it does."""
+    way = find_algorithm(algorithm)
+    check(profile)
+    columns = (
+        candidates
+        if isinstance(candidates, FactColumns)
+        else columns_from_facts(candidates, rendered=way.renders)
+    )
+    return select_facts(columns, profile, ordinal, way, overheads)
+
+
+def find_algorithm(algorithm: str) -> Algorithm:
+    """Return the algorithm of that name. Raises :class:`UnknownAlgorithm`."""
     way = ALGORITHMS.get(algorithm)
     if way is None:
         raise UnknownAlgorithm(
             f"The packet was compiled by {algorithm!r}; this cockpit has {', '.join(ALGORITHMS)}."
             f" Verify it with the version that wrote it."
         )
-    check(profile)
-    columns = candidates if isinstance(candidates, FactColumns) else columns_from_facts(candidates)
-    return select_facts(columns, profile, ordinal, way)
+    return way
 
 
-def build_packet(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
+def load_for(
+    connection: sqlite3.Connection, session_id: str, ordinal: int, algorithm: str = ALGORITHM
+) -> FactColumns:
+    """Load the facts of a wave with the tokens that ``algorithm`` counts."""
+    way = find_algorithm(algorithm)
+    return load_columns(connection, session_id, ordinal, rendered=way.renders)
+
+
+def build_packet(
+    chosen: Selection, profile: Profile, ordinal: int, rendering: Rendering = NOT_RENDERED
+) -> Packet:
     """Build the packet of a selection."""
     columns = chosen.columns
     dropped = chosen.dropped_for != NO_REASON
@@ -104,6 +133,7 @@ def build_packet(chosen: Selection, profile: Profile, ordinal: int) -> Packet:
         ),
         tuple((reason, count) for reason, count in zip(REASONS, reasons, strict=True) if count),
         chosen.quality_ppm,
+        rendering if find_algorithm(chosen.algorithm).renders else None,
     )
 
 

@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from cockpit.orient.compile_packet import ALGORITHM, select_for_packet
+from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, select_for_packet
 from cockpit.orient.fact_columns import FactColumns
 from cockpit.orient.select_facts import KEPT, NO_REASON
 from cockpit.store.context.facts import LEVELS, SessionFact
-from cockpit.store.context.packets import REASONS
+from cockpit.store.context.packets import REASONS, Overheads
 from cockpit.store.context.profile_model import BANDS, Profile
 
 Verdict = Literal["kept", "shortened", "dropped"]
@@ -50,13 +50,16 @@ def explain_packet(
     ordinal: int,
     *,
     algorithm: str = ALGORITHM,
+    overheads: Overheads = NOT_RENDERED.overheads,
     band: str = "",
 ) -> tuple[FactVerdict, ...]:
     """Explain the verdict on every fact, or on those of ``band``, in order of time.
 
     Raises as ``compile_packet`` does, and ``ValueError`` for an unknown band.
     """
-    chosen = select_for_packet(candidates, profile, ordinal, algorithm=algorithm)
+    chosen = select_for_packet(
+        candidates, profile, ordinal, algorithm=algorithm, overheads=overheads
+    )
     columns = chosen.columns
     in_band = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
     at = np.flatnonzero(in_band)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cockpit.store.context.candidates import (
     BAND_SHIFT,
     FLAG_PINNED,
+    FLAG_SHORT,
     FLAG_SUPERSEDED,
     PLACE_BITS,
     load_candidates,
@@ -48,7 +49,8 @@ class FactColumns:
     code of the empty dedupe key (-1: there is none). ``cluster`` is equal for near-duplicates: facts
     of one sketched cluster, or where nothing was sketched of one dedupe key (-1: none).
     ``repeated`` marks a live fact whose id a later
-    live fact has too, which no store holds.
+    live fact has too, which no store holds. ``short`` marks facts whose pin an outline satisfies.
+    The tokens are those of the texts, or, for algorithms that count so, as a prompt renders them.
     """
 
     fact_ids: Sequence[str]
@@ -69,18 +71,25 @@ class FactColumns:
     source_ref: Ints
     dedupe_key: Ints
     cluster: Ints
+    short: Flags
 
     def __len__(self) -> int:
         return len(self.fact_ids)
 
 
-def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
-    """Build columns of facts in memory. Raises ``ValueError`` where one names an unknown band."""
+def columns_from_facts(facts: Sequence[SessionFact], *, rendered: bool = True) -> FactColumns:
+    """Build columns of facts in memory, with their tokens as ``rendered`` or of the text alone.
+
+    Raises ``ValueError`` where one names an unknown band.
+    """
     unknown = {fact.band for fact in facts} - _BAND_CODES.keys()
     if unknown:
         raise ValueError(f"not a band: {', '.join(sorted(map(repr, unknown)))}")
     n = len(facts)
-    levels = np.array([fact.level_tokens for fact in facts], np.int64).reshape(n, 3)
+    tokens = [
+        fact.level_tokens if fact.costs is None or not rendered else fact.costs for fact in facts
+    ]
+    levels = np.array(tokens, np.int64).reshape(n, 3)
     columns = _columns(
         [fact.fact_id for fact in facts],
         [fact.source_type for fact in facts],
@@ -96,6 +105,7 @@ def columns_from_facts(facts: Sequence[SessionFact]) -> FactColumns:
         outline=levels[:, 1],
         reference=levels[:, 2],
         cluster=np.fromiter((fact.cluster for fact in facts), np.int64, n),
+        short=np.fromiter((fact.pinned_short for fact in facts), np.bool_, n),
     )
     return replace(columns, repeated=_repeated(columns))
 
@@ -116,12 +126,15 @@ def _repeated(columns: FactColumns) -> Flags:
     return repeated
 
 
-def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) -> FactColumns:
+def load_columns(
+    connection: sqlite3.Connection, session_id: str, ordinal: int, *, rendered: bool = True
+) -> FactColumns:
     """Load columns of every fact that a session has at wave ``ordinal`` from the store.
 
-    Equal to ``from_linked(facts.linked(...))``, without a record for each of 50,000 facts.
+    Equal to ``columns_from_facts(select_linked(...))``, without a record for each of 50,000 facts.
+    ``rendered`` is what the algorithm counts (``ALGORITHMS[...].renders``).
     """
-    candidates = load_candidates(connection, session_id, ordinal)
+    candidates = load_candidates(connection, session_id, ordinal, rendered=rendered)
     place, flags = _numbers(candidates.place), _numbers(candidates.flags)
     return _columns(
         candidates.fact_ids,
@@ -138,6 +151,7 @@ def load_columns(connection: sqlite3.Connection, session_id: str, ordinal: int) 
         outline=_numbers(candidates.outline),
         reference=_numbers(candidates.reference),
         cluster=_numbers(candidates.cluster),
+        short=(flags & FLAG_SHORT) != 0,
     )
 
 
@@ -168,6 +182,7 @@ def _columns(
     outline: Ints,
     reference: Ints,
     cluster: Ints,
+    short: Flags,
 ) -> FactColumns:
     type_names, type_codes = _coded(types)
     key_names, key_codes = _coded(keys)
@@ -194,6 +209,7 @@ def _columns(
             ref_codes,
             key_codes,
             _clusters(cluster, key_codes, key_names.get("", -1)),
+            short,
         )
     )
 
@@ -246,6 +262,7 @@ def _whole(columns: FactColumns, i: int) -> tuple[Any, ...]:
         columns.full,
         columns.outline,
         columns.reference,
+        columns.short,
     )
     return (
         int(columns.ordinal[i]),

@@ -15,6 +15,7 @@ from cockpit.orient.allocate_bands import BandLimits
 from cockpit.orient.fact_columns import NEVER, Ints
 
 FULL = 0
+OUTLINE = 1
 DROPPED = -1
 _CHUNK = 512
 
@@ -30,6 +31,13 @@ class LevelTokens:
     def of(cls, full: Ints, outline: Ints, reference: Ints) -> LevelTokens:
         smallest = np.minimum(np.minimum(full, outline), reference)
         return cls(np.stack((full, outline, reference)), smallest)
+
+    def joined(self, more: LevelTokens) -> LevelTokens:
+        """These facts and ``more`` behind them."""
+        return LevelTokens(
+            np.concatenate((self.tokens, more.tokens), axis=1),
+            np.concatenate((self.smallest, more.smallest)),
+        )
 
     def at(self, places: Ints, chosen: Ints) -> Ints:
         """Tokens of the chosen level of the facts at ``places``; 0 for a dropped one."""

@@ -10,24 +10,32 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cockpit.core.errors import CockpitError
 from cockpit.orient.allocate_bands import BandAllocation, BandLimits, allocate_bands
-from cockpit.orient.fact_columns import FactColumns, Flags, Ints
-from cockpit.orient.greedy_fill import DROPPED, FULL, LevelTokens, fill_greedily, spend_leftover
+from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
+from cockpit.orient.greedy_fill import (
+    DROPPED,
+    FULL,
+    OUTLINE,
+    LevelTokens,
+    fill_greedily,
+    spend_leftover,
+)
 from cockpit.orient.knapsack import RankedFacts, fill_with_knapsack
 from cockpit.orient.radix_sort import radix_order
 from cockpit.orient.score_facts import SCORE_MAX, score_facts
 from cockpit.orient.source_caps import CapSplit, split_by_caps, type_caps
 from cockpit.orient.source_diversity import assign_tiers, find_repeats
-from cockpit.store.context.packets import REASONS
+from cockpit.store.context.packets import REASONS, Overheads
 from cockpit.store.context.profile_model import BANDS, Profile
 
 _WORTH_BITS = 16
 _LOOK = 8_192
+_RESERVE = BANDS.index("reserve")
 
 KEPT = ("pinned", "floor", "target", "utility")
 """Why a fact is kept: pinned, within the band's floor, within its target, or above by worth."""
@@ -45,11 +53,14 @@ class Algorithm:
     """A version of the selection; its ``name`` is part of every packet that it compiles.
 
     ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
-    source's share or a band's room are chosen together.
+    source's share or a band's room are chosen together. ``renders``: tokens are those of the prompt as it
+    is rendered, overheads included; a floor is reserved for facts that exist; pins alone can exceed the
+    budget; and a pin may be satisfied by an outline.
     """
 
     name: str
     weighs: bool
+    renders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,9 @@ class Selection:
 _BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASONS))
 
 
-def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algorithm) -> Selection:
+def select_facts(
+    columns: FactColumns, profile: Profile, ordinal: int, way: Algorithm, overheads: Overheads
+) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
     What is superseded is out even when pinned: its newer version stands for it. Raises
@@ -92,18 +105,21 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     dropped_for = np.full(len(columns), NO_REASON, np.int64)
     pinned = columns.pinned & ~columns.superseded & ~columns.repeated
     # The reserve is room for the answer: nothing that could be left out is put there.
-    dropped_for[columns.band == BANDS.index("reserve")] = _CEILING
+    dropped_for[columns.band == _RESERVE] = _CEILING
     dropped_for[~scored.admitted] = _LOW
     dropped_for[find_repeats(columns)] = _DUPLICATE
     dropped_for[columns.superseded] = _SUPERSEDED
     dropped_for[pinned] = NO_REASON
-    limits = _band_limits(columns, profile, pinned)
+    pins = _Pins.of(columns, pinned, way)
+    offered = pins.offer(columns)
+    open_to_choice = np.flatnonzero((~pinned | pins.short) & (dropped_for == NO_REASON))
+    limits = _band_limits(columns, offered, open_to_choice, profile, pins, way, overheads)
 
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
-    everything = _sort_by_worth(np.flatnonzero(~pinned & (dropped_for == NO_REASON)), worth)
-    held = _prefilter(columns, everything, limits, way)
+    everything = _sort_by_worth(open_to_choice, worth)
+    held = _prefilter(offered, everything, limits, way)
     near = everything[: len(held.tier)]
     # Each fact is listed three times: its part within all caps, then its parts over a cap.
     allotted = allocate_bands(
@@ -114,35 +130,45 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
     )
     by_tier = radix_order(held.tier)
     ranked, tier = near[by_tier], held.tier[by_tier]
-    band = columns.band[ranked]
-    levels = LevelTokens.of(
-        columns.full[ranked], columns.outline[ranked], columns.reference[ranked]
-    )
+    band, levels = columns.band[ranked], _levels_of(offered, ranked)
 
     facts = RankedFacts(levels, tier, by_tier, worth[ranked], columns.source_type[ranked])
     chosen, used = _fill_bands(facts, band, allotted, limits, way)
+    unseen = everything[len(near) :]
+    least = _smallest(offered, unseen) if way.renders else columns.full[unseen]
     spend_leftover(band, levels, chosen, used, limits)
+    if way.renders:
+        # No fact is left that could fill the rest of its own floor: that room is everybody's.
+        freed = np.array(used, np.int64)
+        freed[_RESERVE] = max(used[_RESERVE], int(limits.floor[_RESERVE]))
+        unreserved = replace(limits, floor=freed)
+        spend_leftover(band, levels, chosen, used, unreserved)
+        late = unseen[least <= _room_left(used, unreserved)[columns.band[unseen]]]
+        if len(late):
+            ranked, tier = np.append(ranked, late), np.append(tier, np.full(len(late), 2))
+            chosen = np.append(chosen, np.full(len(late), DROPPED))
+            band, levels = columns.band[ranked], levels.joined(_levels_of(offered, late))
+            spend_leftover(band, levels, chosen, used, unreserved)
 
     taken = levels.at(np.arange(len(ranked)), chosen)
-    level = np.where(pinned, FULL, DROPPED)
-    level[ranked] = chosen
-    tokens = np.where(pinned, columns.full, 0)
-    tokens[ranked] = taken
+    level = np.where(pinned, np.where(pins.short, OUTLINE, FULL), DROPPED)
+    level[ranked] = np.where(chosen == DROPPED, level[ranked], chosen)
+    tokens = pins.tokens.copy()
+    tokens[ranked] += taken
     begins = limits.pinned[band]
     for code in range(len(BANDS)):
         at = np.flatnonzero(band == code)
         begins[at] += np.cumsum(taken[at]) - taken[at]
     stage = 1 + (begins >= limits.floor[band]) + (begins >= limits.target[band])
-    kept_for = np.where(pinned, 0, NO_REASON)
+    kept_for = np.full(len(columns), NO_REASON)
     kept_for[ranked] = np.where(chosen == DROPPED, NO_REASON, stage)
+    kept_for[pinned] = 0
     remaining = limits.ceiling - np.array(used, np.int64)
-    unseen = everything[len(ranked) :]
-    dropped_for[unseen] = np.where(
-        columns.full[unseen] > remaining[columns.band[unseen]], _CEILING, _BUDGET
-    )
+    dropped_for[unseen] = np.where(least > remaining[columns.band[unseen]], _CEILING, _BUDGET)
     why = np.where(levels.smallest > remaining[band], _CEILING, _BUDGET)
     why[_passed_over(band, worth[ranked], chosen, int((tier > 0).sum()))] = _SOURCE_CAP
     dropped_for[ranked] = np.where(chosen == DROPPED, why, NO_REASON)
+    dropped_for[pinned] = NO_REASON
     return Selection(
         way.name,
         columns,
@@ -155,6 +181,52 @@ def select_facts(columns: FactColumns, profile: Profile, ordinal: int, way: Algo
         int((worth[ranked] * taken).sum()),
         int(allotted.bound.sum()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pins:
+    """What is pinned, at the least level that its pin asks for; arrays have one item a fact.
+
+    ``short`` marks pins that are satisfied by an outline; ``tokens`` are those of the least level, 0 for
+    facts that are not pinned.
+    """
+
+    pinned: Flags
+    short: Flags
+    tokens: Ints
+
+    @classmethod
+    def of(cls, columns: FactColumns, pinned: Flags, way: Algorithm) -> _Pins:
+        if not way.renders:
+            return cls(pinned, np.zeros(len(columns), np.bool_), np.where(pinned, columns.full, 0))
+        short = pinned & columns.short & (columns.outline < NEVER)
+        least = np.where(short, columns.outline, columns.full)
+        return cls(pinned, short, np.where(pinned, least, 0))
+
+    def offer(self, columns: FactColumns) -> FactColumns:
+        """The facts as they compete: a short pin for what its full text takes beyond its outline."""
+        if not self.short.any():
+            return columns
+        return replace(
+            columns,
+            full=np.where(self.short, columns.full - columns.outline, columns.full),
+            outline=np.where(self.short, 0, columns.outline),
+            reference=np.where(self.short, NEVER, columns.reference),
+        )
+
+
+def _levels_of(columns: FactColumns, at: Ints) -> LevelTokens:
+    return LevelTokens.of(columns.full[at], columns.outline[at], columns.reference[at])
+
+
+def _smallest(columns: FactColumns, at: Ints) -> Ints:
+    return np.minimum(np.minimum(columns.full[at], columns.outline[at]), columns.reference[at])
+
+
+def _room_left(used: list[int], limits: BandLimits) -> Ints:
+    """Tokens by band that are left below its ceiling and the budget, beside what is reserved."""
+    held = np.maximum(np.array(used, np.int64), limits.floor)
+    return np.minimum(limits.total - held.sum(), limits.ceiling - np.array(used, np.int64))
 
 
 def _fill_bands(
@@ -180,21 +252,71 @@ def _fill_bands(
     return chosen, used
 
 
-def _band_limits(columns: FactColumns, profile: Profile, pinned: Flags) -> BandLimits:
-    held = [int(columns.full[pinned & (columns.band == code)].sum()) for code in range(len(BANDS))]
+def _band_limits(
+    columns: FactColumns,
+    offered: FactColumns,
+    candidates: Ints,
+    profile: Profile,
+    pins: _Pins,
+    way: Algorithm,
+    overheads: Overheads,
+) -> BandLimits:
+    held = [
+        int(pins.tokens[columns.band == code].sum())
+        + (overheads.in_band(name) if way.renders else 0)
+        for code, name in enumerate(BANDS)
+    ]
     floor = np.array([band.min_tokens for band in profile.bands], np.int64)
     target = np.array([band.target_tokens for band in profile.bands], np.int64)
     ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
     limits = BandLimits(
         profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64)
     )
+    if way.renders:
+        limits = _reserve_for_facts(limits, offered, candidates)
     if limits.shared < 0:
-        raise PinnedOverBudget(_over_budget_message(columns, pinned, limits))
+        explain = _pinned_message if way.renders else _over_budget_message
+        raise PinnedOverBudget(explain(columns, pins, limits, overheads))
     return limits
 
 
-def _over_budget_message(columns: FactColumns, pinned: Flags, limits: BandLimits) -> str:
-    at = np.flatnonzero(pinned).tolist()
+def _reserve_for_facts(limits: BandLimits, offered: FactColumns, candidates: Ints) -> BandLimits:
+    """The limits with floors as high as there are facts to fill them, and room beside what is pinned.
+
+    Where that room is too small for all floors, each gets its share of it. The reserve is for the answer,
+    whatever facts there are.
+    """
+    # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
+    there = np.bincount(
+        offered.band[candidates], weights=offered.full[candidates], minlength=len(BANDS)
+    ).astype(np.int64)
+    there[_RESERVE] = limits.floor[_RESERVE]
+    wanted = np.clip(limits.floor - limits.pinned, 0, there)
+    room = max(limits.total - int(limits.pinned.sum()), 0)
+    if room < int(wanted.sum()):
+        wanted = wanted * room // int(wanted.sum())
+    return replace(limits, floor=limits.pinned + wanted)
+
+
+def _pinned_message(
+    columns: FactColumns, pins: _Pins, limits: BandLimits, overheads: Overheads
+) -> str:
+    at = np.flatnonzero(pins.pinned).tolist()
+    at.sort(key=lambda i: (-int(pins.tokens[i]), i))
+    named = ", ".join(f"{columns.refs[i]} ({int(pins.tokens[i]):,})" for i in at)
+    return (
+        f"The pinned facts need {int(pins.tokens.sum()):,} tokens, and tool definitions and answer"
+        f" {overheads.total:,}: {-limits.shared:,} more than the budget of {limits.total:,}. Pinned facts"
+        " are never dropped. Unpin some (cockpit packet unpin FACT), shorten AGENTS.md or"
+        " .cockpit/context.md, set a larger ORIENTATION_TOKEN_BUDGET, or approve a profile change with a"
+        f" larger budget; then resume the session. Largest first: {named}."
+    )
+
+
+def _over_budget_message(
+    columns: FactColumns, pins: _Pins, limits: BandLimits, overheads: Overheads
+) -> str:
+    at = np.flatnonzero(pins.pinned).tolist()
     at.sort(key=lambda i: (-int(columns.full[i]), i))
     named = ", ".join(f"{columns.refs[i]} ({int(columns.full[i]):,})" for i in at)
     return (

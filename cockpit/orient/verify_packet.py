@@ -9,8 +9,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.orient.compile_packet import compile_packet
-from cockpit.orient.fact_columns import load_columns
+from cockpit.orient.compile_packet import compile_packet, load_for
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -64,10 +63,11 @@ def recompile_packet(connection: sqlite3.Connection, wave_id: str) -> Verificati
     packet = stored.packet
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
     again = compile_packet(
-        load_columns(connection, wave.session_id, wave.ordinal),
+        load_for(connection, wave.session_id, wave.ordinal, packet.algorithm),
         profile,
         wave.ordinal,
         algorithm=packet.algorithm,
+        rendering=packet.rendering,
     )
     return Verification(
         wave_id,

@@ -84,12 +84,17 @@ def test_packets_are_shown_explained_verified_and_compared(played: Project) -> N
     facts = played.json("packet", "explain", "--wave", "2", "--json")
     kept = [fact for fact in facts if fact["verdict"] != "dropped"]
     assert len(kept) == listed[1]["facts"]
-    assert sum(fact["tokens"] for fact in kept) == listed[1]["token_used"]
+    around = sum(whole["rendering"][part] for part in ("tools", "answer", "frames", "margin"))
+    assert sum(fact["tokens"] for fact in kept) + around == listed[1]["token_used"]
+    prompt = played.json("packet", "show", "--wave", "2", "--prompt", "--json")
+    assert prompt["as_sent"]
+    assert prompt["rendered_tokens"] == listed[1]["rendered_tokens"] < listed[1]["token_used"]
+    assert "def area" in json.dumps(prompt["messages"])
     assert all(one["ok"] for one in played.json("packet", "verify", "--json"))
     changes = played.json("packet", "diff", "--wave", "2", "--json")
     added = {change["source_ref"] for change in changes if change["change"] == "added"}
     assert {"file:room.py", "file:shapes.py"} <= added
-    for words in (["show"], ["show", "--wave", "2"], ["explain"], ["verify"], ["diff"]):
+    for words in (["show"], ["show", "--prompt"], ["explain"], ["verify"], ["diff"]):
         assert played.run("packet", *words).stdout
     for words in (
         ["show", "--wave", "9"],
@@ -101,7 +106,7 @@ def test_packets_are_shown_explained_verified_and_compared(played: Project) -> N
 
 def test_a_changed_fact_is_found_by_replay(played: Project) -> None:
     with sqlite3.connect(database(played)) as connection:
-        connection.execute("UPDATE session_facts SET utility=1, tokens_full=tokens_full+1")
+        connection.execute("UPDATE session_facts SET utility=1, cost_full=cost_full+1")
     connection.close()
     outcome = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
     assert [one["ok"] for one in outcome] == [False]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.orient.compile_packet import ALGORITHM, compile_packet
-from cockpit.orient.fact_columns import load_columns
+from cockpit.orient.compile_packet import ALGORITHM, compile_packet, load_for
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import Fact
 from cockpit.store.db.database import Store
@@ -38,7 +37,7 @@ class World:
         def orient(tx: Tx) -> None:
             wave = waves.load(tx.connection, wave_id)
             packet = compile_packet(
-                load_columns(tx.connection, self.session_id, wave.ordinal),
+                load_for(tx.connection, self.session_id, wave.ordinal, algorithm),
                 self.profile,
                 wave.ordinal,
                 algorithm=algorithm,

@@ -75,21 +75,27 @@ def test_a_floor_is_kept_for_its_band_even_when_another_is_worth_more() -> None:
     assert used(packet)["situational"] == 700
 
 
-def test_a_floor_that_nobody_fills_stays_empty() -> None:
+@pytest.mark.parametrize(("way", "taken"), [("bands/2", 700), ("bands/3", 1_000)])
+def test_a_floor_that_no_fact_can_fill_is_room_for_others(way: str, taken: int) -> None:
     rooms = {"situational": (0, 1_000, 1_000), "exploration": (300, 300, 300)}
-    packet = compile_packet(many(20), profile(rooms), 1)
-    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": 700}
+    packet = compile_packet(many(20), profile(rooms), 1, algorithm=way)
+    assert used(packet) == {**dict.fromkeys(used(packet), 0), "situational": taken}
 
 
 @pytest.mark.parametrize(("size", "held"), [(100, 100), (200, 0)])
-def test_a_floor_that_whole_facts_cannot_fill_is_room_that_nobody_gets(
+def test_the_part_of_a_floor_that_whole_facts_cannot_fill_is_room_for_others(
     size: int, held: int
 ) -> None:
     rooms = {"situational": (150, 150, 150), "objectives": (0, 900, 900)}
     lumps = many(3, tokens=size)
     packet = compile_packet([*lumps, *many(9, "objectives")], profile(rooms, total=500), 1)
-    assert (used(packet)["situational"], used(packet)["objectives"]) == (held, 300)
+    assert (used(packet)["situational"], used(packet)["objectives"]) == (held, 500 - held)
     assert dict(packet.drops)["band_ceiling"] == 3 - held // size
+    way = "bands/2"
+    older = compile_packet(
+        [*lumps, *many(9, "objectives")], profile(rooms, total=500), 1, algorithm=way
+    )
+    assert (used(older)["situational"], used(older)["objectives"]) == (held, 300)
 
 
 def test_a_sources_cap_gives_way_to_a_floor_that_nobody_else_fills() -> None:
@@ -172,10 +178,15 @@ def test_pinned_facts_over_the_budget_are_an_error_that_names_them() -> None:
     ]
     rooms = {"objectives": (0, 0, 2_000), "identity": (100, 100, 100)}
     with pytest.raises(PinnedOverBudget) as caught:
-        compile_packet(facts, profile(rooms), 1)
+        compile_packet(facts, profile(rooms), 1, algorithm="bands/2")
+    assert "50 short" in str(caught.value)
+    # An empty floor is no reason to fail; the budget is.
+    assert used(compile_packet(facts, profile(rooms), 1))["objectives"] == 950
+    with pytest.raises(PinnedOverBudget) as caught:
+        compile_packet(facts, profile(rooms, total=900), 1)
     words = str(caught.value)
     assert words.index("made:large (900)") < words.index("made:small (50)")
-    assert "50 short" in words
+    assert "50 more than the budget of 900" in words
     assert caught.value.code == "pinned_over_budget"
 
 

@@ -10,7 +10,7 @@ from orient_made import fact, profile
 from orient_world import World
 
 from cockpit.core.errors import NotFound
-from cockpit.orient.compile_packet import ALGORITHMS, UnknownAlgorithm, compile_packet
+from cockpit.orient.compile_packet import ALGORITHMS, UnknownAlgorithm, compile_packet, load_for
 from cockpit.orient.diff_packets import diff_packets
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts, load_columns
 from cockpit.orient.verify_packet import recompile_packet, verify_packet
@@ -77,7 +77,7 @@ def test_a_packet_is_stored_with_its_journal_row(world: World) -> None:
     assert row.raw_detail()["facts"] == 2
     assert row.raw_detail()["bands"][3] == {
         "band": "situational",
-        "used": 80,
+        "used": 112,  # 40 tokens of text each, and 16 around it
         "min": 45_000,
         "target": 75_000,
         "max": 110_000,
@@ -200,14 +200,14 @@ def test_a_packet_is_compiled_again_by_the_algorithm_that_made_it(
     assert verify_packet(world.store, wave_id).ok
     made = {
         name: compile_packet(
-            world.store.read_now(lambda c: load_columns(c, world.session_id, 1)),
+            world.store.read_now(lambda c, n=name: load_for(c, world.session_id, 1, n)),
             world.profile,
             1,
             algorithm=name,
         )
         for name in ALGORITHMS
     }
-    assert len({tuple(one.rendered()) for one in made.values()}) == 2
+    assert len({tuple(one.rendered()) for one in made.values()}) == 3
 
 
 def test_a_body_that_is_no_packet_is_refused() -> None:

@@ -11,8 +11,15 @@ import click
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
+from cockpit.commands.open_project import (
+    choose_session,
+    find_project,
+    load_project_settings,
+    open_store,
+    read_store,
+)
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
+from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
 from cockpit.store.context import facts, packets, pins, profiles
@@ -46,16 +53,21 @@ def packet() -> None:
 
 
 @packet.command(
-    "show", epilog=examples("cockpit packet show", "cockpit packet show --wave 2 --json")
+    "show", epilog=examples("cockpit packet show", "cockpit packet show --wave 2 --prompt")
 )
 @SESSION
 @WAVE
+@click.option("--prompt", "as_prompt", is_flag=True, help="Print what the model was sent.")
 @AS_JSON
-def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
+def show_packet(session: str | None, wave: int | None, as_prompt: bool, as_json: bool) -> None:
     """Show the packets of a session, or one packet.
 
-    With --wave it shows the packet of that wave with every fact in it.
+    With --wave it shows the packet of that wave with every fact in it. With --prompt it prints the
+    system text, the messages and the tools that the model was sent.
     """
+    if as_prompt:
+        _show_prompt(session, wave, as_json)
+        return
     if wave is None:
         _list(session, as_json)
         return
@@ -92,7 +104,7 @@ def show_packet(session: str | None, wave: int | None, as_json: bool) -> None:
 @AS_JSON
 def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     """Explain why each fact was kept or dropped."""
-    from cockpit.orient import fact_columns
+    from cockpit.orient.compile_packet import load_for
     from cockpit.orient.explain_packet import FactVerdict
     from cockpit.orient.explain_packet import explain_packet as explained
 
@@ -100,10 +112,16 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
         wave_record, stored = _pick(connection, session, wave)
         compiled = stored.packet
         profile = profiles.load(connection, compiled.profile_id, compiled.profile_version)
-        fact_table = fact_columns.load_columns(
-            connection, wave_record.session_id, wave_record.ordinal
+        fact_table = load_for(
+            connection, wave_record.session_id, wave_record.ordinal, compiled.algorithm
         )
-        return explained(fact_table, profile, wave_record.ordinal, algorithm=compiled.algorithm)
+        return explained(
+            fact_table,
+            profile,
+            wave_record.ordinal,
+            algorithm=compiled.algorithm,
+            overheads=compiled.overheads,
+        )
 
     explanations = read_store(read)
     show_list(
@@ -281,6 +299,61 @@ def _keep(
     show(f"{compiled.source_ref} {how} from wave {compiled.ordinal} on.")
 
 
+def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
+    import asyncio
+
+    from cockpit.decide.measure_prompt import digest_prompt
+    from cockpit.decide.model import Prompt
+    from cockpit.loop.runtime import open_runtime
+
+    place = find_project()
+    wave_id = read_store(lambda connection: _pick(connection, session, wave)[0].wave_id)
+    settings = load_project_settings(place)
+
+    async def render() -> tuple[Prompt, Packet]:
+        async with open_runtime(place, settings.runtime) as runtime:
+            return await runtime.rendered_prompt(wave_id)
+
+    prompt, compiled = asyncio.run(render())
+    digest = digest_prompt(prompt)
+    rendering = compiled.rendering
+    is_same = rendering is not None and rendering.prompt_sha256 == digest
+    if as_json:
+        show_json(
+            {
+                "wave_id": wave_id,
+                "rendered_tokens": compiled.rendered_tokens,
+                "token_budget": compiled.token_budget,
+                "max_output_tokens": prompt.max_output_tokens,
+                "as_sent": is_same,
+                "system": prompt.system,
+                "messages": [asdict(message) for message in prompt.messages],
+                "tools": [asdict(tool) for tool in prompt.tools],
+            }
+        )
+        return
+    if not is_same:
+        say(
+            "This is not byte for byte what was sent: the tools of the session or the program changed"
+            " since, or an older version of cockpit sent it."
+        )
+    show(f"── system\n{prompt.system}")
+    for message in prompt.messages:
+        show(
+            f"\n── {message.role}{f' {message.call_id}' if message.call_id else ''}\n{message.text}"
+        )
+        for call in message.calls:
+            show(f"→ {call.name} {call.arguments}")
+    show("\n── tools")
+    for tool in prompt.tools:
+        show(f"{tool.name}: {tool.description}\n{canonical_json(dict(tool.parameters))}")
+    if compiled.rendered_tokens is not None:
+        say(
+            f"{compiled.rendered_tokens:,} tokens, and {prompt.max_output_tokens:,} for the answer, of"
+            f" {compiled.token_budget:,}."
+        )
+
+
 def _list(session: str | None, as_json: bool) -> None:
     stored_packets = read_store(_session(session))
     show_list(
@@ -292,6 +365,7 @@ def _list(session: str | None, as_json: bool) -> None:
                 "digest": stored.digest,
                 "token_used": stored.packet.token_used,
                 "token_budget": stored.packet.token_budget,
+                "rendered_tokens": stored.packet.rendered_tokens,
                 "facts": stored.packet.facts,
                 "dropped": stored.packet.dropped,
                 "bands": {band.name: band.used for band in stored.packet.bands},

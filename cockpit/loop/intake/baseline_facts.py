@@ -17,6 +17,7 @@ from cockpit.act.tools import ToolDef
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.secrets import mask
 from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.rendered_cost import with_cost
 from cockpit.store.context.facts import Fact, Level
 
 NON_NEGOTIABLES = "non-negotiables.md"
@@ -65,16 +66,18 @@ def task_fact(opening: str, *, band: str) -> Fact:
 def _pinned(source_type: str, source_ref: str, band: str, text: str) -> Fact:
     safe = mask(text)
     brief = safe.splitlines()[0][:120]
-    return Fact(
-        source_type=source_type,
-        source_ref=source_ref,
-        band=band,
-        full=Level(safe, count_tokens(safe)),
-        reference=Level(brief, count_tokens(brief)),
-        provenance={"sha256": text_digest(safe)},
-        dedupe_key=source_ref,
-        utility=1_000_000,
-        pinned=True,
+    return with_cost(
+        Fact(
+            source_type=source_type,
+            source_ref=source_ref,
+            band=band,
+            full=Level(safe, count_tokens(safe)),
+            reference=Level(brief, count_tokens(brief)),
+            provenance={"sha256": text_digest(safe)},
+            dedupe_key=source_ref,
+            utility=1_000_000,
+            pinned=True,
+        )
     )
 
 

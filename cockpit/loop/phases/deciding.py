@@ -9,35 +9,30 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
-from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
+from cockpit.act.tools import ACTIONS, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.model import (
     Done,
     ModelError,
-    PacketFact,
     Prompt,
     Retrying,
     TextDelta,
     ToolCall,
-    ToolSpec,
     Usage,
 )
-from cockpit.decide.render_prompt import render
-from cockpit.loop.decisions import profile_change_tool, task_type_tool
+from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
-from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
+from cockpit.loop.phases.wave_prompt import build_prompt, offered_tools
 from cockpit.loop.wave_context import WaveContext
-from cockpit.store.context import facts, packets, profiles
-from cockpit.store.context.packets import Packet
+from cockpit.store.context import packets
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import (
     ModelCalled,
@@ -76,8 +71,7 @@ async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -
     filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
     text so far as an interrupted answer before it raises ``CancelledError``.
     """
-    packet = compiled.packet if compiled else None
-    prompt = await context.store.read(lambda connection: _build_prompt(connection, context, packet))
+    prompt = compiled.prompt if compiled else await _render_stored(context)
     try:
         model = context.engine.model(context.session.model)
     except ModelError:
@@ -146,6 +140,16 @@ def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> M
     )
 
 
+async def _render_stored(context: WaveContext) -> Prompt:
+    """Render the prompt of the packet that the wave has already."""
+
+    def render_stored(connection: sqlite3.Connection) -> Prompt:
+        packet = packets.load(connection, context.wave.wave_id).packet
+        return build_prompt(connection, context, packet)
+
+    return await context.store.read(render_stored)
+
+
 async def _commit_plan(
     context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
 ) -> Wave:
@@ -212,70 +216,6 @@ def _store_answer(
             interrupted=answer.stop in ("cut", "interrupted", "filtered"),
         )
     _journal_completion(tx, context, answer, latency_ms)
-
-
-def _build_prompt(
-    connection: sqlite3.Connection, context: WaveContext, packet: Packet | None
-) -> Prompt:
-    """Return the prompt for ``packet``, or for the wave's stored packet when it is None."""
-    packet = packet or packets.load(connection, context.wave.wave_id).packet
-    rendered = list(packet.rendered())
-    texts = facts.load_texts(connection, [entry.fact_id for _, entry in rendered])
-    packet_facts = []
-    for band, entry in rendered:
-        text = texts[entry.fact_id]
-        levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
-        packet_facts.append(
-            PacketFact(
-                fact_id=entry.fact_id,
-                band=band,
-                source_type=text.source_type,
-                source_ref=text.source_ref,
-                level=entry.level,
-                text=levels[entry.level],
-                tokens=entry.tokens,
-                pinned=entry.pinned,
-                ordinal=entry.ordinal,
-                provenance=text.provenance,
-            )
-        )
-    reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
-    tools = [_describe_for_wave(connection, context, tool) for tool in offered_tools(context)]
-    return render(
-        packet_facts,
-        tools,
-        wave=context.wave.ordinal,
-        task_type=context.session.task_type,
-        target=context.session.target,
-        max_output_tokens=max(1_024, reserve),
-    )
-
-
-def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
-    """Return the tools of this session as a model is told of them."""
-    return _specs(tuple(tool.name for tool in tools_of_session(context)))
-
-
-@cache
-def _specs(tools: tuple[str, ...]) -> Sequence[ToolSpec]:
-    return tuple(
-        ToolSpec(tool.name, tool.description, tool.parameters)
-        for tool in TOOLS
-        if tool.name in tools
-    )
-
-
-def _describe_for_wave(
-    connection: sqlite3.Connection, context: WaveContext, tool: ToolSpec
-) -> ToolSpec:
-    """Return the tool with the wave's profile in its description, where it changes that profile."""
-    if tool.name != profile_change_tool.TOOL or context.wave.profile_version is None:
-        return tool
-    version = context.wave.profile_version
-    pinned = profiles.load(connection, context.session.profile_id, version)
-    return replace(
-        tool, description=tool.description + profile_change_tool.describe_profile(pinned)
-    )
 
 
 def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:

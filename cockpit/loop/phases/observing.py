@@ -19,7 +19,13 @@ from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import tools_of_session
-from cockpit.loop.phases.tool_results import pinned_text_fact, read_exchanges
+from cockpit.loop.phases.tool_results import (
+    Exchange,
+    pinned_text_fact,
+    read_exchanges,
+    release_kept_results,
+)
+from cockpit.loop.phases.wave_prompt import estimate_overheads
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
@@ -31,6 +37,9 @@ from cockpit.store.journal.details.waves import WaveObserved
 from cockpit.store.sessions import context_requests, messages, outbox, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.waves import Wave
+
+KEPT_SHARE = 4
+"""Results that are kept for their meaning take at most a quarter of the budget; older ones compete."""
 
 
 async def observe(context: WaveContext) -> Wave:
@@ -231,19 +240,23 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
 def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     """Store the results of the wave before and the user's messages, and step to ``orienting``."""
     new_facts: list[Fact] = []
+    results: list[Exchange] = []
     if context.wave.ordinal == 1:
         new_facts += _unread_context(tx, context)
     if context.wave.ordinal > 1:
         previous = waves.load(tx.connection, _previous_wave_id(context))
-        new_facts += [exchange.fact() for exchange in read_exchanges(tx.connection, previous)]
+        results = read_exchanges(tx.connection, previous)
+        new_facts += [result.fact() for result in results]
         new_facts += _notices(tx, context, previous)
         new_facts += _changed_type(tx, context)
     new_facts += _user_messages(tx, context)
     _record_facts(tx, context, new_facts, job="words")
     if context.wave.ordinal > 1:
-        regranted_facts.pin_for_wave(
-            tx, _look_of(context), lambda: load_pinned_profile(tx.connection, context)
-        )
+        profile = load_pinned_profile(tx.connection, context)
+        overheads = estimate_overheads(tx.connection, context, profile)
+        most = profile.total_token_budget // KEPT_SHARE
+        release_kept_results(tx, context.wave, results, most)
+        regranted_facts.pin_for_wave(tx, _look_of(context), profile, overheads)
     (total, new) = tx.execute(
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (context.wave.ordinal, context.session.session_id),

@@ -9,16 +9,29 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+from cockpit.decide.measure_prompt import digest_prompt
+from cockpit.decide.model import Prompt
+from cockpit.loop.phases.wave_prompt import (
+    build_prompt,
+    estimate_overheads,
+    find_tokenizer,
+    measure_prompt,
+)
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets, profiles
-from cockpit.store.context.packets import Packet
+from cockpit.store.context.packets import Overheads, Packet, Rendering
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import WaveOriented
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import Wave
+
+if TYPE_CHECKING:
+    from cockpit.orient.fact_columns import FactColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +39,21 @@ class CompiledPacket:
     """A packet that is not stored yet."""
 
     packet: Packet
+    prompt: Prompt
+    """The packet as Decide sends it."""
     store: Callable[[Tx], Wave]
     """Stores the packet and takes the wave to ``deciding``; Decide runs it with its first write."""
 
 
 async def orient(context: WaveContext) -> CompiledPacket:
-    """Compile the wave's packet.
+    """Compile the wave's packet, render its prompt and measure it.
 
     Raises ``PinnedOverBudget`` when the pinned facts alone exceed the token budget.
     """
     started = context.store.clock.monotonic()
-    packet = await asyncio.to_thread(_compile, context)
+    packet, prompt = await asyncio.to_thread(_compile, context)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
-    return CompiledPacket(packet, lambda tx: _store_packet(tx, context, packet, latency_ms))
+    return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
 
 def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) -> Profile:
@@ -49,22 +64,39 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
     return profiles.load(connection, context.session.profile_id, version)
 
 
-def _compile(context: WaveContext) -> Packet:
-    from cockpit.orient.compile_packet import compile_packet
-    from cockpit.orient.fact_columns import FactColumns, load_columns
+def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
+    """Compile until the prompt, as a whole, fits into the budget beside the room for its answer.
 
-    def read_inputs(connection: sqlite3.Connection) -> Packet | tuple[Profile, FactColumns]:
-        stored = packets.find(connection, context.wave.wave_id)
-        if stored is not None:
-            return stored.packet
-        columns = load_columns(connection, context.session.session_id, context.wave.ordinal)
-        return load_pinned_profile(connection, context), columns
+    Parts that were counted one by one may take a few tokens more together. Then the compiler gets so many
+    tokens less, until it fits; what it got is kept with the packet, so that it compiles alike again.
+    """
+    from cockpit.orient.compile_packet import compile_packet, load_for
 
-    inputs = context.store.read_now(read_inputs)
-    if isinstance(inputs, Packet):
-        return inputs
-    profile, columns = inputs
-    return compile_packet(columns, profile, context.wave.ordinal)
+    store = context.store
+    stored = store.read_now(lambda connection: packets.find(connection, context.wave.wave_id))
+    if stored is not None:
+        packet = stored.packet
+        return packet, store.read_now(lambda connection: build_prompt(connection, context, packet))
+
+    def read_inputs(
+        connection: sqlite3.Connection,
+    ) -> tuple[Profile, FactColumns, Overheads, tuple[str, int]]:
+        profile = load_pinned_profile(connection, context)
+        columns = load_for(connection, context.session.session_id, context.wave.ordinal)
+        overheads = estimate_overheads(connection, context, profile)
+        return profile, columns, overheads, find_tokenizer(connection, context)
+
+    profile, columns, overheads, (vocabulary, scale) = store.read_now(read_inputs)
+    while True:
+        rendering = Rendering(overheads, vocabulary, scale)
+        packet = compile_packet(columns, profile, context.wave.ordinal, rendering=rendering)
+        prompt = store.read_now(partial(build_prompt, context=context, packet=packet))
+        tokens = measure_prompt(prompt, vocabulary, scale)
+        over = tokens + overheads.answer - profile.total_token_budget
+        if over <= 0:
+            measured = replace(rendering, tokens=tokens, prompt_sha256=digest_prompt(prompt))
+            return replace(packet, rendering=measured), prompt
+        overheads = replace(overheads, margin=overheads.margin + over)
 
 
 def _store_packet(tx: Tx, context: WaveContext, packet: Packet, latency_ms: int) -> Wave:

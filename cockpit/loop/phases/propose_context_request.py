@@ -21,6 +21,7 @@ from cockpit.loop.phases.reading_calls import request_arguments
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
+from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import ContextRefused
 from cockpit.store.sessions import context_requests, proposals
@@ -79,6 +80,7 @@ def open_gateway(context: WaveContext) -> ContextGateway:
         rev=context.session.rev,
         repo=engine.repo,
         limits=engine.settings.observe,
+        records=StoredRecords(engine.store, context.session.session_id),
     )
 
 

@@ -11,6 +11,9 @@ import sqlite3
 from collections import defaultdict
 
 from cockpit.act.guards import GuardState, PacketLines, argv_digest
+from cockpit.act.tool_payloads import Run
+from cockpit.act.tools import parse_call
+from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets
 from cockpit.store.sessions import messages, outbox
@@ -27,6 +30,7 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     return GuardState(
         packet_files=_list_packet_files(connection, context, actions),
         failed_commands=failed_commands,
+        shown_failures=_list_shown_failures(connection, context),
         changes=changes,
         project_repo=context.engine.repo,
         pinned_rev=context.session.rev is not None,
@@ -69,6 +73,21 @@ def _count_changes(
             if argv:
                 failed_commands[argv_digest([str(argument) for argument in argv])] = changes
     return changes, failed_commands
+
+
+def _list_shown_failures(connection: sqlite3.Connection, context: WaveContext) -> dict[str, str]:
+    """List by command where its failure is in the current packet, with its meaning."""
+    packet = packets.load(connection, context.wave.wave_id).packet
+    shown = [entry.fact_id for _, entry in packet.rendered() if entry.level != "reference"]
+    places: dict[str, str] = {}
+    for provenance in facts.load_provenances(connection, "exchange", shown).values():
+        if provenance.get("call") != "run" or provenance.get("status") != "failed":
+            continue
+        call = parse_call("run", canonical_json(provenance["arguments"]))
+        if isinstance(call.payload, Run):
+            _, wave, place = str(provenance["call_id"]).split("-")
+            places[argv_digest(call.payload.argv)] = f"{wave}.{place}"
+    return places
 
 
 def _list_packet_files(

@@ -8,7 +8,7 @@ compiles to the same facts.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,14 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
+from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, clip_result, outline_result
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.rendered_cost import with_cost
+from cockpit.store.context import pins
 from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, outbox, plans, proposals
 from cockpit.store.sessions.outbox import OutboxAction
@@ -28,6 +32,12 @@ from cockpit.store.sessions.waves import Wave
 
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that are stored; the middle of a longer one is cut out."""
+
+KEPT_STATUSES = ("failed", "uncertain", "rejected", "discussed")
+"""Results that stay in every packet, at least in outline: what failed, and what the user said about it."""
+
+OUTLINED_ARGUMENT_CHARS = 400
+"""Characters of a call's arguments that its outline shows."""
 
 _RECEIPT_FIELDS_LEFT_OUT = ("stdout", "stderr", "duration_ms")
 """Fields of a receipt that follow as text, or that differ from run to run without a reason."""
@@ -52,28 +62,42 @@ class Exchange:
 
     def fact(self) -> Fact:
         """Return the exchange as a fact of the situational band."""
-        result = mask(clip_text(self.result))
+        whole = mask(self.result)
+        result = clip_result(whole, MAX_RESULT_CHARS)
         arguments = mask_value(dict(self.arguments))
         text = mask(self.text)
         body = text if not self.call else f"{self.call} {canonical_json(arguments)}\n→ {result}"
         full = f"{text}\n{body}" if text and self.call else body
         name = self.call or "words"
+        place = f"{self.wave}.{self.place}"
         brief = f"wave {self.wave}: {name} → {self.status}"
-        return Fact(
-            source_type="exchange",
-            source_ref=f"exchange:{self.wave}.{self.place}",
-            band="situational",
-            full=Level(full, count_tokens(full)),
-            reference=Level(brief, count_tokens(brief)),
-            provenance={
-                "text": text,
-                "call": self.call,
-                "call_id": f"call-{self.wave}-{self.place}" if self.call else "",
-                "arguments": arguments,
-                "result": result,
-                "status": self.status,
-            },
-            utility=800_000,
+        shorter = None
+        if self.call:
+            brief += f"; receipt:{place} shows it"
+            short_result = outline_result(whole, f"receipt:{place}")
+            short_arguments = clip_text(canonical_json(arguments), OUTLINED_ARGUMENT_CHARS)
+            if short_result is not None or len(body) > MIN_OUTLINED_CHARS:
+                shorter = f"{self.call} {short_arguments}\n→ {short_result or result}"
+        return with_cost(
+            Fact(
+                source_type="exchange",
+                source_ref=f"exchange:{place}",
+                band="situational",
+                full=Level(full, count_tokens(full)),
+                reference=Level(brief, count_tokens(brief)),
+                outline=None if shorter is None else Level(shorter, count_tokens(shorter)),
+                provenance={
+                    "text": text,
+                    "call": self.call,
+                    "call_id": f"call-{self.wave}-{self.place}" if self.call else "",
+                    "arguments": arguments,
+                    "result": result,
+                    "status": self.status,
+                },
+                utility=800_000,
+                pinned=self.status in KEPT_STATUSES,
+                pinned_short=shorter is not None,
+            )
         )
 
 
@@ -93,15 +117,48 @@ def pinned_text_fact(
     """Return a message to the agent, from the user or from cockpit, as a pinned fact."""
     masked = mask(text)
     brief = masked.strip().splitlines()[0][:120] if masked.strip() else source_ref
-    return Fact(
-        source_type=source_type,
-        source_ref=source_ref,
-        band=band,
-        full=Level(masked, count_tokens(masked)),
-        reference=Level(brief, count_tokens(brief)),
-        pinned=True,
-        utility=1_000_000,
+    return with_cost(
+        Fact(
+            source_type=source_type,
+            source_ref=source_ref,
+            band=band,
+            full=Level(masked, count_tokens(masked)),
+            reference=Level(brief, count_tokens(brief)),
+            pinned=True,
+            utility=1_000_000,
+        )
     )
+
+
+def subject_of(call: str, arguments: Mapping[str, Any]) -> str:
+    """Return what a call is about: its command, its file, or all of its arguments.
+
+    A later result about the same replaces what an earlier one said.
+    """
+    match call:
+        case "run":
+            argv = arguments.get("argv")
+            subject = list(argv) if argv else str(arguments.get("command", "")).split()
+        case "write_file" | "edit_file":
+            return f"write {arguments.get('path')}"
+        case _:
+            subject = [call, dict(arguments)]
+    return canonical_json([call, subject])
+
+
+def release_kept_results(tx: Tx, wave: Wave, results: Sequence[Exchange], max_tokens: int) -> None:
+    """Unpin kept results of earlier waves that ``results`` replace, and the oldest beyond ``max_tokens``.
+
+    They stay in the session, and compete by their score.
+    """
+    subjects = {subject_of(result.call, result.arguments) for result in results if result.call}
+    taken = 0
+    for kept in pins.select_kept_results(tx.connection, wave.session_id):
+        taken += kept.least_tokens
+        call = str(kept.provenance.get("call", ""))
+        is_replaced = subject_of(call, kept.provenance.get("arguments", {})) in subjects
+        if kept.ordinal < wave.ordinal and (is_replaced or taken > max_tokens):
+            pins.release(tx, wave.session_id, kept, wave.ordinal)
 
 
 def read_exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:

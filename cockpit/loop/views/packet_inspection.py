@@ -61,15 +61,20 @@ def explained(
     Without ``ordinal`` this is the wave of the newest packet; ``band`` selects the facts of one band. Raises
     :class:`NotFound` where the wave has no packet.
     """
-    from cockpit.orient import fact_columns
+    from cockpit.orient.compile_packet import load_for
     from cockpit.orient.explain_packet import explain_packet
 
     stored = _packet(connection, session_id, ordinal)
     packet = stored.packet
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
-    columns = fact_columns.load_columns(connection, session_id, packet.ordinal)
+    columns = load_for(connection, session_id, packet.ordinal, packet.algorithm)
     verdicts = explain_packet(
-        columns, profile, packet.ordinal, algorithm=packet.algorithm, band=band
+        columns,
+        profile,
+        packet.ordinal,
+        algorithm=packet.algorithm,
+        overheads=packet.overheads,
+        band=band,
     )
     pinned = pins.select_pinned(connection, session_id)
     return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned)

@@ -16,7 +16,8 @@ from cockpit.store.sessions import outbox, proposals, sessions, waves
 def session_document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
     """Return the document that ``--output-format json`` prints.
 
-    ``bands`` maps each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
+    ``rendered_tokens`` counts the prompt of a packet, None where it was not measured. ``bands`` maps
+    each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
     is what the session ended with (``status``, ``summary``), empty while it runs; that of a review has its
     text in ``review``. Raises
@@ -77,6 +78,7 @@ def _packet(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any] | No
     return {
         "digest": stored.digest,
         "token_used": body["token_used"],
+        "rendered_tokens": stored.packet.rendered_tokens,
         "token_budget": body["token_budget"],
         "bands": {
             band["band"]: {name: band[name] for name in ("used", "min", "target", "max")}

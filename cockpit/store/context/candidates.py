@@ -8,15 +8,18 @@ JSON, so that any file name is safe. Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from cockpit.store.context.facts import COST_COLUMNS
 from cockpit.store.context.profile_model import BANDS
 
 FLAG_SUPERSEDED = 1
 FLAG_PINNED = 2
-BAND_SHIFT = 2
+FLAG_SHORT = 4
+BAND_SHIFT = 3
 PLACE_BITS = 32
 
 
@@ -25,9 +28,9 @@ class Candidates:
     """``n`` facts as columns: lists of ``n`` strings, and texts of ``n`` comma-separated integers.
 
     ``place`` is ``ordinal << PLACE_BITS | position``. ``flags`` is the band's index in ``BANDS``
-    shifted by ``BAND_SHIFT``, with ``FLAG_PINNED`` and ``FLAG_SUPERSEDED``. ``full``, ``outline``
-    (0: none) and ``reference`` are token counts. ``cluster`` is equal for near-duplicates (0:
-    none).
+    shifted by ``BAND_SHIFT``, with ``FLAG_PINNED``, ``FLAG_SHORT`` (a pin that an outline satisfies)
+    and ``FLAG_SUPERSEDED``. ``full``, ``outline`` (0: none) and ``reference`` are token counts, of the
+    text or as rendered. ``cluster`` is equal for near-duplicates (0: none).
     """
 
     fact_ids: list[str]
@@ -51,20 +54,32 @@ _SELECT = (
     f" group_concat(CASE band {_CODES} END"
     f" + {FLAG_PINNED} * (pinned_from IS NOT NULL AND pinned_from<=:ordinal"
     " AND (pinned_until IS NULL OR pinned_until>:ordinal))"
+    f" + {FLAG_SHORT} * pin_level"
     f" + {FLAG_SUPERSEDED} * (superseded_at IS NOT NULL AND superseded_at<=:ordinal)),"
-    " group_concat(utility), group_concat(tokens_full), group_concat(tokens_outline),"
-    " group_concat(tokens_reference), group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
+    " group_concat(utility), {levels}, group_concat(CASE cluster WHEN 0 THEN sketch ELSE cluster END)"
     " FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"
 )
+_TEXT_LEVELS = ("tokens_full", "tokens_outline", "tokens_reference")
+
+
+def _select(levels: Sequence[str]) -> str:
+    return _SELECT.replace("{levels}", ", ".join(f"group_concat({column})" for column in levels))
+
+
+_OF_TEXT, _AS_RENDERED = _select(_TEXT_LEVELS), _select(COST_COLUMNS)
 _strings = msgspec.json.Decoder(list[str]).decode
 
 
-def load_candidates(connection: sqlite3.Connection, session_id: str, ordinal: int) -> Candidates:
+def load_candidates(
+    connection: sqlite3.Connection, session_id: str, ordinal: int, *, rendered: bool = False
+) -> Candidates:
     """Every fact that the session has at wave ``ordinal``, in no particular order.
 
-    Later facts, pins and supersessions do not show: the answer for a past wave never changes.
+    ``rendered`` counts tokens as a prompt renders them. Later facts, pins and supersessions do not show:
+    the answer for a past wave never changes.
     """
-    texts = connection.execute(_SELECT, {"session": session_id, "ordinal": ordinal}).fetchone()
+    statement = _AS_RENDERED if rendered else _OF_TEXT
+    texts = connection.execute(statement, {"session": session_id, "ordinal": ordinal}).fetchone()
     fact_ids, source_types, source_refs, dedupe_keys = map(_strings, texts[:4])
     return Candidates(
         fact_ids, source_types, source_refs, dedupe_keys, *(text or "" for text in texts[4:])

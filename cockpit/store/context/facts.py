@@ -42,6 +42,19 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class FactCost:
+    """The tokens of a fact as a prompt renders it, at each level; 0: not counted."""
+
+    full: int = 0
+    outline: int = 0
+    """0 also for a fact without an outline."""
+    reference: int = 0
+
+
+UNCOUNTED = FactCost()
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """Something that was observed, ready to be stored."""
 
@@ -67,6 +80,10 @@ class Fact:
     pinned: bool = False
     sketch: int = 0
     """Compared for near-duplicates (:mod:`cockpit.store.context.near_duplicates`); 0: not compared."""
+    cost: FactCost = UNCOUNTED
+    """What it takes in a prompt."""
+    pinned_short: bool = False
+    """A pinned fact that keeps its meaning in its outline may be shortened to it."""
     fact_id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +146,10 @@ class SessionFact:
     dedupe_key: str
     cluster: int = 0
     """Equal for near-duplicates; 0: none."""
+    costs: tuple[int, int, int] | None = None
+    """Tokens at each level as a prompt renders them; None: those of the text alone."""
+    pinned_short: bool = False
+    """A pinned fact that may be shortened to its outline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +220,8 @@ def link(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
     linked = tx.connection.executemany(
         "INSERT INTO session_facts(session_id, ordinal, position, fact_id, wave_id, job, source_type,"
         " source_ref, band, utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
-        " pinned_from, sketch) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " pinned_from, sketch, cost_full, cost_outline, cost_reference, pin_level)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
         " ON CONFLICT(session_id, fact_id) WHERE superseded_at IS NULL DO NOTHING",
         (
             (
@@ -219,6 +241,10 @@ def link(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> int:
                 fact.dedupe_key,
                 ordinal if fact.pinned else None,
                 fact.sketch,
+                fact.cost.full,
+                fact.cost.outline,
+                fact.cost.reference,
+                int(fact.pinned_short),
             )
             for identity, (position, job, fact) in places.items()
         ),
@@ -290,13 +316,23 @@ def _content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tu
     return row
 
 
+_AROUND = "12 + length(source_ref) / 2"
+"""An estimate of what is written around a text, for facts whose cost was never counted."""
+COST_COLUMNS = (
+    f"CASE cost_full WHEN 0 THEN tokens_full + {_AROUND} ELSE cost_full END",
+    "CASE WHEN tokens_outline = 0 THEN 0 WHEN cost_outline = 0"
+    f" THEN tokens_outline + {_AROUND} ELSE cost_outline END",
+    f"CASE cost_reference WHEN 0 THEN tokens_reference + {_AROUND} ELSE cost_reference END",
+)
+"""SQL of a fact's tokens as rendered: full, outline (0: none), reference."""
+
 LINKED_COLUMNS = (
     "fact_id, source_type, source_ref, band, ordinal, position,"
     " (pinned_from IS NOT NULL AND pinned_from<=:ordinal AND"
     " (pinned_until IS NULL OR pinned_until>:ordinal)),"
     " (superseded_at IS NOT NULL AND superseded_at<=:ordinal),"
     " utility, tokens_full, tokens_outline, tokens_reference, dedupe_key,"
-    " CASE cluster WHEN 0 THEN sketch ELSE cluster END"
+    " CASE cluster WHEN 0 THEN sketch ELSE cluster END, " + ", ".join(COST_COLUMNS) + ", pin_level"
 )
 
 
@@ -320,7 +356,19 @@ def _linked(row: tuple[Any, ...]) -> SessionFact:
     tokens = (rest[0], rest[1], rest[2])
     flags = (bool(pinned), bool(superseded))
     return SessionFact(
-        identity, source, ref, band, seen, position, *flags, utility, tokens, rest[3], rest[4]
+        identity,
+        source,
+        ref,
+        band,
+        seen,
+        position,
+        *flags,
+        utility,
+        tokens,
+        rest[3],
+        rest[4],
+        (rest[5], rest[6], rest[7]),
+        bool(rest[8]),
     )
 
 

@@ -66,6 +66,67 @@ class PacketBand:
 
 
 @dataclass(frozen=True, slots=True)
+class Overheads:
+    """What a prompt takes beside its facts, in tokens: input of the compiler, kept with the packet."""
+
+    tools: int = 0
+    """The definitions of the tools; they count for ``capabilities``."""
+    answer: int = 0
+    """Room for the answer; like the rest it counts for ``reserve``."""
+    frames: int = 0
+    """What providers put around messages."""
+    margin: int = 0
+    """What the whole prompt took more than the sum of its parts, when it was measured."""
+
+    @property
+    def total(self) -> int:
+        return self.tools + self.answer + self.frames + self.margin
+
+    def in_band(self, band: str) -> int:
+        """Return the tokens that count for a band."""
+        if band == "capabilities":
+            return self.tools
+        return self.total - self.tools if band == "reserve" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How the prompt of a packet was measured."""
+
+    overheads: Overheads
+    tokenizer: str = ""
+    """The vocabulary that the prompt was counted with; empty: it was not rendered."""
+    scale: int = 1000
+    """Thousandths: what the model's provider counted in earlier waves, as a part of what was counted here."""
+    tokens: int = 0
+    """Tokens of the whole prompt, counted and scaled: system text, messages and tool definitions."""
+    prompt_sha256: str = ""
+    """Digest of what was sent."""
+
+    def body(self) -> dict[str, Any]:
+        """Return it as a JSON value; :func:`rendering_from_body` reverses it."""
+        overheads = self.overheads
+        return {
+            "tools": overheads.tools,
+            "answer": overheads.answer,
+            "frames": overheads.frames,
+            "margin": overheads.margin,
+            "tokenizer": self.tokenizer,
+            "scale": self.scale,
+            "tokens": self.tokens,
+            "prompt_sha256": self.prompt_sha256,
+        }
+
+
+def rendering_from_body(body: Mapping[str, Any]) -> Rendering:
+    """Make a rendering from its body."""
+    overheads = Overheads(body["tools"], body["answer"], body["frames"], body["margin"])
+    return Rendering(
+        overheads, body["tokenizer"], body["scale"], body["tokens"], body["prompt_sha256"]
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Packet:
     """A compiled packet."""
 
@@ -83,6 +144,18 @@ class Packet:
     """Counts the facts that are not in the packet, by reason."""
     quality_ppm: int
     """Its value in millionths of the best that cutting facts anywhere could reach in the budget."""
+    rendering: Rendering | None = None
+    """None for algorithms that counted the facts' texts alone."""
+
+    @property
+    def overheads(self) -> Overheads:
+        """What its prompt takes beside its facts."""
+        return self.rendering.overheads if self.rendering else Overheads()
+
+    @property
+    def rendered_tokens(self) -> int | None:
+        """Tokens of the prompt that was rendered; None where it was not measured."""
+        return self.rendering.tokens if self.rendering and self.rendering.tokenizer else None
 
     @property
     def facts(self) -> int:
@@ -112,7 +185,9 @@ class Packet:
         An entry is ``[fact_id, level, tokens, pinned, ordinal]``, with level 0 full, 1 outline, 2
         reference.
         """
+        measured = {} if self.rendering is None else {"rendering": self.rendering.body()}
         return {
+            **measured,
             "algorithm": self.algorithm,
             "ordinal": self.ordinal,
             "profile": [self.profile_id, self.profile_version, self.profile_digest],
@@ -175,6 +250,7 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
             ),
             tuple((reason, body["drops"][reason]) for reason in REASONS if reason in body["drops"]),
             body["quality_ppm"],
+            rendering_from_body(body["rendering"]) if "rendering" in body else None,
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreError(f"This is not the body of an orientation packet: {error!r}.") from error

@@ -7,7 +7,11 @@ keeps the pins that it had. Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
@@ -26,6 +30,42 @@ class Pin:
     ordinal: int
     """The wave from which on the change applies."""
     pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """A call's result that cockpit pinned for its meaning when it was stored."""
+
+    ordinal: int
+    position: int
+    least_tokens: int
+    """What it takes at the least level that its pin allows."""
+    provenance: Mapping[str, Any]
+
+
+def select_kept_results(connection: sqlite3.Connection, session_id: str) -> list[KeptResult]:
+    """Read the results that are pinned since they were stored, the newest first."""
+    rows = connection.execute(
+        "SELECT s.ordinal, s.position, CASE WHEN s.pin_level=1 AND s.cost_outline>0"
+        " THEN s.cost_outline ELSE max(s.cost_full, s.tokens_full) END, f.provenance_json"
+        " FROM session_facts AS s JOIN observed_facts AS f USING(fact_id)"
+        " WHERE s.session_id=? AND s.source_type='exchange' AND s.pinned_from IS NOT NULL"
+        " AND s.pinned_from=s.ordinal AND s.pinned_until IS NULL AND s.superseded_at IS NULL"
+        " ORDER BY s.ordinal DESC, s.position DESC",
+        (session_id,),
+    )
+    return [
+        KeptResult(ordinal, position, tokens, msgspec.json.decode(provenance))
+        for ordinal, position, tokens, provenance in rows
+    ]
+
+
+def release(tx: Tx, session_id: str, kept: KeptResult, ordinal: int) -> None:
+    """Unpin a kept result from wave ``ordinal`` on."""
+    tx.execute(
+        "UPDATE session_facts SET pinned_until=? WHERE session_id=? AND ordinal=? AND position=?",
+        (ordinal, session_id, kept.ordinal, kept.position),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +161,16 @@ def _link(tx: Tx, session_id: str, fact_id: str) -> _Link:
 
 
 def _following(tx: Tx, session_id: str) -> int:
-    (last,) = tx.execute(
-        "SELECT coalesce(max(ordinal), 0) FROM wave_runs WHERE session_id=?", (session_id,)
+    """The next wave to be compiled: the last one, where it failed without a packet, or the one after it."""
+    row = tx.execute(
+        "SELECT ordinal, phase='failed_retryable' AND orientation_packet_id IS NULL FROM wave_runs"
+        " WHERE session_id=? ORDER BY ordinal DESC LIMIT 1",
+        (session_id,),
     ).fetchone()
-    return int(last) + 1
+    if row is None:
+        return 1
+    ordinal, is_uncompiled = row
+    return int(ordinal) if is_uncompiled else int(ordinal) + 1
 
 
 def _set(tx: Tx, session_id: str, link: _Link, since: int | None, until: int | None = None) -> None:

@@ -8,12 +8,23 @@ change. Specified in ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from cockpit.store.context.facts import UTILITY_MAX, ObservingWave, PlacedFact, chunks, link
-from cockpit.store.context.profile_model import Profile
+from cockpit.store.context.facts import (
+    COST_COLUMNS,
+    UTILITY_MAX,
+    ObservingWave,
+    PlacedFact,
+    chunks,
+    link,
+)
+from cockpit.store.context.packets import Overheads
+from cockpit.store.context.profile_model import BANDS, Profile
 from cockpit.store.db.transaction import Tx
+
+RECALLED = ("receipt", "handoff", "wip", "note", "docs")
+"""Sources that bring back what the store or the documents have; asked for, they are shown."""
 
 
 def relink(tx: Tx, wave: ObservingWave, places: Mapping[str, PlacedFact]) -> None:
@@ -67,34 +78,38 @@ def restore_links(tx: Tx, wave: ObservingWave, first: int) -> None:
         )
 
 
-def pin_for_wave(tx: Tx, wave: ObservingWave, pinned_profile: Callable[[], Profile]) -> int:
-    """Pin re-granted facts for this one wave; returns how many.
+def pin_for_wave(tx: Tx, wave: ObservingWave, profile: Profile, overheads: Overheads) -> int:
+    """Pin re-granted facts, and what was asked back from the store, for this one wave; returns how many.
 
     In the order of their places, each is pinned that fits into its band's ceiling and beside the
     floors of the other bands. Call it when everything that the wave pins is stored.
-    ``pinned_profile`` reads the profile and is called only when needed.
     """
+    marks = ",".join("?" * len(RECALLED))
+    cost, outline, _ = COST_COLUMNS
     lifted = tx.execute(
-        "SELECT position, band, tokens_full FROM session_facts WHERE session_id=? AND ordinal=?"
-        " AND seen_at=ordinal AND superseded_at IS NULL AND pinned_from IS NULL ORDER BY position",
-        (wave.session_id, wave.ordinal),
+        f"SELECT position, band, {cost} FROM session_facts WHERE session_id=? AND ordinal=?"  # noqa: S608 - our own columns
+        f" AND (seen_at=ordinal OR source_type IN ({marks})) AND superseded_at IS NULL"
+        " AND pinned_from IS NULL ORDER BY position",
+        (wave.session_id, wave.ordinal, *RECALLED),
     ).fetchall()
     if not lifted:
         return 0
-    profile = pinned_profile()
     held = dict(
         tx.execute(
-            "SELECT band, sum(tokens_full) FROM session_facts WHERE session_id=:session"
+            f"SELECT band, sum(CASE WHEN pin_level=1 AND {outline}>0 THEN {outline} ELSE {cost} END)"  # noqa: S608 - our own columns
+            " FROM session_facts WHERE session_id=:session"
             " AND superseded_at IS NULL AND pinned_from<=:ordinal"
             " AND (pinned_until IS NULL OR pinned_until>:ordinal) GROUP BY band",
             {"session": wave.session_id, "ordinal": wave.ordinal},
         ).fetchall()
     )
+    for name in BANDS:
+        held[name] = held.get(name, 0) + overheads.in_band(name)
     bands = {band.name: band for band in profile.bands}
-    reserved = sum(max(band.min_tokens, held.get(band.name, 0)) for band in profile.bands)
+    reserved = sum(max(band.min_tokens, held[band.name]) for band in profile.bands)
     pins: list[tuple[int, int, str, int, int]] = []
     for position, name, tokens in lifted:
-        band, now = bands[name], held.get(name, 0)
+        band, now = bands[name], held[name]
         more = max(band.min_tokens, now + tokens) - max(band.min_tokens, now)
         if now + tokens <= band.max_tokens and reserved + more <= profile.total_token_budget:
             held[name] = now + tokens

@@ -217,6 +217,12 @@ def set_status(
     return load(tx.connection, session_id)
 
 
+def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:
+    """Let the session's next waves follow another profile: that of a larger budget."""
+    tx.execute("UPDATE sessions SET profile_id=? WHERE session_id=?", (profile_id, session_id))
+    return load(tx.connection, session_id)
+
+
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
     """Change fields (of :data:`CHANGEABLE`) of a session and journal them."""
     session = load(tx.connection, session_id)

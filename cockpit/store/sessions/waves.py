@@ -172,6 +172,24 @@ def reenter(tx: Tx, wave_id: str) -> Wave:
     return again
 
 
+def find_failure(connection: sqlite3.Connection, wave_id: str) -> str:
+    """Return the class of the wave's last failure; empty where it never failed."""
+    row = connection.execute(
+        "SELECT coalesce(error_class, '') FROM wave_runs WHERE wave_id=?", (wave_id,)
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def set_profile_version(tx: Tx, wave_id: str, version: int) -> Wave:
+    """Pin another version of the profile for a wave that has no packet yet."""
+    tx.execute(
+        "UPDATE wave_runs SET orientation_profile_version=? WHERE wave_id=?"
+        " AND orientation_packet_id IS NULL",
+        (version, wave_id),
+    )
+    return load(tx.connection, wave_id)
+
+
 def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
     """Read the wave of that id. Raises :class:`NotFound`."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()

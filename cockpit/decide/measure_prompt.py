@@ -1,0 +1,53 @@
+"""The tokens of a whole prompt: system text, messages, tool calls and tool definitions.
+
+Every text is counted as it is sent; what providers write around it is a few tokens for each message, call
+and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS
+from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
+
+CountTokens = Callable[[str], int]
+
+
+def count_prompt(prompt: Prompt, count: CountTokens) -> int:
+    """Count the tokens of the prompt; ``count`` counts those of one text."""
+    system = count(prompt.system) + MESSAGE_TOKENS if prompt.system else 0
+    messages = sum(_count_message(message, count) for message in prompt.messages)
+    return system + messages + count_tools(prompt.tools, count)
+
+
+def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:
+    """Count the tokens of tool definitions: name, description and JSON Schema of each."""
+    return sum(
+        CALL_TOKENS
+        + count(tool.name)
+        + count(tool.description)
+        + count(canonical_json(dict(tool.parameters)))
+        for tool in tools
+    )
+
+
+def _count_message(message: PromptMessage, count: CountTokens) -> int:
+    tokens = MESSAGE_TOKENS + count(message.text)
+    for call in message.calls:
+        tokens += CALL_TOKENS + count(call.name) + count(call.arguments) + count(call.call_id)
+    if message.role == "tool":
+        tokens += CALL_TOKENS + count(message.tool_name) + count(message.call_id)
+    return tokens
+
+
+def digest_prompt(prompt: Prompt) -> str:
+    """Return the sha256 of everything that is sent."""
+    messages = [
+        {name: value for name, value in asdict(message).items() if name != "cache"}
+        for message in prompt.messages
+    ]
+    tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in prompt.tools]
+    return text_digest(canonical_json([prompt.system, messages, tools, prompt.max_output_tokens]))

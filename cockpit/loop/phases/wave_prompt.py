@@ -1,0 +1,162 @@
+"""The prompt of a wave: rendered from its packet, and measured before the packet is stored.
+
+Orient measures it, so that the budget bounds what the model gets; Decide sends it; a stored packet renders
+to the same prompt again. See ``docs/reference/kernel.md``, compiler.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from cockpit.act.tools import TOOLS
+from cockpit.core.fenced_text import MESSAGE_TOKENS
+from cockpit.decide.measure_prompt import count_prompt, count_tools
+from cockpit.decide.model import PacketFact, Prompt, ToolSpec
+from cockpit.decide.render_prompt import render
+from cockpit.loop.decisions import profile_change_tool
+from cockpit.loop.phases.session_tools import tools_of_session
+from cockpit.loop.wave_context import Engine, WaveContext
+from cockpit.observe.count_tokens import count_again, vocabulary_for
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.packets import Overheads, Packet
+from cockpit.store.context.profile_model import Profile
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import sessions, waves
+
+MIN_ANSWER_TOKENS = 1_024
+ANSWER_SHARE = 4
+"""The answer's room is the reserve's target, at least 1,024 tokens, and at most a quarter of the budget."""
+_PROVIDERS = ("anthropic:", "openai:", "openai-compatible:")
+_MAX_SCALE = 2_000
+
+
+def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
+    """Render the prompt of ``packet``, the wave's packet."""
+    rendered = list(packet.rendered())
+    texts = facts.load_texts(connection, [entry.fact_id for _, entry in rendered])
+    packet_facts = []
+    for band, entry in rendered:
+        text = texts[entry.fact_id]
+        levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
+        packet_facts.append(
+            PacketFact(
+                fact_id=entry.fact_id,
+                band=band,
+                source_type=text.source_type,
+                source_ref=text.source_ref,
+                level=entry.level,
+                text=levels[entry.level],
+                tokens=entry.tokens,
+                pinned=entry.pinned,
+                ordinal=entry.ordinal,
+                provenance=text.provenance,
+            )
+        )
+    return render(
+        packet_facts,
+        _tools_of_wave(connection, context),
+        wave=context.wave.ordinal,
+        task_type=context.session.task_type,
+        target=context.session.target,
+        max_output_tokens=_answer_of(packet),
+    )
+
+
+def render_stored_prompt(
+    connection: sqlite3.Connection, engine: Engine, wave_id: str
+) -> tuple[Prompt, Packet]:
+    """Render the stored packet of a wave again; its ``rendering.prompt_sha256`` tells what was sent.
+
+    Raises :class:`~cockpit.core.errors.NotFound` for a wave without a packet.
+    """
+    wave = waves.load(connection, wave_id)
+    packet = packets.load(connection, wave_id).packet
+    session = replace(sessions.load(connection, wave.session_id), profile_id=packet.profile_id)
+    return build_prompt(connection, WaveContext(engine, session, wave), packet), packet
+
+
+def _answer_of(packet: Packet) -> int:
+    """Return the room that the packet keeps for the answer."""
+    if packet.rendering is not None and packet.rendering.overheads.answer:
+        return packet.rendering.overheads.answer
+    reserve = next((band.target_tokens for band in packet.bands if band.name == "reserve"), 8_000)
+    return max(MIN_ANSWER_TOKENS, reserve)
+
+
+def estimate_overheads(
+    connection: sqlite3.Connection, context: WaveContext, profile: Profile
+) -> Overheads:
+    """Return what the wave's prompt takes beside its facts: tools, answer, and frames of messages."""
+    reserve = next(band.target_tokens for band in profile.bands if band.name == "reserve")
+    answer = min(
+        max(MIN_ANSWER_TOKENS, reserve), max(profile.total_token_budget // ANSWER_SHARE, 1)
+    )
+    tools = count_tools(_tools_of_wave(connection, context), count_again)
+    # The system text, and for each wave the agent's message and the one that answers it.
+    frames = MESSAGE_TOKENS * (1 + 2 * context.wave.ordinal)
+    return Overheads(tools=tools, answer=answer, frames=frames)
+
+
+def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
+    """Count the tokens of the prompt, in thousandths ``scale`` of what the vocabulary says, rounded up."""
+    count: Callable[[str], int] = partial(count_again, vocabulary=vocabulary)
+    return -(-count_prompt(prompt, count) * scale // 1000)
+
+
+def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tuple[str, int]:
+    """Return the vocabulary to count the wave's prompt with, and its scale in thousandths.
+
+    Where a provider counted more for earlier waves of this session than was counted here, the scale is the
+    largest of those ratios, at most 2,000; else 1,000.
+    """
+    model = context.session.model
+    vocabulary = vocabulary_for(model)
+    if not model.startswith(_PROVIDERS) or context.wave.ordinal == 1:
+        return vocabulary, 1000
+    rows = connection.execute(
+        "SELECT json_extract(detail_json,'$.input_tokens'),"
+        " json_extract(packet_json,'$.rendering.tokens'),"
+        " json_extract(packet_json,'$.rendering.scale')"
+        " FROM journal JOIN orientation_packets USING(wave_id)"
+        " WHERE session_id=? AND action=? AND json_extract(detail_json,'$.model')=?"
+        " ORDER BY seq DESC LIMIT 8",
+        (context.session.session_id, str(Action.MODEL_COMPLETED), model),
+    )
+    ratios = [
+        -(-reported * scale // tokens) for reported, tokens, scale in rows if reported and tokens
+    ]
+    return vocabulary, min(max([1000, *ratios]), _MAX_SCALE)
+
+
+def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
+    """Return the tools of this session as a model is told of them."""
+    return _specs(tuple(tool.name for tool in tools_of_session(context)))
+
+
+@cache
+def _specs(tools: tuple[str, ...]) -> Sequence[ToolSpec]:
+    return tuple(
+        ToolSpec(tool.name, tool.description, tool.parameters)
+        for tool in TOOLS
+        if tool.name in tools
+    )
+
+
+def _tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Sequence[ToolSpec]:
+    return [_describe_for_wave(connection, context, tool) for tool in offered_tools(context)]
+
+
+def _describe_for_wave(
+    connection: sqlite3.Connection, context: WaveContext, tool: ToolSpec
+) -> ToolSpec:
+    """Return the tool with the wave's profile in its description, where it changes that profile."""
+    if tool.name != profile_change_tool.TOOL or context.wave.profile_version is None:
+        return tool
+    version = context.wave.profile_version
+    pinned = profiles.load(connection, context.session.profile_id, version)
+    return replace(
+        tool, description=tool.description + profile_change_tool.describe_profile(pinned)
+    )

@@ -1,0 +1,122 @@
+"""``receipt:W.P``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``: what the store has, read back.
+
+A packet drops what has no room; nothing of it is lost. See ``docs/reference/loop.md``, scope items.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.text import pluralize
+from cockpit.observe.count_tokens import estimate_bytes
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.preview_cost import Preview, estimate_preview
+from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
+from cockpit.observe.scope_items import ScopeItem
+from cockpit.observe.sources.rank_texts import rank_texts
+from cockpit.observe.sources.stored_records import (
+    StoredNote,
+    find_handoff,
+    find_result,
+    find_wip,
+    select_notes,
+)
+from cockpit.store.context.facts import Fact
+
+T = TypeVar("T")
+
+MAX_CHARS = 120_000
+"""Characters of one record; the middle of a longer one is left out."""
+MAX_MATCHES = 5
+"""Notes of one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSource:
+    """Reads one record of the store by its name."""
+
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+        """By reading it."""
+        text = await _read_record(item, ground)
+        return estimate_preview(item, estimate_bytes(len(text.encode("utf-8", "replace"))))
+
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
+        """One fact with the whole record."""
+        return [_make_record_fact(item, await _read_record(item, ground))]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSource:
+    """Finds handoffs and work in progress by words."""
+
+    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
+        """By searching."""
+        notes = await _find_notes(item, ground)
+        size = sum(len(note.text.encode("utf-8", "replace")) for note in notes)
+        return estimate_preview(item, estimate_bytes(size), note=pluralize(len(notes), "note"))
+
+    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
+        """One fact for each of the five best matches; its source is the record's own name."""
+        return [
+            _make_record_fact(
+                ScopeItem(note.kind, note.task_id, level=item.level), note.text, source_type="note"
+            )
+            for note in await _find_notes(item, ground)
+        ]
+
+
+async def _find_notes(item: ScopeItem, ground: ProjectSnapshot) -> list[StoredNote]:
+    notes = await _query(ground, lambda connection, session_id: select_notes(connection))
+    best = rank_texts(item.ref, [note.text for note in notes], MAX_MATCHES)
+    if not best:
+        raise SourceFailed(
+            f"no handoff and no work in progress mentions {item.ref!r}; docs: searches documents"
+        )
+    return [notes[at] for at in best]
+
+
+async def _read_record(item: ScopeItem, ground: ProjectSnapshot) -> str:
+    def find(connection: sqlite3.Connection, session_id: str) -> str | None:
+        match item.kind:
+            case "receipt":
+                wave, _, place = item.ref.partition(".")
+                return find_result(connection, session_id, int(wave), int(place))
+            case "handoff":
+                return find_handoff(connection, item.ref)
+            case _:
+                return find_wip(connection, item.ref)
+
+    text = await _query(ground, find)
+    if text is None:
+        missing = {
+            "receipt": f"wave {item.ref.partition('.')[0]} of this session has no such call",
+            "handoff": f"{item.ref} has no handoff yet",
+            "wip": f"{item.ref} has no work in progress",
+        }
+        raise SourceFailed(missing[item.kind])
+    half = MAX_CHARS // 2
+    return text if len(text) <= MAX_CHARS else f"{text[:half]}\n[… left out …]\n{text[-half:]}"
+
+
+async def _query(ground: ProjectSnapshot, find: Callable[[sqlite3.Connection, str], T]) -> T:
+    records = ground.records
+    if records is None:
+        raise SourceFailed("the store of a session is needed to read it")
+    return await records.store.read(lambda connection: find(connection, records.session_id))
+
+
+def _make_record_fact(item: ScopeItem, text: str, *, source_type: str | None = None) -> Fact:
+    first = text.splitlines()[0] if text else ""
+    return make_fact(
+        item,
+        text,
+        reference=f"{item.kind} {item.ref}: {first[:120]}",
+        outline="\n".join(text.splitlines()[:12]),
+        provenance={"record": f"{item.kind}:{item.ref}", "sha256": text_digest(text)},
+        key=f"{item.kind}:{item.ref}",
+        source_type=source_type,
+    )
