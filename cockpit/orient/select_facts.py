@@ -226,7 +226,9 @@ def _smallest(columns: FactColumns, at: Ints) -> Ints:
 def _room_left(used: list[int], limits: BandLimits) -> Ints:
     """Tokens by band that are left below its ceiling and the budget, beside what is reserved."""
     held = np.maximum(np.array(used, np.int64), limits.floor)
-    return np.minimum(limits.total - held.sum(), limits.ceiling - np.array(used, np.int64))
+    spare = limits.total - int(held.sum())
+    below = limits.ceiling - np.array(used, np.int64)
+    return np.where(below < spare, below, spare)
 
 
 def _fill_bands(
