@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -46,10 +47,10 @@ pytest_textual_snapshot.SVGImageExtension = Pictures
 screen_rest.install()
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A Git repository with one file, called ``api``."""
-    root = tmp_path / "api"
+@pytest.fixture(scope="session")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Git repository with two files, made once; tests get copies."""
+    root = tmp_path_factory.mktemp("committed") / "api"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
@@ -57,6 +58,12 @@ def project(tmp_path: Path) -> Path:
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Begin")
     return root
+
+
+@pytest.fixture
+def project(committed: Path, tmp_path: Path) -> Path:
+    """A Git repository with two files, called ``api``."""
+    return Path(shutil.copytree(committed, tmp_path / "api"))
 
 
 @pytest.fixture
