@@ -118,6 +118,29 @@ class ChangeTaskType:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkDecision:
+    """One decision about the task and its reason."""
+
+    decision: Annotated[str, describe("What was decided, in one sentence.", maxLength=2_000)]
+    reason: Annotated[str, describe("Why, in one sentence.", maxLength=2_000)] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateWip:
+    """Record what the next session on this task must know."""
+
+    decisions: Annotated[
+        tuple[WorkDecision, ...], describe("Decisions made since the last call.", maxItems=20)
+    ] = ()
+    context: Annotated[
+        str, describe("What else matters for the work; replaces the last one.", maxLength=8_000)
+    ] = ""
+    next_step: Annotated[
+        str, describe("The next step, in one sentence; replaces the last one.", maxLength=2_000)
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the task, in the agent's own judgement."""
 
@@ -152,4 +175,4 @@ class ProposeProfileChange:
 
 
 Action = WriteFile | EditFile | Run | GitHub | GitCommit
-Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | Finish
+Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | UpdateWip | Finish

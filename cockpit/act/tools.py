@@ -24,6 +24,7 @@ from cockpit.act.tool_payloads import (
     RequestContext,
     Run,
     RunArguments,
+    UpdateWip,
     WriteFile,
 )
 from cockpit.core.errors import CockpitError
@@ -70,6 +71,7 @@ TOOL_RECORDS: Mapping[str, type[Any]] = {
     "git_commit": GitCommit,
     "propose_profile_change": ProposeProfileChange,
     "change_task_type": ChangeTaskType,
+    "update_wip": UpdateWip,
     "finish": Finish,
 }
 """The record that each tool's arguments are read into."""
@@ -124,11 +126,20 @@ TOOLS: tuple[ToolDef, ...] = (
         "it when the user asks for the change itself, such as 'fix it now'.",
     ),
     _tool(
+        "update_wip",
+        UpdateWip,
+        "Record with the task each decision and its reason, what matters, and the next step. Whoever "
+        "resumes the task reads it first, and the report lists the decisions.",
+    ),
+    _tool(
         "finish",
         Finish,
         "End the task: 'done' when its definition of done is met, 'blocked' when you cannot continue.",
     ),
 )
+
+WITH_TASK = ("update_wip",)
+"""The tools of sessions that work on a task of the backlog."""
 
 ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit")
 """The tools that change something, and so go through guards, approval and the outbox."""
@@ -177,6 +188,10 @@ def _check_values(name: str, payload: Payload) -> None:
             not value or not all(str(text).strip() for text in texts)
         ):
             raise MalformedCall(f"{name}: {field.name!r} is empty.")
+    if isinstance(payload, UpdateWip) and not (
+        payload.decisions or payload.context.strip() or payload.next_step.strip()
+    ):
+        raise MalformedCall("update_wip: nothing to record. Give decisions, context or next_step.")
     if isinstance(payload, EditFile) and not payload.old:
         raise MalformedCall(
             "edit_file: 'old' is empty. Give the exact text to replace, or use write_file."

@@ -23,10 +23,10 @@ def format_resume_line(task_id: str, status: str, wip: Mapping[str, Any]) -> str
     return f"Resuming {task_id} from: {start or status.replace('_', ' ')}, next: {_next(wip)}"
 
 
-def one_line(value: object) -> str:
+def one_line(value: object, most: int = _LONGEST) -> str:
     """Return the text on one line, shortened to the limit."""
     words = " ".join(str(value or "").split())
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def _next(wip: Mapping[str, Any]) -> str:

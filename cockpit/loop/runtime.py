@@ -37,7 +37,7 @@ from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_ses
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
-from cockpit.store.backlog import tasks
+from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.backlog.tasks import Task as BacklogTask
 from cockpit.store.context import pins, profiles
 from cockpit.store.context.packets import Packet
@@ -136,7 +136,11 @@ class Runtime:
             await asyncio.to_thread(require_price, model_name)
         opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
-            opened = replace(opened, text=f"{opened.text}\n\n{briefing(backlog_task)}")
+            before = self.store.read_now(
+                lambda connection: handoffs.select_before(connection, backlog_task.task_id)
+            )
+            text = f"{opened.text}\n\n{briefing(backlog_task, before)}"
+            opened = replace(opened, text=text)
         state = await read_project_state(self.place.root) if kind.must_change else ""
         branch = await _current_branch(self.place)
 

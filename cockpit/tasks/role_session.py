@@ -17,13 +17,15 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
+from cockpit.learn.resume_text import handoffs_text
 from cockpit.loop.decisions.approval_policy import is_narrower
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.intake.declared_context import find_named
 from cockpit.loop.intake.review_template import visible
 from cockpit.loop.intake.task_types import OPTIONAL, TaskType
 from cockpit.loop.runtime import Runtime, runtime_over
-from cockpit.store.backlog import wip
+from cockpit.store.backlog import handoffs, wip
+from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import task_runs
 from cockpit.store.chains.task_runs import Step
@@ -178,13 +180,16 @@ async def _assignment(
     task_type = (
         runtime.engine.task_types.get(task.task_type) or runtime.engine.task_types["implement"]
     )
+    before = runtime.store.read_now(
+        lambda connection: handoffs.select_before(connection, task.task_id)
+    )
     values = {
         "task": task.task_id,
         "title": visible(task.title),
         "type": task.task_type,
         "description": task.description.strip() or "(No description beyond the title.)",
         "acceptance": task.acceptance_criteria.strip() or "(No further criteria.)",
-        "notes": _notes(task),
+        "notes": _notes(task, before),
         "dod": "\n".join(f"{number}. {point}" for number, point in enumerate(task_type.dod, 1)),
         "wip": canonical_json(wip.keep_newest(task.wip or {}, 20)),
         "base": worktree.base_commit[:10],
@@ -234,12 +239,14 @@ def _is_file(runtime: Runtime, path: str) -> bool:
         return False
 
 
-def _notes(task: Task) -> str:
+def _notes(task: Task, before: Sequence[Handoff]) -> str:
     parts = (
         [f"### Context\n\n{task.context_summary.strip()}"] if task.context_summary.strip() else []
     )
     if task.handoff_notes.strip():
         parts.append(f"### Handoff Notes\n\n{task.handoff_notes.strip()}")
+    if before:
+        parts.append(f"### Handoffs of the Tasks Before\n\n{handoffs_text(before)}")
     if task.wip:
         progress = canonical_json(wip.keep_newest(task.wip, 20))
         parts.append(f"### Work in Progress\n\nResume where it was left: {progress}")

@@ -43,6 +43,21 @@ async def test_what_an_earlier_chain_did_is_brought_in(world: World) -> None:
     ]
 
 
+async def test_the_role_reads_the_handoffs_of_the_tasks_before(world: World) -> None:
+    first, second, _ = tasks_in_a_row(world)
+    await world.do(SCENARIO, first)
+    await world.do(SCENARIO, second)
+    rows = world.store.read_now(
+        lambda connection: connection.execute(
+            "SELECT normalized_json FROM observed_facts WHERE source_ref='task:opening'"
+        ).fetchall()
+    )
+    (text,) = (text for (text,) in rows if f"You are the implementer of {second}" in text)
+    summary = " ".join(world.handoff(first).summary.split())
+    assert "add adds." in summary
+    assert f"- {first} PASS: {summary} Files: calc.py." in text
+
+
 async def test_so_it_is_when_the_branch_was_cleaned_away(world: World) -> None:
     first, second, _ = tasks_in_a_row(world)
     await world.do(SCENARIO, first)

@@ -24,7 +24,7 @@ from cockpit.chains.report.report_markdown import (
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.backlog import handoffs, task_activity, tasks
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import chains, task_runs, worker_metrics, workers, worktrees
 from cockpit.store.chains.chains import Chain
@@ -176,15 +176,21 @@ def _task_report(
         title=task.title,
         status={"done": DONE, "blocked": BLOCKED}.get(task.status, IN_PROGRESS),
         summary=summary,
-        decisions=tuple(
-            _decision_text(entry) for entry in progress.get("decisions", ())[-MAX_DECISIONS:]
-        ),
+        decisions=_list_decisions(connection, task),
         details=details if failed and task.status == "blocked" else "",
         next_step="" if task.status == "blocked" else str(progress.get("next_step", "")),
         commit=(worktree.merged_commit or "") if merged and worktree else "",
         branch=worktree.branch if has_branch and worktree else "",
         path=worktree.path if has_branch and worktree else "",
     )
+
+
+def _list_decisions(connection: sqlite3.Connection, task: Task) -> tuple[str, ...]:
+    """List the task's decisions, the newest last: from its work in progress and from its activity."""
+    activity = task_activity.select_for_task(connection, task.task_id)
+    texts = [each.description for each in reversed(activity) if each.activity_type == "decision"]
+    texts += [_decision_text(entry) for entry in (task.wip or {}).get("decisions", ())]
+    return tuple(dict.fromkeys(texts))[-MAX_DECISIONS:]
 
 
 def _decision_text(entry: Mapping[str, Any]) -> str:

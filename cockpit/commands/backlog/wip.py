@@ -54,18 +54,24 @@ def show_wip(task: str, as_json: bool) -> None:
     chosen = read_store(lambda connection: _choose_task(connection, task))
     if as_json:
         show_json(
-            {"task_id": chosen.task_id, "updated_at": chosen.wip_updated_at, "wip": chosen.wip}
+            {
+                "task_id": chosen.task_id,
+                "status": chosen.status,
+                "updated_at": chosen.wip_updated_at,
+                "wip": chosen.wip,
+            }
         )
         return
-    if not chosen.wip:
+    if not chosen.wip and chosen.status not in ("done", "archived"):
         say(f"No work in progress recorded for {chosen.task_id}: {chosen.title}")
         return
     from cockpit.learn.resume_text import resume_line
 
     show(f"{chosen.task_id} · {chosen.status.replace('_', ' ')} · {chosen.title}")
     show(resume_line(chosen))
-    show("")
-    show("\n".join(_lines(chosen.wip)))
+    if chosen.wip:
+        show("")
+        show("\n".join(_lines(chosen.wip)))
 
 
 @work_in_progress.command(

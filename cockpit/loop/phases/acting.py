@@ -17,7 +17,7 @@ from cockpit.act.protected_tests import TestsGuard
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions import profile_change_tool, task_type_tool
+from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import (
     DecidedProposal,
@@ -57,6 +57,9 @@ async def act(context: WaveContext) -> Write:
             continue
         if asks_to_read(call):
             pending_writes += await propose_context_request(context, call)
+            continue
+        if call["name"] == wip_tool.TOOL:
+            pending_writes.append(wip_tool.record_work(context, call))
             continue
         await _flush(context, pending_writes)  # earlier requests are shown before this call
         if call["name"] == profile_change_tool.TOOL:

@@ -279,6 +279,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return f"commit {str(arguments['message']).splitlines()[0][:80]}"
         case "request_context":
             return str(arguments["question"])[:100]
+        case "update_wip":
+            return "record work in progress"
         case "propose_profile_change":
             return f"change the profile: {str(arguments['reason'])[:80]}"
         case "change_task_type":

@@ -6,7 +6,7 @@ A session of such a type may propose to become another one, which the user decid
 
 from __future__ import annotations
 
-from cockpit.act.tools import ACTIONS, TOOLS, ToolDef
+from cockpit.act.tools import ACTIONS, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.wave_context import WaveContext
 
@@ -24,4 +24,6 @@ def tools_of_session(context: WaveContext) -> tuple[ToolDef, ...]:
             allowed -= {task_type_tool.TOOL}
     if reads_only:
         allowed -= set(ACTIONS)
+    if context.session.task_id is None:
+        allowed -= set(WITH_TASK)
     return tuple(tool for tool in TOOLS if tool.name in allowed)

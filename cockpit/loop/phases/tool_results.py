@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
-from cockpit.loop.decisions import profile_change_tool, task_type_tool
+from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, clip_result, outline_result
 from cockpit.loop.phases.propose_context_request import request_id_of_call
@@ -200,6 +200,8 @@ def _result_of_call(
             items = ", ".join(map(str, request_arguments(call)["scope"]))
             result = f"Reading is not an action, so instead you asked for {items}. {result}"
         return result, status
+    if call["name"] == wip_tool.TOOL:
+        return wip_tool.read_call_result(call)
     if call["name"] == profile_change_tool.TOOL:
         return profile_change_tool.read_call_result(connection, str(call["key"]))
     if call["name"] == task_type_tool.TOOL:

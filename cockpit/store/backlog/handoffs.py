@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.secrets import mask, mask_value
-from cockpit.store.backlog import work_queue
+from cockpit.store.backlog import dependencies, work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.journal.details.backlog import HandoffArchived, HandoffCompacted, HandoffSet
 from cockpit.store.journal.details.detail import decode_detail
@@ -32,6 +32,9 @@ MOST_DETAILS = 1_000_000
 MOST_FILES = 5_000
 _MOST_DECISIONS = 50
 """Decisions of a task, the newest, that the journal keeps when its handoff is compacted."""
+
+_MOST_BEFORE = 50
+"""Tasks before a task whose handoffs are read."""
 
 # Handoffs of blocked and failed tasks stay: they explain why.
 _DECAYS = (
@@ -177,6 +180,17 @@ def find(connection: sqlite3.Connection, task_id: str) -> Handoff | None:
         compacted_at=archived.compacted_at,
         archived_at=archived_at,
     )
+
+
+def select_before(connection: sqlite3.Connection, task_id: str) -> list[Handoff]:
+    """Read the handoffs of the tasks that the task waited for, in the order of their numbers."""
+    before = dependencies.select_prerequisites(connection, task_id)
+    handoffs = [
+        find(connection, each.depends_on_task_id)
+        for each in before[:_MOST_BEFORE]
+        if each.dependency_type != "relates_to"
+    ]
+    return [handoff for handoff in handoffs if handoff is not None]
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 20) -> list[Handoff]:

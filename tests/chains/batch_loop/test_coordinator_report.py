@@ -43,7 +43,14 @@ async def a_chain_of_every_kind(chained: ChainWorld) -> Chain:
     scenario = (
         ALL_PASS
         + turn("implementer", "write_file", 'path = "done.py", content = "x = 1"', said=f"{done}:")
-        + finish("implementer", "Done as asked.", when='called = ["write_file"]')
+        + turn(
+            "implementer",
+            "update_wip",
+            'decisions = [{ decision = "A constant", reason = "nothing varies" }]',
+            when='called = ["write_file"]',
+            said=f"{done}:",
+        )
+        + finish("implementer", "Done as asked.", when='called = ["update_wip"]')
         + edit("implementer", "a + b", "a * b", said=f"{failed}:")
         + finish("implementer", "Changed.", when='called = ["edit_file"]', said=f"{failed}:")
         + finish("implementer", "Which of the two?", status="blocked", said=f"{blocked}:")
@@ -69,10 +76,11 @@ async def test_the_report_says_what_the_seed_asks_for(chained: ChainWorld) -> No
         "### T-3 Ask first",
         "- Tasks in progress: 0",
         "- Tasks left: 1 ready, 0 waiting for other tasks",
-        "- Decisions made: 2",
+        "- Decisions made: 3",
         "- Workers: 2, batches: 2",
         "- T-1: JWT over sessions (it scales)",
         "- T-1: No cache",
+        "- T-1: A constant (nothing varies)",
         "- Merge the completed tasks: `git merge cockpit/ch-1`",
         "- Resume the chain: `cockpit work --continue` (1 ready)",
     ):

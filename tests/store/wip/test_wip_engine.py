@@ -127,6 +127,54 @@ def test_what_the_engine_does_is_kept_on_its_task(project):
     assert project.json("tasks", "show", "T-1", "--json")["status"] == "done"
 
 
+RECORDS = """
+[[turn]]
+[[turn.call]]
+name = "update_wip"
+[turn.call.arguments]
+decisions = [{ decision = "Keep the name add", reason = "callers use it" }]
+context = "sub mirrors add"
+next_step = "write sub"
+[[turn.call]]
+name = "write_file"
+arguments = { path = "sub.py", content = "def sub(a, b):\\n    return a - b\\n" }
+[[turn]]
+when = { called = ["update_wip"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "It subtracts." }
+"""
+
+
+def test_memory_flows_from_one_task_to_the_next(project):
+    project.run("tasks", "add", "Build sub on add", "--depends-on", "T-1")
+    project.run("handoff", "set", "T-1", "PASS", "add refuses text now.", "--files", "calc.py")
+    project.run("tasks", "done", "T-1")
+    finished = project.run("wip", "show", "T-1").stdout
+    assert "T-1 · done · Make add add\nT-1 is done: nothing is left to resume." in finished
+    model = project.script(RECORDS)
+    project.run("run", "--task", "T-2", "--model", model, "--approve", "all")
+    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        (task,) = connection.execute(
+            "SELECT normalized_json FROM observed_facts WHERE source_ref='task:opening'"
+        ).fetchone()
+        (result,) = connection.execute(
+            "SELECT normalized_json FROM observed_facts WHERE source_ref='exchange:1.1'"
+        ).fetchone()
+    assert "- T-1 PASS: add refuses text now. Files: calc.py." in task
+    assert "Recorded with the task: 1 decision, context, next step." in result
+    known = project.json("wip", "show", "T-2", "--json")
+    assert known["status"] == "done"
+    assert known["wip"]["decisions"] == [
+        {"decision": "Keep the name add", "reason": "callers use it"}
+    ]
+    assert (known["wip"]["context"], known["wip"]["next_step"]) == ("sub mirrors add", "write sub")
+    shown = project.run("wip", "show", "T-2").stdout
+    assert "T-2 is done: nothing is left to resume." in shown
+    assert "Keep the name add: callers use it" in shown
+    assert "Resuming" not in shown
+
+
 def test_a_session_on_a_task_is_told_what_it_is_and_where_it_was_left(project):
     project.run(
         "wip", "set", "T-1", "phase=testing", "next_step=mend add", "decision=keep the name"
