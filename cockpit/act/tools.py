@@ -59,7 +59,8 @@ class Call:
 
 
 def _tool(name: str, record: type[Any], description: str) -> ToolDef:
-    return ToolDef(name, description, record_schema(record, closed=True))
+    # Providers want `required` even where every field may be left out.
+    return ToolDef(name, description, {"required": [], **record_schema(record, closed=True)})
 
 
 TOOL_RECORDS: Mapping[str, type[Any]] = {

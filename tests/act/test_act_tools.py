@@ -20,6 +20,7 @@ GOOD = {
     "git_commit": {"message": "m", "paths": ["a.py"]},
     "propose_profile_change": {"base_profile_version": 1, "effective_waves": 3, "reason": "r"},
     "change_task_type": {"task_type": "implement", "reason": "r"},
+    "update_wip": {"next_step": "n"},
     "finish": {"status": "done", "summary": "s"},
 }
 
