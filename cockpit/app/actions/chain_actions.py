@@ -284,8 +284,8 @@ def _can_go_back(context: ActionContext) -> bool:
 
 CHAIN_ACTIONS: tuple[Action[Host], ...] = (
     Action(
-        "work", "Chains", "Start a chain on the backlog, or resume one", "work", (), ("W",), "tasks",
-        run=pick_work,
+        "start_chain", "Chains", "Start a chain on the backlog, or resume one", "start chain", (), ("W",),
+        "tasks", run=pick_work,
     ),
     Action(
         "attach", "Chains", "Attach to the session and follow it", "attach", ("enter",), (), "work",
