@@ -101,7 +101,7 @@ async def _plan_push(branch: str, base: str, ground: Workspace) -> Push:
     tracking = f"refs/remotes/{remote}/{branch}"
     count = await run_git("rev-list", "--count", f"{tracking}..{commit}", "--", cwd=root)
     url = await run_git("remote", "get-url", "--push", remote, cwd=root)
-    hook = await run_git("rev-parse", "--git-path", "hooks/pre-push", cwd=root)
+    hook = await run_git("rev-parse", "--git-path", "hooks/pre-push", cwd=root, hooks=True)
     return Push(
         remote,
         branch,

@@ -36,6 +36,7 @@ async def push_branch(payload: Mapping[str, Any], ground: Workspace) -> Outcome 
         f"refs/heads/{push.branch}:refs/heads/{push.branch}",
         cwd=ground.root,
         timeout_s=_TIMEOUT_S,
+        hooks=True,  # the proposal named the hook
         env={"GIT_PROTOCOL_FROM_USER": "1"},  # the user saw the remote and approved it
     )
     if done.ok:
