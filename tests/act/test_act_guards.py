@@ -86,11 +86,16 @@ def test_versions_are_not_mixed(ground: Workspace) -> None:
 
 
 def test_the_same_failing_command_needs_a_change_first(ground: Workspace) -> None:
-    state = GuardState(failed_commands={argv_digest(["pytest", "-q"]): 3}, changes=3)
+    command = argv_digest(["pytest", "-q"])
+    state = GuardState(failed_commands={command: 3}, shown_failures={command: "2.1"}, changes=3)
     again = asked(ground, state, "run", command="pytest -q", reason="r")
     assert again is not None and again.guard == "unchanged_failure"
     assert asked(ground, state, "run", command="pytest -q tests", reason="r") is None
-    after = GuardState(failed_commands=state.failed_commands, changes=4)
+    out_of_view = GuardState(failed_commands=state.failed_commands, changes=3)
+    assert asked(ground, out_of_view, "run", command="pytest -q", reason="r") is None
+    after = GuardState(
+        failed_commands=state.failed_commands, shown_failures=state.shown_failures, changes=4
+    )
     assert asked(ground, after, "run", command="pytest -q", reason="r") is None
 
 
