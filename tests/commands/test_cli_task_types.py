@@ -237,6 +237,8 @@ def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
     session.until("session.waiting")
     project.run("proposals", "approve", shown["proposal_id"])
     assert session.end() == 0
+    assert "pre-push hook runs" in json.dumps(shown["body"]["notes"])
+    assert (project.root / "pushed").exists()
     assert project.git("ls-remote", str(tmp_path / "remote.git"), "feature").split()[0] == tip(
         project
     )
