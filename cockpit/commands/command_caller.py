@@ -1,13 +1,70 @@
-"""Who runs a command: the user at the terminal, or the holder of a token."""
+"""Who runs a command, the user at the terminal or the holder of a token, and what it may read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from cockpit.access.principals import Caller
+    from cockpit.store.db.database import Store
     from cockpit.store.db.transaction import Tx
+
+_AUDIT, _WORK = "audit.read", "work.read"
+_ORIENTATION, _APPROVE, _ADMIN = "orientation.read", "orientation.approve", "orientation.admin"
+
+SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "journal": _AUDIT,
+        "events": _AUDIT,
+        "outbox": _AUDIT,
+        "tokens list": _AUDIT,
+        "metrics": _ORIENTATION,
+        "packet": _ORIENTATION,
+        "packet pin": _APPROVE,
+        "packet unpin": _APPROVE,
+        "profile show": _ORIENTATION,
+        "profile changes": _ORIENTATION,
+        "profile diff": _ORIENTATION,
+        "profile export": _ORIENTATION,
+        "profile history": _ORIENTATION,
+        "feedback list": _ORIENTATION,
+        "feedback show": _ORIENTATION,
+        "feedback suggest": _ORIENTATION,
+        "proposals list": _ORIENTATION,
+        "proposals show": _ORIENTATION,
+        "sessions": _ORIENTATION,
+        "replay": _ORIENTATION,
+        "stats": _WORK,
+        "chain": _WORK,
+        "chain resume": "work.write",
+        "chain stop": "work.write",
+        "worktrees": _WORK,
+        "worktrees clean": "work.write",
+        "tasks board": _WORK,
+        "tasks export": _WORK,
+        "tasks list": _WORK,
+        "tasks next": _WORK,
+        "tasks queue": _WORK,
+        "tasks show": _WORK,
+        "stories list": _WORK,
+        "stories show": _WORK,
+        "epics list": _WORK,
+        "epics show": _WORK,
+        "wip show": _WORK,
+        "handoff list": _WORK,
+        "handoff show": _WORK,
+        "prune": _ADMIN,
+    }
+)
+"""The scope that the holder of a token needs for a command, or for all commands of a group.
+
+Commands that are not here decide by themselves, in the transaction that writes.
+"""
 
 
 def find_caller(tx: Tx, token: str) -> Caller:
@@ -17,6 +74,32 @@ def find_caller(tx: Tx, token: str) -> Caller:
     before is refused. Raises ``TokenRefused``. Specified in ``docs/reference/security.md``.
     """
     from cockpit.access.capability_tokens import caller
+
+    return caller(tx.connection, token or _secret(), tx.now())
+
+
+def require_scope_of_command(store: Store) -> None:
+    """Check that the token in ``COCKPIT_TOKEN`` allows the command that runs; without one all is allowed.
+
+    Raises ``TokenRefused`` and ``NotAllowed``. Specified in ``docs/reference/security.md``.
+    """
+    secret, context = _secret(), click.get_current_context(silent=True)
+    if not secret.strip() or context is None:
+        return
+    words = context.command_path.split()[1:]
+    group, command = words[:1], " ".join(words[:2])
+    scope = SCOPES_OF_COMMANDS.get(command) or SCOPES_OF_COMMANDS.get("".join(group))
+    if scope is None:
+        return
+    from cockpit.access.capability_tokens import holder
+    from cockpit.core.clock import format_time
+
+    now = format_time(store.clock.now())
+    caller = store.read_now(lambda connection: holder(connection, secret.strip(), now))
+    caller.require(scope, f"run `cockpit {command}`")
+
+
+def _secret() -> str:
     from cockpit.loop.decisions.decide_proposal import TOKEN_VARIABLE
 
-    return caller(tx.connection, token or os.environ.get(TOKEN_VARIABLE, ""), tx.now())
+    return os.environ.get(TOKEN_VARIABLE, "")

@@ -60,12 +60,15 @@ def load_project_settings(
 def open_store(place: ProjectPaths) -> Iterator[Store]:
     """Open the project's store and create it if it is missing.
 
-    Events that agents' hooks have left are absorbed first, so a command never reads older data.
+    Events that agents' hooks have left are absorbed first, so a command never reads older data. The token
+    in ``COCKPIT_TOKEN`` must allow the command that runs: raises ``NotAllowed`` and ``TokenRefused``.
     """
+    from cockpit.commands.command_caller import require_scope_of_command
     from cockpit.store.db.database import Store
 
     place.prepare()
     with Store.open(place.database) as store:
+        require_scope_of_command(store)
         _absorb_hooks(store, place)
         yield store
 
