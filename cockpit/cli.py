@@ -51,6 +51,14 @@ COMMANDS = {
     "tokens": ("cockpit.commands.faces.tokens:tokens", "Manage capability tokens."),
     "feedback": ("cockpit.commands.kernel.feedback:feedback", "Judge the decisions of waves."),
     "journal": ("cockpit.commands.records.journal:journal", "Show, verify and export the journal."),
+    "events": (
+        "cockpit.commands.records.events:events",
+        "List, show and retry events of sessions.",
+    ),
+    "outbox": (
+        "cockpit.commands.records.outbox:outbox",
+        "List and show actions and their receipts.",
+    ),
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),

@@ -113,7 +113,7 @@ class SessionRuns:
     async def _has_new_events(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:
             source = sessions.load(connection, session_id).source
-            return bool(events.count_waiting(connection, source))
+            return bool(events.count_new(connection, source))
 
         return await self._engine.store.read(look)
 

@@ -13,7 +13,6 @@ from msgspec import UNSET
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.core.errors import CockpitError, Stale
-from cockpit.core.processes import current_process
 from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measure_version
 from cockpit.loop.decisions.await_decision import DeadlinePassed
@@ -46,6 +45,9 @@ HEARTBEAT_S = 15.0
 USER_MESSAGE_SENT = "person.said"
 TASK_SUBMITTED = "task.submitted"
 """Events that a wave begins for."""
+
+LEASE_S = 86_400.0
+"""Seconds that a wave leases its events for. While the wave is open nobody else claims them."""
 
 _RESUMABLE_PHASES = ("observing", "orienting", "deciding", "acting", "learning")
 
@@ -175,6 +177,7 @@ def _end_wave(
     """End the wave; returns the session and the next wave, or None to stop."""
     if finish_acting is not None:
         finish_acting(tx)
+    events.ack_owned(tx, context.wave.wave_id)
     learn(tx, context, changed_nothing=changed_nothing)
     session = sessions.load(tx.connection, context.session.session_id)
     if session.status == "completed":
@@ -211,20 +214,22 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
     session = sessions.load(tx.connection, session_id)
     last = waves.find_latest(tx.connection, session_id)
     if last is not None and last.phase == "failed_retryable":
+        events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=LEASE_S)
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
         return _begin_wave(tx, last, settings)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
-    if not events.count_waiting(tx.connection, session.source) or _end_at_limit(tx, session, last):
+    if not events.count_new(tx.connection, session.source):
+        _refuse_given_up(session, last)
+        return None
+    if _end_at_limit(tx, session, last):
         return None
     first = None
-    # Every message that has arrived belongs to this wave; the first event is named as its cause.
-    while True:
-        event = events.claim(tx, source=session.source, owner=current_process(), lease_s=60)
-        if event is None:
-            break
-        events.ack(tx, event.event_id, event.lease_token)
+    owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
+    # Every message that has arrived belongs to this wave; the first event is named as its cause. They are
+    # the wave's until it ends: handled with it, or returned when it fails.
+    while event := events.claim(tx, source=session.source, owner=owner, lease_s=LEASE_S):
         first = first or event
     if first is None:
         return None
@@ -232,6 +237,24 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
         tx, session_id=session_id, trace_id=session.trace_id, event_id=first.event_id
     )
     return _begin_wave(tx, wave, settings)
+
+
+class DeadLetter(CockpitError):
+    """The session's last wave failed too often; nothing is left to run."""
+
+    code = "dead_letter"
+
+
+def _refuse_given_up(session: Session, last: Wave | None) -> None:
+    if last is not None and last.phase == "failed_terminal" and not session.interactive:
+        raise DeadLetter(_given_up_text(last.ordinal, last.event_id or ""))
+
+
+def _given_up_text(ordinal: int, event_id: str) -> str:
+    return (
+        f"Wave {ordinal} failed too often and is not tried again. `cockpit events show {event_id}` shows"
+        f" its event, and `cockpit events retry {event_id}` lets the session try it in a new wave."
+    )
 
 
 def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
@@ -299,15 +322,19 @@ def _mark_failed(
     session_id: str, wave: Wave | None, code: str, message: str
 ) -> Callable[[Tx], None]:
     def mark(tx: Tx) -> None:
+        summary = message
         if wave is not None and waves.load(tx.connection, wave.wave_id).phase in _RESUMABLE_PHASES:
-            waves.fail(tx, wave.wave_id, retryable=True, error_class=code, message=message)
+            dead = events.nack_owned(tx, wave.wave_id, f"{code}: {message}")
+            waves.fail(tx, wave.wave_id, retryable=not dead, error_class=code, message=message)
+            if dead:
+                summary = f"{message} {_given_up_text(wave.ordinal, wave.event_id or dead[0])}"
         sessions.set_status(
             tx,
             session_id,
             "failed",
             error_code=code,
-            detail=SessionFailed(message=message),
-            result={"status": "failed", "summary": message},
+            detail=SessionFailed(message=summary),
+            result={"status": "failed", "summary": summary},
         )
 
     return mark

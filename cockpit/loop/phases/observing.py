@@ -47,9 +47,9 @@ async def observe(context: WaveContext) -> Wave:
 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
-    if context.wave.ordinal == 1:
+    if context.store.read_now(lambda connection: _opens_session(connection, context.wave)):
         await _take_in_task(context)
-    else:
+    if context.wave.ordinal > 1:
         await _await_requests(context)
         await _await_discussion(context)
     work = context.store.read_now(
@@ -57,6 +57,18 @@ async def observe(context: WaveContext) -> Wave:
     )
     await run_observation_jobs(context, work)
     return await context.store.write(lambda tx: _take_in_results(tx, context))
+
+
+def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
+    """Tell whether the wave begins with the task: the first, or one that tries the task again."""
+    if wave.ordinal == 1:
+        return True
+    row = connection.execute(
+        "SELECT 1 FROM wave_runs JOIN wave_runs AS first USING (session_id, event_id)"
+        " WHERE wave_runs.wave_id=? AND first.ordinal=1",
+        (wave.wave_id,),
+    ).fetchone()
+    return row is not None
 
 
 async def _take_in_task(context: WaveContext) -> None:
@@ -245,7 +257,11 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         new_facts += _unread_context(tx, context)
     if context.wave.ordinal > 1:
         previous = waves.load(tx.connection, _previous_wave_id(context))
-        results = read_exchanges(tx.connection, previous)
+        if previous.phase == "failed_terminal":
+            new_facts.append(_given_up_notice(tx, previous))
+            results = []
+        else:
+            results = read_exchanges(tx.connection, previous)
         new_facts += [result.fact() for result in results]
         new_facts += _notices(tx, context, previous)
         new_facts += _changed_type(tx, context)
@@ -284,6 +300,15 @@ def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
         return []
     text = "Part of what this task starts from could not be read:\n" + "\n".join(errors)
     return [pinned_text_fact("notice", "notice:context", text)]
+
+
+def _given_up_notice(tx: Tx, previous: Wave) -> Fact:
+    """Tell the agent that the wave before was given up: what it planned may not have run."""
+    (error,) = tx.execute(
+        "SELECT coalesce(error_detail, '') FROM wave_runs WHERE wave_id=?", (previous.wave_id,)
+    ).fetchone()
+    text = f"Wave {previous.ordinal} was given up: {error} What it planned may not have run."
+    return pinned_text_fact("notice", f"notice:{previous.ordinal}", text)
 
 
 def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:

@@ -70,6 +70,7 @@ class Action(StrEnum):
     EVENT_ACKED = "event.acked"
     EVENT_NACKED = "event.nacked"
     EVENT_DEAD_LETTERED = "event.dead_lettered"
+    EVENT_RETRIED = "event.retried"
     PROFILE_CREATED = "profile.created"
     FACT_PINNED = "fact.pinned"
     FACT_UNPINNED = "fact.unpinned"

@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
-from cockpit.core.errors import Stale
+from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -24,6 +24,7 @@ from cockpit.store.journal.details.sessions import (
     EventIngested,
     EventLeased,
     EventNacked,
+    EventRetried,
     QueuedEvent,
 )
 
@@ -45,6 +46,46 @@ class Event:
     trace_id: str
     lease_token: str = ""
     """Empty unless the caller holds the lease."""
+
+
+EventState = Literal["waiting", "leased", "returned", "handled", "dead"]
+EVENT_STATES: tuple[EventState, ...] = ("waiting", "leased", "returned", "handled", "dead")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event as it is listed."""
+
+    event_id: str
+    source: str
+    event_type: str
+    tier: int
+    state: EventState
+    """``returned`` events failed and are tried again; ``dead`` ones failed too often."""
+    attempts: int
+    max_attempts: int
+    created_at: str
+    available_at: str
+    """When it can be claimed."""
+    lease_owner: str | None
+    ended_at: str | None
+    """When it was handled, or became a dead letter."""
+    last_error: str
+    trace_id: str
+    payload_json: str
+
+
+_STATE = (
+    "CASE WHEN acked_at IS NOT NULL THEN 'handled' WHEN dead_letter_at IS NOT NULL THEN 'dead'"
+    " WHEN lease_owner IS NOT NULL THEN 'leased' WHEN nacked_at IS NOT NULL THEN 'returned'"
+    " ELSE 'waiting' END"
+)
+_SELECT = (
+    f"SELECT event_id, source, event_type, tier, {_STATE}, attempts, max_attempts, created_at,"  # noqa: S608 - fixed columns
+    " available_at, lease_owner, coalesce(acked_at, dead_letter_at), coalesce(last_error, ''),"
+    " trace_id, payload_json FROM events"
+)
+_RELEASE = ", lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL WHERE event_id=?"
 
 
 def ingest(
@@ -106,14 +147,7 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
         if attempts >= most:
             _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
             continue
-        token = tx.ids.new("lease")
-        expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
-        tx.execute(
-            "UPDATE events SET lease_owner=?, lease_token=?, lease_expires_at=?, attempts=attempts+1"
-            " WHERE event_id=?",
-            (owner, token, expires, event_id),
-        )
-        _journal(tx, EventLeased, event_id, event_type, trace_id)
+        token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
         return Event(
             event_id, source, event_type, tier, json.loads(payload), attempts + 1, trace_id, token
         )
@@ -139,13 +173,93 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     if attempts >= most:
         _dead_letter(tx, event_id, event_type, trace_id, error)
         return
-    wait = BACKOFF_S[min(attempts, len(BACKOFF_S)) - 1]
+    _return(tx, event_id, event_type, trace_id, attempts, error)
+
+
+def ack_owned(tx: Tx, owner: str) -> None:
+    """Mark every event that ``owner`` has leased as handled.
+
+    A lease that ran out and that nobody else took is still the owner's.
+    """
+    for event_id, event_type, trace_id, _, _ in _owned(tx, owner):
+        tx.execute(f"UPDATE events SET acked_at=?{_RELEASE}", (tx.now(), event_id))  # noqa: S608 - fixed
+        _journal(tx, EventAcked, event_id, event_type, trace_id)
+
+
+def nack_owned(tx: Tx, owner: str, error: str) -> list[str]:
+    """Return every event that ``owner`` has leased; returns the ids of those that are dead letters now."""
+    dead: list[str] = []
+    for event_id, event_type, trace_id, attempts, most in _owned(tx, owner):
+        if attempts >= most:
+            _dead_letter(tx, event_id, event_type, trace_id, error)
+            dead.append(event_id)
+        else:
+            _return(tx, event_id, event_type, trace_id, attempts, error)
+    return dead
+
+
+def reclaim(tx: Tx, *, source: str, owner: str, lease_s: float) -> None:
+    """Lease the returned events of ``source`` to ``owner`` now: a retry does not wait for the pause."""
+    returned = tx.execute(
+        "SELECT event_id, event_type, trace_id FROM events WHERE source=? AND nacked_at IS NOT NULL"
+        " AND acked_at IS NULL AND dead_letter_at IS NULL AND lease_owner IS NULL",
+        (source,),
+    ).fetchall()
+    for event_id, event_type, trace_id in returned:
+        _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+
+
+def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
+    """Make a dead letter claimable again, with all of its attempts.
+
+    Raises :class:`NotFound`, and :class:`IllegalTransition` for an event that is no dead letter.
+    """
+    event = load(tx.connection, event_id)
+    if event.state != "dead":
+        raise IllegalTransition(
+            f"Event {event_id} is {event.state}; only a dead letter is retried."
+        )
     tx.execute(
-        "UPDATE events SET nacked_at=?, last_error=?, available_at=?, lease_owner=NULL,"
-        " lease_token=NULL, lease_expires_at=NULL WHERE event_id=?",
-        (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
+        "UPDATE events SET dead_letter_at=NULL, nacked_at=NULL, attempts=0, available_at=?"
+        " WHERE event_id=?",
+        (tx.now(), event_id),
     )
-    _journal(tx, EventNacked, event_id, event_type, trace_id)
+    tx.journal(
+        EventRetried(event_id=event_id, event_type=event.event_type),
+        actor=actor,
+        trace_id=event.trace_id,
+    )
+    return load(tx.connection, event_id)
+
+
+def load(connection: sqlite3.Connection, event_id: str) -> StoredEvent:
+    """Read the event of that id. Raises :class:`NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE event_id=?", (event_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no event {event_id}; `cockpit events list` lists them.")
+    return StoredEvent(*row)
+
+
+def select_recent(
+    connection: sqlite3.Connection, limit: int, *, state: EventState | None = None
+) -> list[StoredEvent]:
+    """Read events of one state (None: of every state), newest first."""
+    where = "" if state is None else f" WHERE {_STATE}=?"
+    values = () if state is None else (state,)
+    rows = connection.execute(
+        f"{_SELECT}{where} ORDER BY created_at DESC, event_id DESC LIMIT ?", (*values, limit)
+    )
+    return [StoredEvent(*row) for row in rows]
+
+
+def count_new(connection: sqlite3.Connection, source: str) -> int:
+    """Count the events of ``source`` that nobody has leased yet."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
+        " AND lease_owner IS NULL AND nacked_at IS NULL",
+        (source,),
+    ).fetchone()
+    return int(count)
 
 
 def count_waiting(connection: sqlite3.Connection, source: str) -> int:
@@ -168,6 +282,39 @@ def _held(tx: Tx, event_id: str, lease_token: str) -> tuple[str, str, int, int]:
         raise Stale(f"The lease on event {event_id} has expired or belongs to another process.")
     event_type, trace_id, attempts, most = row
     return event_type, trace_id, attempts, most
+
+
+def _lease(
+    tx: Tx, event_id: str, event_type: str, trace_id: str, owner: str, lease_s: float
+) -> str:
+    token = tx.ids.new("lease")
+    expires = format_time(tx.clock.now() + timedelta(seconds=lease_s))
+    tx.execute(
+        "UPDATE events SET lease_owner=?, lease_token=?, lease_expires_at=?, attempts=attempts+1"
+        " WHERE event_id=?",
+        (owner, token, expires, event_id),
+    )
+    _journal(tx, EventLeased, event_id, event_type, trace_id)
+    return token
+
+
+def _return(
+    tx: Tx, event_id: str, event_type: str, trace_id: str, attempts: int, error: str
+) -> None:
+    wait = BACKOFF_S[min(attempts, len(BACKOFF_S)) - 1]
+    tx.execute(
+        f"UPDATE events SET nacked_at=?, last_error=?, available_at=?{_RELEASE}",  # noqa: S608 - fixed
+        (tx.now(), mask(error), format_time(tx.clock.now() + timedelta(seconds=wait)), event_id),
+    )
+    _journal(tx, EventNacked, event_id, event_type, trace_id)
+
+
+def _owned(tx: Tx, owner: str) -> list[tuple[str, str, str, int, int]]:
+    return tx.execute(
+        "SELECT event_id, event_type, trace_id, attempts, max_attempts FROM events"
+        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL ORDER BY event_id",
+        (owner,),
+    ).fetchall()
 
 
 def _dead_letter(tx: Tx, event_id: str, event_type: str, trace_id: str, error: str) -> None:

@@ -30,6 +30,11 @@ from cockpit.store.journal.details.proposals import (
     OfAction,
 )
 
+PHASES = (
+    *("planned", "queued", "dispatched", "confirmed"),
+    *("failed_retryable", "failed_terminal", "uncertain"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OutboxAction:
@@ -235,6 +240,27 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
         f"{_SELECT} WHERE wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)"  # noqa: S608 - fixed columns
         " ORDER BY created_at, position",
         (session_id,),
+    )
+    return [_read(row) for row in rows]
+
+
+def select_recent(
+    connection: sqlite3.Connection,
+    limit: int,
+    *,
+    phase: str | None = None,
+    session_id: str | None = None,
+) -> list[OutboxAction]:
+    """Read actions of one phase and session (None: of all), newest first."""
+    where, values = [], []
+    if phase is not None:
+        where, values = ["phase=?"], [phase]
+    if session_id is not None:
+        where.append("wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)")
+        values.append(session_id)
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    rows = connection.execute(
+        f"{_SELECT}{condition} ORDER BY created_at DESC, rowid DESC LIMIT ?", (*values, limit)
     )
     return [_read(row) for row in rows]
 

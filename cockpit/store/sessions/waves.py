@@ -70,6 +70,11 @@ _SELECT = (
 )
 
 
+def wave_id_of(session_id: str, ordinal: int) -> str:
+    """Return the id of a session's wave by its place, from 1."""
+    return f"{session_id}-w{ordinal}"
+
+
 def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = None) -> Wave:
     """Create the session's next wave in phase ``created``, with its time pinned.
 
@@ -81,7 +86,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
             f"Wave {last.ordinal} of session {session_id} is {last.phase}; it must end before the next."
         )
     ordinal = last.ordinal + 1 if last else 1
-    wave_id = f"{session_id}-w{ordinal}"
+    wave_id = wave_id_of(session_id, ordinal)
     now = tx.now()
     tx.execute(
         "INSERT INTO wave_runs(wave_id, session_id, event_id, ordinal, phase, trace_id, pinned_now,"

@@ -163,5 +163,9 @@ class EventNacked(QueuedEvent, frozen=True, kw_only=True):
     """Handling the event failed; it is tried again later."""
 
 
+class EventRetried(QueuedEvent, frozen=True, kw_only=True):
+    """A user made a dead letter claimable again."""
+
+
 class EventDeadLettered(QueuedEvent, frozen=True, kw_only=True):
     """Handling the event failed too often; it is set aside."""

@@ -77,6 +77,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.EVENT_ACKED: sessions.EventAcked,
     Action.EVENT_NACKED: sessions.EventNacked,
     Action.EVENT_DEAD_LETTERED: sessions.EventDeadLettered,
+    Action.EVENT_RETRIED: sessions.EventRetried,
     Action.PROFILE_CREATED: profiles.ProfileCreated,
     Action.FACT_PINNED: waves.FactPinned,
     Action.FACT_UNPINNED: waves.FactUnpinned,
