@@ -10,6 +10,7 @@ from cockpit.access.listen_address import listening
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.views.log_lines import logged
 from cockpit.store.db.database import Store
 
 _LEAVE_S = 2
@@ -32,5 +33,6 @@ async def serve(
             ws="none",
             lifespan="off",
         )
-        tell(address.url)
-        await uvicorn.Server(config).serve(sockets=[listener])
+        async with logged(store, settings.log_json):
+            tell(address.url)
+            await uvicorn.Server(config).serve(sockets=[listener])

@@ -101,6 +101,13 @@ def format_time(moment: datetime) -> str:
     return text.removesuffix("+00:00") + "Z"
 
 
+def milliseconds_between(start: str | None, end: str) -> int | None:
+    """Return the milliseconds from one stored time to another, at least 0; None without a start."""
+    if start is None:
+        return None
+    return max(0, round((parse_time(end) - parse_time(start)).total_seconds() * 1000))
+
+
 def parse_time(text: str) -> datetime:
     """Reverse :func:`format_time`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

@@ -119,12 +119,12 @@ def judged_wave(store: Store) -> tuple[str, str]:
 
 
 @contextmanager
-def served(project: Project, *words: str) -> Iterator[str]:
+def served(project: Project, *words: str, **variables: str) -> Iterator[str]:
     """A server on a free port: its address."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", *words],
         cwd=project.root,
-        env=project.env,
+        env={**project.env, **variables},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

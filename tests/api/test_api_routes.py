@@ -59,6 +59,22 @@ def test_before_any_session_the_current_profile_is_the_shipped_one(tmp_path: Pat
         assert (found.json()["version"], found.json()["adaptation"]) == (1, None)
 
 
+def test_the_server_writes_the_structured_log(tmp_path: Path) -> None:
+    log = tmp_path / "steps.jsonl"
+    rules = [{"rule_id": "search", "priority_weight": 2.5}]
+    change = {"base_profile_version": 1, "effective_waves": 3, "rules": rules}
+    with project(tmp_path) as new, served(new, COCKPIT_LOG_JSON=str(log)) as address:
+        bearer = new.bearer("ci", PROPOSE)
+        where = f"{address}{API}/proposals"
+        made = httpx2.post(where, json=change, headers=bearer, timeout=PATIENCE_S)
+        assert made.status_code == 201, made.text
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    proposed_lines = [line for line in lines if line["action"] == "orientation.profile.proposed"]
+    assert [(line["actor"], line["profile_version"]) for line in proposed_lines] == [("ci", 1)]
+    assert proposed_lines[0]["profile_id"]
+    assert all(isinstance(line["latency_ms"], int) for line in lines)
+
+
 def test_the_current_profile_is_whole(at: Project, http: httpx2.Client) -> None:
     bearer = at.bearer("ci", READ)
     found = http.get(f"{API}/profile/current", headers=bearer)

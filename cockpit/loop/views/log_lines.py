@@ -45,6 +45,8 @@ class LogUnwritable(CockpitError):
 def line(row: Row) -> str:
     """Return a row as a log line."""
     body = {name: getattr(row, name) for name in FIELDS}
+    # A step that takes no time of its own is one transaction.
+    body["latency_ms"] = row.latency_ms or 0
     return canonical_json({"at": row.at, "seq": row.seq, "session_id": row.session_id, **body})
 
 

@@ -14,6 +14,13 @@ _OF_WAVE = (
     " w.orientation_profile_version FROM wave_runs w JOIN sessions s USING (session_id)"
     " WHERE w.wave_id=?"
 )
+_OF_SESSION = (
+    "SELECT s.trace_id, coalesce(w.orientation_packet_id, ''), s.profile_id,"
+    " w.orientation_profile_version FROM sessions s LEFT JOIN wave_runs w"
+    " ON w.session_id=s.session_id AND w.ordinal="
+    "(SELECT max(ordinal) FROM wave_runs o WHERE o.session_id=s.session_id) WHERE s.session_id=?"
+)
+"""Outside a wave: what the session's newest wave has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +61,7 @@ def _stored(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Tr
         if row is not None:
             return Trace(*row)
     if session_id:
-        row = connection.execute(
-            "SELECT trace_id FROM sessions WHERE session_id=?", (session_id,)
-        ).fetchone()
+        row = connection.execute(_OF_SESSION, (session_id,)).fetchone()
         if row is not None:
-            return Trace(row[0])
+            return Trace(*row)
     return _EMPTY

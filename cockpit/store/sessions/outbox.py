@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.clock import format_time
+from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -163,10 +163,11 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
 def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
     """Record that the effect happened: final receipt and phase in one transaction."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
+    took = _took_ms(tx, action_id)
     receipt = _receipt(tx, action, "success", True, summary, detail)
     _settle(tx, action_id, "confirmed", "")
     confirmed = ActionConfirmed(**_head(action), summary=summary, receipt=receipt)
-    return _journal(tx, action_id, confirmed)
+    return _journal(tx, action_id, confirmed, latency_ms=took)
 
 
 def fail(
@@ -185,15 +186,16 @@ def fail(
     """
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     again = retry_in_s is not None and action.attempts < action.max_attempts
+    took = _took_ms(tx, action_id)
     receipt = _receipt(tx, action, status, not again, summary, detail)
     if again and retry_in_s is not None:
         retry_at = format_time(tx.clock.now() + timedelta(seconds=retry_in_s))
         _settle(tx, action_id, "failed_retryable", summary, retry_at)
         retried = ActionRetried(**_head(action), message=summary, wait_s=retry_in_s)
-        return _journal(tx, action_id, retried, "error", error_code)
+        return _journal(tx, action_id, retried, "error", error_code, took)
     _settle(tx, action_id, "failed_terminal", summary)
     failed = ActionFailed(**_head(action), message=summary, receipt=receipt)
-    return _journal(tx, action_id, failed, "error", error_code)
+    return _journal(tx, action_id, failed, "error", error_code, took)
 
 
 def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
@@ -322,7 +324,12 @@ def _receipt(
 
 
 def _journal(
-    tx: Tx, action_id: str, event: OfAction, result: str = "ok", error_code: str = ""
+    tx: Tx,
+    action_id: str,
+    event: OfAction,
+    result: str = "ok",
+    error_code: str = "",
+    latency_ms: int | None = None,
 ) -> OutboxAction:
     row = load(tx.connection, action_id)
     tx.journal(
@@ -331,8 +338,17 @@ def _journal(
         wave_id=row.wave_id,
         result=result,
         error_code=error_code,
+        latency_ms=latency_ms,
     )
     return row
+
+
+def _took_ms(tx: Tx, action_id: str) -> int | None:
+    """Return the milliseconds since the action was dispatched, before its phase changes."""
+    (since,) = tx.execute(
+        "SELECT updated_at FROM outbox_actions WHERE action_id=?", (action_id,)
+    ).fetchone()
+    return milliseconds_between(since, tx.now())
 
 
 def _head(action: OutboxAction) -> dict[str, str]:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json, digest
-from cockpit.core.clock import format_time
+from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -174,6 +174,7 @@ def decide(
         session_id=proposal.session_id,
         wave_id=proposal.wave_id,
         result="ok" if verdict == "approved" else "refused",
+        latency_ms=milliseconds_between(proposal.created_at, tx.now()),
     )
     return load(tx.connection, proposal_id)
 

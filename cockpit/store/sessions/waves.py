@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
+from cockpit.core.clock import milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
@@ -119,6 +120,12 @@ def advance(
         raise IllegalTransition(
             f"Wave {wave.ordinal} of session {wave.session_id} cannot go from {wave.phase} to {phase}."
         )
+    if latency_ms is None:
+        (began,) = tx.execute(
+            f"SELECT {wave.phase}_at FROM wave_runs WHERE wave_id=?",  # noqa: S608 - one of our phases
+            (wave_id,),
+        ).fetchone()
+        latency_ms = milliseconds_between(began, tx.now())
     column = "ended_at" if phase == "completed" else f"{phase}_at"
     tx.execute(
         f"UPDATE wave_runs SET phase=?, {column}=?,"  # noqa: S608 - one of our phases

@@ -64,6 +64,14 @@ def test_a_run_is_logged_row_by_row_and_counted_by_the_rfcs_names(
         of = compiled[line["wave_id"]]
         for name in ("packet_id", "profile_id", "profile_version"):
             assert line[name] == of[name], (line["action"], name)
+    assert all(isinstance(line["latency_ms"], int) for line in lines)
+    first = min(line["seq"] for line in compiled.values())
+    assert all(
+        line["packet_id"] and line["profile_id"]
+        for line in of_session
+        if line["seq"] > first and line["action"].startswith("session.")
+    )
+    assert any(line["latency_ms"] > 0 for line in waves if line["action"] == "wave.acted")
     actions = [line["action"] for line in lines]
     assert "orientation.packet.compiled" in actions
     assert actions[-1] == "session.completed"
