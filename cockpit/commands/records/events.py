@@ -68,7 +68,7 @@ def list_events(state: Any, lines: int, as_json: bool) -> None:
 @click.argument("event_id")
 @AS_JSON
 def show_event(event_id: str, as_json: bool) -> None:
-    """Show an event with its payload and its last error."""
+    """Show an event and its last error."""
     event = read_store(lambda connection: stored.load(connection, event_id))
     body = {**_record(event), "payload": json.loads(event.payload_json)}
     if as_json:
@@ -86,9 +86,9 @@ def show_event(event_id: str, as_json: bool) -> None:
 @TOKEN
 @AS_JSON
 def retry_event(event_id: str, token: str, as_json: bool) -> None:
-    """Retry a dead letter, with all of its attempts.
+    """Resume a dead letter in a new wave.
 
-    The session tries it in a new wave when it is resumed.
+    It gets all of its attempts back. The session tries it in a new wave when it is resumed.
     """
 
     def step(tx: Tx) -> StoredEvent:

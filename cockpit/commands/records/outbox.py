@@ -25,7 +25,12 @@ def outbox() -> None:
 
 
 @outbox.command("list", epilog=examples("cockpit outbox list --session last --json"))
-@click.option("--phase", type=click.Choice(PHASES), help="List only actions in this phase.")
+@click.option(
+    "--phase",
+    type=click.Choice(PHASES),
+    metavar="PHASE",
+    help="List only actions in this phase, for example failed_terminal.",
+)
 @click.option("--session", metavar="ID", help="List only actions of this session, an id or last.")
 @click.option(
     "-n",
@@ -71,7 +76,7 @@ def list_actions(phase: str | None, session: str | None, lines: int, as_json: bo
 @click.argument("action_id")
 @AS_JSON
 def show_action(action_id: str, as_json: bool) -> None:
-    """Show an action with its payload and all of its receipts."""
+    """Show an action and its receipts."""
     action, receipts = read_store(
         lambda connection: (
             stored.load(connection, action_id),
