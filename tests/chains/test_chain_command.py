@@ -103,16 +103,18 @@ def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> N
     world = Chains.made(tmp_path, 1)
     words = (*WORK, "--all", *world.model(world.scenario(1)))
     assert "git merge cockpit/ch-1" in world.project.run(*words).stdout
-    assert "git merge" not in world.project.run(*words).stdout
-    assert "git merge" not in world.project.run("chain", "report").stdout
+    refused = world.project.run(*words, expect=2)
+    assert "There is no task in the backlog to do" in refused.stderr
+    assert "git merge" not in refused.stdout
 
 
-def test_what_waits_for_others_is_told_at_the_end(tmp_path: Path) -> None:
+def test_what_waits_for_others_starts_no_chain(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     world.project.run("stories", "add", "Apart")
     world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
-    told = world.project.run(*WORK, "--story", "1", *world.model(world.scenario(2))).stdout
-    assert "1 task waiting for other tasks" in told
+    words = (*WORK, "--story", "1", *world.model(world.scenario(2)))
+    told = world.project.run(*words, expect=2).stderr
+    assert "No task in story S-1 can start: 1 waiting for others" in told
 
 
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
