@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import signal
 import sys
@@ -12,8 +13,11 @@ import pytest
 import warm
 from _pytest.assertion import rewrite
 
-# Hundreds of processes load the same modules: compile each once, whatever the environment says.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+_PROJECT = Path(__file__).resolve().parent.parent
+
+# This process keeps what it compiles, whatever the environment says. Those that tests start do not: they
+# run in projects whose status tests read, and find the package compiled.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = False
 
 # How fast examples are made says how busy the machine is, nothing about the program.
@@ -36,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, default)
     if config.getoption("numprocesses", None):
+        for package in ("cockpit", "widgets", "themes"):
+            compileall.compile_dir(_PROJECT / package, quiet=2, workers=0)
         _compile_tests(config)
 
 
