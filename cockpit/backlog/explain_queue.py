@@ -23,7 +23,12 @@ def _explained(
 ) -> dict[str, Any]:
     held = _held_by(row, busy, first) if row.ready and row.batch_group != 1 else None
     words = [_standing(connection, row)] if not row.ready else []
-    words.append(f"priority {row.priority}")
+    lender = work_queue.find_lender(connection, row)
+    words.append(
+        f"priority {row.priority}"
+        if lender is None
+        else f"priority {row.queue_priority} of {lender}, which waits for it"
+    )
     if row.unblocks:
         words.append(f"unblocks {row.unblocks}")
     words.append(f"number {row.number}")
@@ -36,7 +41,12 @@ def _explained(
         "ready": row.ready,
         "batch_group": row.batch_group,
         "score": row.priority_score,
-        "parts": {"priority": row.priority, "unblocks": row.unblocks, "number": row.number},
+        "parts": {
+            "priority": row.queue_priority,
+            "priority_from": lender,
+            "unblocks": row.unblocks,
+            "number": row.number,
+        },
         "blocked_by": list(row.blocked_by),
         "touches": list(row.claims),
         "held_by": held and {"id": held[0], "path": held[1]},

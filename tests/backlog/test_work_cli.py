@@ -148,6 +148,22 @@ def test_several_tasks_are_finished_together_or_not_at_all(terminal: Terminal) -
     assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
 
 
+def test_what_urgent_work_waits_for_comes_first(terminal: Terminal) -> None:
+    terminal.run("epics", "add", "Outage", "--priority", "P0")
+    terminal.run("stories", "add", "Login", "--epic", "E-1")
+    for title in ("Tidy up", "Rotate the key"):
+        terminal.run("tasks", "add", title)
+    terminal.run("tasks", "add", "Log in again", "--story", "S-1", "--depends-on", "T-2")
+    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-2", "T-1"]
+    (row,) = (row for row in terminal.json("tasks", "queue", "--why") if row["id"] == "T-2")
+    assert (row["parts"]["priority"], row["parts"]["priority_from"]) == ("P0", "T-3")
+    assert "priority P0 of T-3, which waits for it" in terminal.out("tasks", "queue", "--why")
+    terminal.run("tasks", "block", "T-3", "not now")
+    assert terminal.json("tasks", "next")[0]["id"] == "T-2"
+    terminal.run("tasks", "archive", "T-3")
+    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-1", "T-2"]
+
+
 def test_what_is_only_related_unblocks_nothing(terminal: Terminal) -> None:
     terminal.run("tasks", "add", "One")
     terminal.run("tasks", "add", "Two")

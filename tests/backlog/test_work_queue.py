@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import sqlite3
+from pathlib import Path
 
 import pytest
-from work_world import Backlog, tables_of_the_queue
+from work_world import Backlog, opened, tables_of_the_queue, worked_out_anew
 
 from cockpit.backlog import service
 from cockpit.backlog.explain_queue import explain_rows
@@ -92,6 +95,75 @@ def test_priority_weighs_more_than_unblocking_and_that_more_than_age(work: Backl
     assert work.batch() == [urgent, useful, old]
 
 
+def _reasons(work: Backlog) -> dict[str, str]:
+    """The words of each task's place, by id."""
+
+    def read(connection: sqlite3.Connection) -> dict[str, str]:
+        rows = work_queue.select(connection)
+        return {str(row["id"]): str(row["why"]) for row in explain_rows(connection, rows)}
+
+    reasons: dict[str, str] = work.read(read)
+    return reasons
+
+
+def test_what_an_urgent_task_waits_for_is_as_urgent(work: Backlog) -> None:
+    """Through others, in either direction, and only for as long as it waits."""
+    useful, deep, middle = work.task(), work.task(), work.task()
+    for _ in range(3):
+        work.depend(work.task(), useful)
+    epic = work.epic(priority="P0")
+    urgent = work.task(work.story(epic))
+    work.depend(middle, deep)
+    work.depend(urgent, middle)
+    assert work.batch(2) == [deep, useful]
+    queue = work.queue()
+    assert queue[deep].priority_score == 3_029_999_997
+    assert (queue[deep].priority, queue[deep].queue_priority) == ("P2", "P0")
+    assert f"priority P0 of {urgent}, which waits for it; unblocks 2" in _reasons(work)[deep]
+    assert "priority P2; unblocks 3" in _reasons(work)[useful]
+    work.do(service.update_epic, epic, {"priority": "P3"})
+    assert work.batch(2) == [useful, deep]
+    work.do(service.update_epic, epic, {"priority": "P1"})
+    assert work.batch(2) == [deep, useful]
+    work.do(service.archive, urgent)
+    assert work.batch(2) == [useful, deep]
+
+
+def test_a_priority_reaches_further_than_counts_do(work: Backlog) -> None:
+    """Past the hundredth task, and past a shorter way around: nothing keeps its old place."""
+    chain = [work.task() for _ in range(130)]
+    links = [*itertools.pairwise(chain), (chain[0], chain[60])]
+    epic = work.epic(priority="P2")
+    urgent = work.task(work.story(epic))
+    for before, after in [*links, (chain[-1], urgent)]:
+        work.depend(after, before)
+    for priority, digit in (("P0", 3), ("P3", 1)):
+        work.do(service.update_epic, epic, {"priority": priority})
+        assert {work.queue()[task].priority_score // 10**9 for task in chain} == {digit}
+    assert work.read(tables_of_the_queue) == work.read(worked_out_anew)
+
+
+def test_the_queue_of_an_older_version_takes_on_inherited_priorities(tmp_path: Path) -> None:
+    urgent_waits = opened(tmp_path)
+    deep, middle, aside = (urgent_waits.task() for _ in range(3))
+    urgent = urgent_waits.task(urgent_waits.story(urgent_waits.epic(priority="P0")))
+    urgent_waits.depend(middle, deep)
+    urgent_waits.depend(urgent, middle)
+    urgent_waits.depend(urgent, aside, "relates_to")
+    expected = urgent_waits.read(tables_of_the_queue)
+    urgent_waits.store.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "cockpit.db")) as older, older:
+        older.execute(
+            "UPDATE work_queue SET priority_score=priority_score-1000000000 WHERE task_id<>? "
+            " AND priority_score>=3000000000",
+            (urgent,),
+        )
+        older.execute("DELETE FROM migrations WHERE name>='0015'")
+    again = opened(tmp_path)
+    assert again.read(tables_of_the_queue) == expected == again.read(worked_out_anew)
+    again.store.close()
+
+
 def test_a_chain_unblocks_all_that_is_behind(work: Backlog) -> None:
     chain = [work.task() for _ in range(4)]
     for before, after in itertools.pairwise(chain):
@@ -170,12 +242,7 @@ def test_why_says_what_a_place_is_made_of(work: Backlog) -> None:
     second = work.task(files=["src"])
     third = work.task()
     work.depend(third, first)
-
-    def read(connection: object) -> list[str]:
-        rows = work_queue.select(connection)  # type: ignore[arg-type]
-        return [one["why"] for one in explain_rows(connection, rows)]  # type: ignore[arg-type]
-
-    assert work.read(read) == [
+    assert list(_reasons(work).values()) == [
         "priority P1; unblocks 1; number 1; can begin now",
         "priority P2; number 2; after T-1, which touches src as well",
         "waits for T-1; priority P2; number 3",

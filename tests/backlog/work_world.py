@@ -143,6 +143,8 @@ def worked_out_anew(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
         blocked_by = sorted(
             (o for o in waits[task_id] if is_open(o)), key=lambda o: int(o.partition("-")[2])
         )
+        waiting = [other for other, before in behind.items() if task_id in before]
+        priority = min([priority, *(found[other][3] for other in waiting)])
         rows[task_id] = {
             "number": number,
             "score": (3 - int(priority[1])) * 10**9 + unblocks * 10**7 + 9_999_999 - number,

@@ -204,7 +204,8 @@ def handoff_view(task: TaskState, handoff: Handoff | None, *, details: bool = Fa
 def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
     """A row of the queue, its place in words; the journal's ``task`` knows what blocks it."""
     mark, tone, state = _queued(row)
-    reasons = [f"priority {row.priority}"]
+    inherited = "" if row.queue_priority == row.priority else " of a task behind it"
+    reasons = [f"priority {row.queue_priority}{inherited}"]
     if row.unblocks:
         reasons.append(f"{pluralize(row.unblocks, 'task')} behind it")
     else:

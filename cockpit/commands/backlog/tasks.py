@@ -163,7 +163,7 @@ def queue(why: bool, ready: bool, limit: int, offset: int, as_json: bool) -> Non
         (
             row.task_id,
             str(row.batch_group) if row.batch_group else "–",
-            row.priority,
+            row.queue_priority,
             str(row.unblocks),
             *((f"{row.priority_score:,}", reason["why"]) if why else (row.title,)),
         )

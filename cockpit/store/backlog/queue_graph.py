@@ -7,7 +7,7 @@ Rows are read as the walk reaches them, or all at once when most will be needed.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from cockpit.store.backlog.epics_and_stories import SETTLED
@@ -103,6 +103,36 @@ class DependencyGraph:
             if not level:
                 break
         return affected
+
+    def open_prerequisites(self, task_ids: Iterable[str]) -> set[str]:
+        """These open tasks and every open task that they wait for, directly or through others."""
+        seen = set(task_ids)
+        stack = list(seen)
+        while stack:
+            for other in self.prerequisites(stack.pop()):
+                if other not in seen and not self._settled[other]:
+                    seen.add(other)
+                    stack.append(other)
+        return seen
+
+    def sort_dependents_first(self, task_ids: Sequence[str]) -> list[str]:
+        """Order the tasks so that each comes after those among them that depend on it."""
+        among = set(task_ids)
+        entered, ordered = set[str](), list[str]()
+        stack = [(task_id, False) for task_id in reversed(task_ids)]
+        while stack:
+            task_id, expanded = stack.pop()
+            if expanded:
+                ordered.append(task_id)
+            elif task_id not in entered:
+                entered.add(task_id)
+                stack.append((task_id, True))
+                stack += [
+                    (other, False)
+                    for other in self.dependents(task_id)
+                    if other in among and other not in entered
+                ]
+        return ordered
 
     def all_dependents(self, task_id: str) -> set[str]:
         """The task and every task that depends on it, directly or through others."""

@@ -2,8 +2,9 @@
 
 Every change of a task calls :func:`refresh` in the same transaction, so that taking the next batch
 is one indexed read. The score is an integer with readable digits: the priority of the epic (P0: 3 …
-P3: 0), then two digits for how many open tasks wait for this one, then seven for its age, higher
-for older tasks. It does not depend on the clock. Specified in ``docs/reference/backlog.md``.
+P3: 0), or the highest of an open task that waits for this one, then two digits for how many open
+tasks wait for it, then seven for its age, higher for older tasks. It does not depend on the clock.
+Specified in ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Queued:
     """Paths that it may change (:mod:`cockpit.store.backlog.path_conflicts`)."""
     ready: bool
 
+    @property
+    def queue_priority(self) -> str:
+        """The priority that places it: its own, or a higher one of a task that waits for it."""
+        return PRIORITIES[len(PRIORITIES) - 1 - _rank(self.priority_score)]
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -85,6 +91,27 @@ def compute_score(priority: str, unblocks: int, number: int) -> int:
     """Compute the score of a task with that priority and number that unblocks so many others."""
     rank = len(PRIORITIES) - 1 - PRIORITIES.index(priority)
     return rank * _PRIORITY_STEP + unblocks * _UNBLOCKS_STEP + (HIGHEST_NUMBER - number)
+
+
+def find_lender(connection: sqlite3.Connection, row: Queued) -> str | None:
+    """Find the task whose priority places this one; None if its own does.
+
+    Follows the first of the waiting tasks with that rank, one indexed read a step.
+    """
+    priority = row.queue_priority
+    if priority == row.priority:
+        return None
+    least, task_id = _rank(row.priority_score) * _PRIORITY_STEP, row.task_id
+    while True:
+        task_id, own = connection.execute(
+            "SELECT q.task_id, coalesce(e.priority, 'P2') FROM task_dependencies d"
+            " JOIN work_queue q ON q.task_id=d.task_id LEFT JOIN epics e ON e.epic_id=q.epic_id"
+            " WHERE d.depends_on_task_id=? AND d.dependency_type <> 'relates_to'"
+            " AND q.priority_score >= ? ORDER BY q.number LIMIT 1",
+            (task_id, least),
+        ).fetchone()
+        if own == priority:
+            return str(task_id)
 
 
 def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
@@ -171,8 +198,26 @@ def rebuild(tx: Tx) -> None:
 
 def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bool:
     """Write the rows that differ; returns whether a task came, went, or changed readiness."""
-    now, moved = tx.now(), False
-    for task_id in sorted(task_ids, key=id_number):
+    # A task's rank includes those of the tasks that wait for it: these are written first.
+    ordered = graph.sort_dependents_first(sorted(task_ids, key=id_number))
+    moved, reached = _write_in_order(tx, ordered, graph)
+    if beyond := reached - set(ordered):
+        # A changed rank goes on past the tasks whose counts may change.
+        further = graph.open_prerequisites(beyond)
+        _write_in_order(tx, graph.sort_dependents_first(sorted(further, key=id_number)), graph)
+    return moved
+
+
+def _write_in_order(
+    tx: Tx, ordered: Sequence[str], graph: DependencyGraph
+) -> tuple[bool, set[str]]:
+    """Write the rows that differ, dependents first.
+
+    Returns whether a task came, went, or changed readiness, and the open tasks that those wait for
+    whose rank changed.
+    """
+    now, moved, reached = tx.now(), False, set[str]()
+    for task_id in ordered:
         before = tx.execute(
             "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running,"
             " story_id, epic_id FROM work_queue WHERE task_id=?",
@@ -199,6 +244,10 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bo
         if before == values:
             continue
         moved = moved or before is None or before[6] != values[6]
+        if before is None or _rank(before[2]) != _rank(after.priority_score):
+            reached.update(
+                other for other in graph.prerequisites(task_id) if not graph.is_settled(other)
+            )
         tx.execute(
             "INSERT INTO work_queue(task_id, number, priority_score, unblocks, blocked_by, claims,"
             " ready, running, story_id, epic_id, computed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
@@ -209,7 +258,7 @@ def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bo
             " computed_at=excluded.computed_at",
             (*values, now),
         )
-    return moved
+    return moved, reached
 
 
 def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -> _Row | None:
@@ -228,10 +277,12 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
     number, status, priority, story_id, epic_id, *paths = row
     waits_for = [other for other in graph.prerequisites(task_id) if not graph.is_settled(other)]
     unblocks = graph.count_waiting(task_id)
+    score = compute_score(priority, unblocks, number)
+    inherited = _highest_rank(connection, task_id) - _rank(score)
     return _Row(
         task_id,
         number,
-        compute_score(priority, unblocks, number),
+        score + max(0, inherited) * _PRIORITY_STEP,
         unblocks,
         canonical_json(sorted(waits_for, key=id_number)),
         canonical_json(claim_paths(*(json.loads(path) for path in paths if path))),
@@ -240,6 +291,25 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
         story_id,
         epic_id,
     )
+
+
+def _rank(score: int) -> int:
+    """Return the part of a score that is the priority: 3 for P0 … 0 for P3."""
+    return score // _PRIORITY_STEP
+
+
+def _highest_rank(connection: sqlite3.Connection, task_id: str) -> int:
+    """Return the highest rank of the open tasks that wait directly for this one.
+
+    Their rows must be current; their ranks include those of the tasks behind them.
+    """
+    (score,) = connection.execute(
+        "SELECT coalesce(max(q.priority_score), 0) FROM task_dependencies d"
+        " JOIN work_queue q ON q.task_id=d.task_id"
+        " WHERE d.depends_on_task_id=? AND d.dependency_type <> 'relates_to'",
+        (task_id,),
+    ).fetchone()
+    return _rank(score)
 
 
 def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
