@@ -102,7 +102,9 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._draft_due = False
         self.trail = SessionTrail()
         self.board_filter = Looking()
-        self.feed = JournalFeed(engine.store, self._schedule_paint, self.show_error)
+        self.feed = JournalFeed(
+            engine.store, self._schedule_paint, self.show_error, lambda: self.session_id
+        )
         self.runs = SessionRuns(engine, self.show_error, self._schedule_paint)
         self.completions = CompletionCache(engine, self._show_completions)
         self._main: CockpitScreen | None = None
@@ -204,15 +206,23 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def views(self, since: int, front: str) -> Views:
         """Return the views of the main screen now."""
-        return self.state.views(
+        trees = self._main.trees if self._main is not None else None
+        views = self.state.views(
             self.engine.store.clock.now(),
             self.session_id,
             since=since,
             front=front,
             project=self.engine.place.home.name,
             model=self._model,
-            trees=self._main.trees if self._main is not None else None,
+            trees=trees,
         )
+        while trees is not None and trees.wanted:
+            self.feed.open_chain(trees.wanted.pop())
+        return views
+
+    def open_session(self, session_id: str) -> None:
+        """Read the conversation of a session that is not followed, for a look at it."""
+        self.feed.open_session(session_id)
 
     def _schedule_paint(self) -> None:
         if self._main is not None and self._main.is_running:

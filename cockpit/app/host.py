@@ -145,6 +145,10 @@ class Host(Protocol):
         """Follow a session; with an empty id none: the next message starts one."""
         ...
 
+    def open_session(self, session_id: str) -> None:
+        """Read the conversation of a session that is not followed, for a look at it."""
+        ...
+
     def send_message(self, text: str, session_id: str = "") -> None:
         """Send a message to a session, by default to the followed one."""
         ...

@@ -1,57 +1,159 @@
-"""Follow the journal and fold its rows into the state of the screen, slice by slice."""
+"""The state of the screen: read from the tables once, then kept up to date from the journal.
+
+``docs/reference/screen.md``
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 
-from cockpit.app.projection.fold import State
+from cockpit.app.projection.current_chains import read_chain
+from cockpit.app.projection.current_state import read_state
+from cockpit.app.projection.current_work import WorkReader
+from cockpit.app.projection.fold import OpenSession, State
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
+from cockpit.store.journal.journal import Row
+from cockpit.store.journal.parts import READ
+from cockpit.store.journal.parts import session_rows as read_rows
+from cockpit.store.sessions import session_list
 
 SLICE = 64
 """Rows folded before the event loop runs again: well under a millisecond."""
 
 _RETRY_S = 1.0
+_OF_TOTALS = ("session.", "model.completed", "task.run.")
+"""What begins rows that may change the sums over sessions."""
 
 
 class JournalFeed:
     """The state of the screen, kept up to date.
 
-    ``ready`` turns True once the rows that existed at the start are folded. ``on_change`` is called after
-    every slice, ``on_error`` with text for the user when the journal cannot be read.
+    ``followed`` returns the session that the screen follows, '' for none. ``on_change`` is called after
+    every slice, ``on_error`` with text for the user when the store cannot be read.
     """
 
     def __init__(
-        self, store: Store, on_change: Callable[[], None], on_error: Callable[[str], None]
+        self,
+        store: Store,
+        on_change: Callable[[], None],
+        on_error: Callable[[str], None],
+        followed: Callable[[], str],
     ) -> None:
-        self.state = State()
-        self.ready = False
+        self.state = State(follows_all=False)
         self._store = store
         self._on_change = on_change
         self._on_error = on_error
+        self._followed = followed
+        self._is_read = False
+        self._reading: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def ready(self) -> bool:
+        """True once the state was read and contains the followed session.
+
+        Asking for it reads a session that is followed for the first time.
+        """
+        session_id = self._followed()
+        if not self._is_read:
+            return False
+        if session_id and not self.state.is_open(session_id):
+            self.open_session(session_id)
+            return False
+        return True
 
     async def run(self) -> None:
-        """Follow the journal until cancelled; after an error, try again."""
-        while True:
-            try:
-                await self._follow()
-            except (CockpitError, sqlite3.Error, OSError) as error:
-                self._on_error(f"Cannot read the journal: {error}. Trying again.")
-                await self._store.clock.sleep(_RETRY_S)
+        """Read the state and follow the journal until cancelled; after an error, try again."""
+        try:
+            while True:
+                try:
+                    await self._follow()
+                except (CockpitError, sqlite3.Error, OSError) as error:
+                    self._on_error(f"Cannot read the journal: {error}. Trying again.")
+                    await self._store.clock.sleep(_RETRY_S)
+        finally:
+            for task in self._reading.values():
+                task.cancel()
+
+    def open_session(self, session_id: str) -> None:
+        """Read the conversation of a session, unless it is there or being read."""
+        if self._is_read and not self.state.is_open(session_id):
+            self._begin(session_id, partial(self._open_session, session_id))
+
+    def open_chain(self, chain_id: str) -> None:
+        """Read the tasks of a chain that ended, unless they are being read."""
+        self._begin(chain_id, partial(self._open_chain, chain_id))
+
+    # Reading
 
     async def _follow(self) -> None:
-        last = await self._store.read(journal.last_seq)
-        self._note_progress(last)
+        if not self._is_read:
+            self.state = await self._store.read(
+                lambda connection: read_state(connection, self._followed())
+            )
+            self._is_read = True
+            self._on_change()
+        if self.state.work.preview is not None:
+            await self._read_work()
         async for batch in follow(self._store, after=self.state.seq):
+            await self._read_missing(batch)
             for start in range(0, len(batch), SLICE):
                 self.state.fold(batch[start : start + SLICE])
-                self._note_progress(last)
+                self._on_change()
                 await asyncio.sleep(0)
 
-    def _note_progress(self, last: int) -> None:
-        self.ready = self.ready or self.state.seq >= last
+    async def _read_work(self) -> None:
+        """Read the whole backlog, part by part. Rows that came since are folded when it is there."""
+        reader = WorkReader()
+        while await self._store.read(reader.read_part):
+            continue
+        work = reader.work
+        work.revision += self.state.work.revision + 1
+        self.state.work = work
+        self._on_change()
+
+    async def _read_missing(self, batch: Sequence[Row]) -> None:
+        """Read what the rows of a batch change and the state does not have."""
+        state = self.state
+        for session_id in sorted(state.missing(batch)):
+            state.list_session((await self._fold_session(session_id)).session)
+        for chain_id in sorted(state.chains.missing(batch)):
+            state.chains.take(await self._store.read(partial(read_chain, chain_id=chain_id)))
+        if any(row.action.startswith(_OF_TOTALS) for row in batch):
+            state.roster.totals = await self._store.read(session_list.read_totals)
+
+    async def _fold_session(self, session_id: str) -> OpenSession:
+        """Return a session as its rows up to the state's own last row have it."""
+        in_chain = await self._store.read(partial(session_list.is_in_chain, session_id=session_id))
+        session, folded = OpenSession(session_id, in_chain=in_chain), 0
+        while (until := self.state.seq) > folded:
+            look = partial(read_rows, session_id=session_id, until=until, after=folded)
+            rows = await self._store.read(look)
+            for start in range(0, len(rows), SLICE):
+                session.fold(rows[start : start + SLICE])
+                await asyncio.sleep(0)
+            folded = until if len(rows) < READ else rows[-1].seq
+        return session
+
+    async def _open_session(self, session_id: str) -> None:
+        self.state.open_session(await self._fold_session(session_id))
+
+    async def _open_chain(self, chain_id: str) -> None:
+        self.state.chains.take(await self._store.read(partial(read_chain, chain_id=chain_id)))
+
+    def _begin(self, name: str, read: Callable[[], Coroutine[None, None, None]]) -> None:
+        if name in self._reading:
+            return
+        task = self._reading[name] = asyncio.create_task(self._read(read))
+        task.add_done_callback(lambda _: self._reading.pop(name, None))
+
+    async def _read(self, read: Callable[[], Coroutine[None, None, None]]) -> None:
+        try:
+            await read()
+        except (CockpitError, sqlite3.Error, OSError) as error:
+            self._on_error(f"Cannot read the journal: {error}.")
         self._on_change()

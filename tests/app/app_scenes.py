@@ -153,8 +153,12 @@ class Scene:
         )  # fmt: skip
 
     def spend(self, tokens: int = 41_200, cost: float = 0.12) -> Scene:
-        self.store.write_now(
-            lambda tx: tx.append_row(
+        def step(tx: Tx) -> None:
+            sessions.add_usage(
+                tx, self.session_id, input_tokens=tokens - 1_000, output_tokens=1_000,
+                cached_tokens=0, cost_usd=cost,
+            )  # fmt: skip
+            tx.append_row(
                 Action.MODEL_COMPLETED,
                 session_id=self.session_id,
                 wave_id=self.wave_id,
@@ -162,8 +166,9 @@ class Scene:
                     "model": "anthropic:claude-sonnet-5", "input_tokens": tokens - 1_000,
                     "output_tokens": 1_000, "cached_tokens": 0, "cost_usd": cost, "stop": "end",
                 },
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+
+        self.store.write_now(step)
         return self
 
     def ask(

@@ -101,7 +101,14 @@ class ChainScene:
             "task_id": task_id,
             "phase": phase,
         }
-        self.store.write_now(lambda tx: tx.append_row(Action.TASK_TAKEN_UP, body=told))
+
+        def step(tx: Tx) -> None:
+            tx.append_row(Action.TASK_TAKEN_UP, body=told)
+            left = task_runs.select_steps(tx.connection, task_id)[-1]
+            if left.open:
+                task_runs.resume(tx, left, chain_id=self.chain_id, ordinal=self.ordinal)
+
+        self.store.write_now(step)
         return self
 
     def step(

@@ -108,14 +108,24 @@ def _story(tx: Tx) -> None:
 
 
 def many(store: Store, count: int) -> None:
-    """The rows that ``count`` new tasks leave in the journal, of which alone the screen is drawn."""
+    """``count`` new tasks, as many statements would leave them in the tables and the journal."""
 
     def step(tx: Tx) -> None:
-        tx.append_row(Action.EPIC_CREATED, body={"epic_id": "E-1", "title": "Bulk"})
-        home = {"story_id": "S-1", "epic_id": "E-1"}
-        tx.append_row(Action.STORY_CREATED, body={**home, "title": "All of it"})
+        epic = service.create_epic(tx, "Bulk", by="person").epic_id
+        story = service.create_story(tx, "All of it", epic_id=epic, by="person").story_id
         for number in range(1, count + 1):
-            told = {"task_id": f"T-{number}", "title": f"task {number}", "status": "todo", **home}
-            tx.append_row(Action.TASK_CREATED, body=told)
+            task = {"task_id": f"T-{number}", "title": f"task {number}", "status": "todo"}
+            row = (task["task_id"], number, story, task["title"], tx.now(), tx.now())
+            tx.execute(
+                "INSERT INTO tasks(task_id, number, story_id, title, created_at, updated_at)"
+                " VALUES (?,?,?,?,?,?)",
+                row,
+            )
+            tx.execute(
+                "INSERT INTO work_queue(task_id, number, priority_score, unblocks, ready, running,"
+                " computed_at) VALUES (?,?,0,0,1,0,?)",
+                (task["task_id"], number, tx.now()),
+            )
+            tx.append_row(Action.TASK_CREATED, body={**task, "story_id": story, "epic_id": epic})
 
     store.write_now(step)

@@ -148,6 +148,7 @@ def _last_turns(host: Host, row_key: str, first_session: str) -> tuple[str, tupl
     title = [state.chains.words_of(session_id)]
     if session is not None:
         title += [session.role.replace("_", " "), session.name]
+    host.open_session(session_id)
     turns = state.conversation(session_id).changed()[-_PEEK_TURNS:]
     return " · ".join(filter(None, title)), turns
 

@@ -95,6 +95,14 @@ class TaskState:
     """The words by which it is found, likewise."""
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many tasks are in each status and how many are ready, while not all tasks are there."""
+
+    counts: Mapping[str, int]
+    ready: int
+
+
 class Work:
     """The backlog as the journal records it. ``revision`` grows with every change, ``names``
     with those of epics and stories, which many cards show, ``moved`` with those of one status."""
@@ -102,6 +110,8 @@ class Work:
     def __init__(self) -> None:
         self.revision = 0
         self.names = 0
+        self.preview: Preview | None = None
+        """Set while only the tasks that the work pane shows are there."""
         self.epics: dict[str, EpicState] = {}
         self.stories: dict[str, StoryState] = {}
         self.tasks: dict[str, TaskState] = {}
@@ -136,7 +146,40 @@ class Work:
             ) if detail.task_id:
                 self._change(self._task(detail.task_id, row.seq), row)
 
+    # Tables
+
+    def add(self, task: TaskState) -> None:
+        """Add a task as the tables have it; :meth:`settle_all` follows once all are there."""
+        self.tasks[task.task_id] = task
+        self._standing[task.status][task.task_id] = task
+        for other in task.needs:
+            self._dependents.setdefault(other, set()).add(task.task_id)
+
+    def order_done(self, task_ids: Iterable[str]) -> None:
+        """Put the tasks that are done into the order in which they came to it."""
+        done = self._standing["done"]
+        for place, task_id in enumerate(task_ids, start=-len(done)):
+            task = done.pop(task_id)
+            task.moved = place  # before every task that a later row moves
+            done[task_id] = task
+
+    def settle_all(self) -> None:
+        """Derive which tasks are ready."""
+        self.revision += 1
+        self._settle(self.tasks)
+
     # Queries
+
+    def total(self, status: str) -> int:
+        """How many tasks are in a status."""
+        if self.preview is not None:
+            return self.preview.counts.get(status, 0)
+        return len(self.standing(status))
+
+    @property
+    def total_ready(self) -> int:
+        """How many tasks wait for no other task."""
+        return self.preview.ready if self.preview is not None else len(self.ready)
 
     def standing(self, status: str) -> Mapping[str, TaskState]:
         """The tasks of a status, those that came to it last at the end."""

@@ -60,6 +60,8 @@ class Trees:
     """How far the user opened each tree, by chain; other trees are open while their chain runs."""
 
     levels: dict[str, int] = field(default_factory=dict)
+    wanted: set[str] = field(default_factory=set)
+    """Open trees whose tasks have to be read first."""
     _tallies: dict[str, tuple[tuple[Work, int], Progress]] = field(default_factory=dict)
 
     def level(self, chain: ChainState) -> int:
@@ -92,6 +94,8 @@ class Trees:
         for chain in chains.newest(ENDED_SHOWN):
             level = self.level(chain)
             rows.append(self._head(chain, work, level))
+            if level != CLOSED and not chain.has_runs:
+                self.wanted.add(chain.chain_id)
             if level != CLOSED and len(rows) < _ROWS_MOST:
                 drawn = _Tree(chain, work, followed, proposals, whole=level == WHOLE).rows()
                 rows += list(drawn)[: _ROWS_MOST - len(rows)]
@@ -132,6 +136,8 @@ class Trees:
 
     def _progress(self, chain: ChainState, work: Work) -> Progress:
         """Return how the scope stands now, or the chain's last report where the backlog is unknown."""
+        if work.preview is not None:
+            return chain.progress
         now = (work, work.revision)
         tally = self._tallies.get(chain.chain_id)
         if tally is None or tally[0] != now:

@@ -5,7 +5,7 @@ No row of any shape raises, and every row costs the same, however many chains an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cockpit.app.projection.backlog import number_in
@@ -96,6 +96,8 @@ class ChainState:
     """How its tasks stood at its latest row that says so."""
     chain_sessions: dict[int, ChainSession] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
+    has_runs: bool = True
+    """Whether ``runs`` is there; that of an ended chain is read when its tree is opened."""
 
     @property
     def live(self) -> bool:
@@ -143,6 +145,48 @@ class Chains:
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
         before.pop(chain_id, None)
         after.setdefault(chain_id)
+
+    def add(self, chain: ChainState) -> None:
+        """Add a chain as the tables have it, or replace it; it counts as the newest of its kind."""
+        self.chains[chain.chain_id] = chain
+        self._live.pop(chain.chain_id, None)
+        self._rest.pop(chain.chain_id, None)
+        (self._live if chain.live else self._rest)[chain.chain_id] = None
+
+    def take(self, other: Chains) -> None:
+        """Add the chains of ``other``, or replace those that are here in their place."""
+        for chain_id, chain in other.chains.items():
+            before = self.chains.get(chain_id)
+            if before is not None and before.live == chain.live:
+                self.chains[chain_id] = chain
+            else:
+                self.add(chain)
+        self._open.update(other._open)
+        self._run_of.update(other._run_of)
+
+    def missing(self, rows: Sequence[Row]) -> set[str]:
+        """The chains that ``rows`` continue and that are not here, or not with their tasks."""
+        missing: set[str] = set()
+        for row in rows:
+            detail = row.detail if row.action.startswith(PREFIXES) else None
+            if not isinstance(detail, _OF_CHAIN) or isinstance(detail, details.ChainReported):
+                continue
+            chain = self.chains.get(detail.chain_id)
+            if detail.chain_id and (chain is None or not chain.has_runs):
+                missing.add(detail.chain_id)
+        begun = {
+            row.read(details.ChainCreated).chain_id for row in rows if row.action == "chain.created"
+        }
+        return missing - begun
+
+    def join(self, session_id: str, run: Run) -> None:
+        """Record that a session works on a task in a chain."""
+        self._run_of[session_id] = run
+
+    def reopen(self, run: Run) -> None:
+        """Record a run as the tables have it: sessions that begin for its task work on it."""
+        if not run.ended:
+            self._open[run.task_id] = run
 
     def session(self, session: SessionState) -> None:
         """Record that a role's session began; it works on the step of its task that is in progress."""

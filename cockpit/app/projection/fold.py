@@ -26,6 +26,8 @@ from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
 _NOTHING = MeterView()
+_NOT_OF_SESSIONS = (*chains.PREFIXES, *PREFIXES, PREFIX)
+"""What begins rows that name a session and do not change it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +43,49 @@ class Views:
     board: WorkPaneView
 
 
-class State:
-    """The state of the screen after the rows folded so far."""
+class OpenSession:
+    """A session with its conversation and its band meter."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_id: str, *, in_chain: bool = False) -> None:
+        self.session = SessionState(session_id, in_chain=in_chain)
+        self.conversation = Conversation()
+        self.meter = _NOTHING
+        self._waves_left: int | None = None
+
+    def apply(self, row: Row) -> None:
+        """Fold one row into the conversation and the band meter."""
+        self.conversation.apply(row)
+        if row.action == "wave.started":
+            self._waves_left = waves_left(row)
+        elif row.action == "orientation.packet.compiled":
+            self.meter = meter(row, self._waves_left)
+
+    def fold(self, rows: Iterable[Row]) -> None:
+        """Fold the next rows of the session, whole."""
+        for row in rows:
+            if not row.action.startswith(_NOT_OF_SESSIONS):
+                self.session.apply(row)
+                self.apply(row)
+
+
+class State:
+    """The state of the screen after the rows folded so far.
+
+    One that ``follows_all`` sessions keeps every conversation; another one those that were opened, and
+    its first state comes from the tables (:mod:`cockpit.app.projection.current_state`).
+    """
+
+    def __init__(self, *, follows_all: bool = True) -> None:
         self.seq = 0
         self.at = ""
+        self._follows_all = follows_all
+        self._open: dict[str, OpenSession] = {}
         self.sessions: dict[str, SessionState] = {}
         self.queue = Queue()
         self.work = Work()
         self.chains = Chains()
         self.agents = Agents()
-        self._roster = Roster()
-        self._conversations: dict[str, Conversation] = {}
-        self._meters: dict[str, MeterView] = {}
-        self._horizons: dict[str, int | None] = {}
+        self.roster = Roster()
 
     def apply(self, row: Row) -> None:
         """Fold one row in; rows that were folded before are passed over."""
@@ -67,7 +97,7 @@ class State:
         elif row.action.startswith(chains.PREFIXES):
             self.chains.apply(row)
             if isinstance(step := row.detail, TaskStep) and self.chains.run_of(step.session_id):
-                self._roster.drop(step.session_id)
+                self.roster.drop(step.session_id)
             return
         elif row.action.startswith(PREFIXES):
             self.work.apply(row)
@@ -87,13 +117,10 @@ class State:
             usage = row.read(ModelCompleted)
             used = usage.input_tokens + usage.output_tokens
             self.chains.spent(row.session_id, used, usage.cost_usd)
-        if session.order == row.seq and self.chains.run_of(row.session_id) is None:
-            self._roster.changed(session)
-        self.conversation(row.session_id).apply(row)
-        if row.action == "wave.started":
-            self._horizons[row.session_id] = waves_left(row)
-        elif row.action == "orientation.packet.compiled":
-            self._meters[row.session_id] = meter(row, self._horizons.get(row.session_id))
+        if session.order == row.seq and not self._in_tree(session):
+            self.roster.changed(session)
+        if self.is_open(row.session_id):
+            self._opened(row.session_id).apply(row)
 
     def fold(self, rows: Iterable[Row]) -> State:
         """Fold many rows in; returns itself."""
@@ -101,12 +128,50 @@ class State:
             self.apply(row)
         return self
 
+    # Sessions that are read when they are shown
+
+    def is_open(self, session_id: str) -> bool:
+        """Whether the conversation of a session is there and kept up to date."""
+        return self._follows_all or session_id in self._open
+
+    def list_session(self, session: SessionState) -> None:
+        """Add a session as the tables have it."""
+        self.sessions[session.session_id] = session
+        if not self._in_tree(session):
+            self.roster.changed(session)
+
+    def open_session(self, opened: OpenSession) -> None:
+        """Keep a session's conversation from now on, as its rows up to :attr:`seq` have it."""
+        session = opened.session
+        self._open[session.session_id] = opened
+        if session.order:
+            self.sessions[session.session_id] = session
+            self.roster.replace(session)
+
+    def missing(self, rows: Iterable[Row]) -> set[str]:
+        """The sessions that ``rows`` continue and that are not here."""
+        missing: set[str] = set()
+        begun: set[str] = set()
+        for row in rows if not self._follows_all else ():
+            if row.action == "session.created":
+                begun.add(row.session_id)
+            elif row.session_id and not row.action.startswith(_NOT_OF_SESSIONS):
+                missing.add(row.session_id)
+        return {each for each in missing - begun if each not in self.sessions}
+
+    def _in_tree(self, session: SessionState) -> bool:
+        return session.in_chain or self.chains.run_of(session.session_id) is not None
+
     def conversation(self, session_id: str) -> Conversation:
-        """The turns of one session; empty for an unknown session."""
-        conversation = self._conversations.get(session_id)
-        if conversation is None:
-            conversation = self._conversations[session_id] = Conversation()
-        return conversation
+        """The turns of one session; empty for a session that is unknown or not open."""
+        opened = self._open.get(session_id)
+        return opened.conversation if opened is not None else Conversation()
+
+    def _opened(self, session_id: str) -> OpenSession:
+        opened = self._open.get(session_id)
+        if opened is None:
+            opened = self._open[session_id] = OpenSession(session_id)
+        return opened
 
     def views(
         self,
@@ -122,7 +187,8 @@ class State:
     ) -> Views:
         """The screen that follows ``session_id``, with the proposal ``front`` in front and the
         ``trees`` of chains as far open as the user left them."""
-        talk = self._conversations.get(session_id)
+        opened = self._open.get(session_id)
+        talk = opened.conversation if opened is not None else None
         pending = self.queue.pending
         waiting = {each.session_id: each.title for each in pending.values()}
         return Views(
@@ -135,12 +201,12 @@ class State:
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
-            meter=self._meters.get(session_id, _NOTHING),
+            meter=opened.meter if opened is not None else _NOTHING,
             queue=self.queue.view(
                 now, self.sessions, self.chains.words_of, followed=session_id, front=front
             ),
             board=board(
-                self._roster,
+                self.roster,
                 followed=session_id,
                 waiting=waiting,
                 work=self.work,

@@ -63,6 +63,8 @@ class SessionState:
     oriented: str = ""
     """The newest wave that has a packet, by its id."""
     phase: Phase = "created"
+    in_chain: bool = False
+    """Whether the tables have it as a session of a chain's task."""
     tokens: int = 0
     cost_usd: float | None = None
 

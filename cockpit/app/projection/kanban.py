@@ -40,12 +40,12 @@ def sign(work: Work, task: TaskState) -> tuple[str, Tone]:
 
 def summary(work: Work) -> str:
     """The backlog in one line; empty while there is none."""
-    counts = {name: len(work.standing(name)) for name in COLUMNS}
+    counts = {name: work.total(name) for name in COLUMNS}
     total = sum(counts.values())
     if not total:
         return ""
     parts = [f"{counts['done']:,}/{total:,} task" + ("s" if total != 1 else "")]
-    parts.append(f"{len(work.ready):,} ready")
+    parts.append(f"{work.total_ready:,} ready")
     if counts["in_progress"]:
         parts.append(f"▶ {counts['in_progress']:,} in progress")
     if counts["blocked"]:

@@ -9,9 +9,11 @@ from datetime import datetime
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
 from cockpit.core.clock import parse_time
+from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.proposals import ProposalBody, ProposalCreated, ProposalDecided
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
+from cockpit.store.sessions.proposals import Proposal
 from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
 
 _KINDS: dict[str, Kind] = {
@@ -94,6 +96,22 @@ def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
         at=row.at,
         expires_at=detail.expires_at or "",
         body=detail.shown(),
+    )
+
+
+def preview(stored: Proposal) -> ActionPreview:
+    """Return a stored proposal as the journal shows it."""
+    return ActionPreview(
+        proposal_id=stored.proposal_id,
+        session_id=stored.session_id,
+        kind=stored.kind,
+        title=stored.title,
+        risk=stored.risk,
+        digest=stored.shown_digest,
+        revises=stored.revises or "",
+        at=stored.created_at,
+        expires_at=stored.expires_at or "",
+        body=read_part(ProposalBody, stored.body),
     )
 
 

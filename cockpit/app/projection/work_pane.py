@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
 from cockpit.app.projection import kanban
@@ -11,11 +11,13 @@ from cockpit.app.projection.backlog import Work
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.hook_sessions import Agents
 from cockpit.core.text import pluralize
+from cockpit.store.sessions.session_list import Totals
 from widgets.text.numerals import money, tokens
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.chain_tree_views import ChainRowView, ChainTaskView
 
-_MOST = 200
+MOST = 200
+"""Sessions that are listed."""
 _SIGNS = {
     "running": ("▶", "warn"),
     "waiting": ("?", "accent"),
@@ -41,6 +43,8 @@ class Roster:
         self._sessions: dict[str, tuple[str, float | None]] = {}
         self._counts: Counter[str] = Counter()
         self._cost: float | None = None
+        self.totals: Mapping[str, Totals] | None = None
+        """The sums as the tables have them, by status; None while every session is here."""
 
     def changed(self, session: SessionState) -> None:
         """The session's latest row changed it."""
@@ -63,6 +67,12 @@ class Roster:
         self._live.pop(session_id, None)
         self._ended.pop(session_id, None)
 
+    def replace(self, session: SessionState) -> None:
+        """Show this state of a session in the place of the one before."""
+        for sessions in (self._live, self._ended):
+            if session.session_id in sessions:
+                sessions[session.session_id] = session
+
     def __iter__(self) -> Iterator[SessionState]:
         """Those that run before those that ended, the latest first."""
         yield from reversed(self._live.values())
@@ -70,10 +80,10 @@ class Roster:
 
     def summary(self) -> str:
         """All of them in one line; empty while there are none."""
-        if not self._sessions:
+        counts, cost = self._sums()
+        if not counts.total():
             return ""
-        counts = self._counts
-        parts = [pluralize(len(self._sessions), "session")]
+        parts = [pluralize(counts.total(), "session")]
         parts += [
             f"{sign} {number:,} {word}"
             for sign, number, word in (
@@ -84,9 +94,16 @@ class Roster:
             )
             if number
         ]
-        if self._cost is not None:
-            parts.append(money(self._cost))
+        if cost is not None:
+            parts.append(money(cost))
         return "   ".join(parts)
+
+    def _sums(self) -> tuple[Counter[str], float | None]:
+        if self.totals is None:
+            return self._counts, self._cost
+        costs = [each.cost_usd for each in self.totals.values() if each.cost_usd is not None]
+        counts = Counter({name: each.sessions for name, each in self.totals.items()})
+        return counts, sum(costs) if costs else None
 
 
 def board(
@@ -101,7 +118,7 @@ def board(
     """Chains first, then other tasks at work; then sessions, those that run before those that ended,
     the latest first. ``waiting`` are the sessions with a pending proposal."""
     beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
-    sessions = islice(roster, _MOST)
+    sessions = islice(roster, MOST)
     rows = [_row(each, followed, each.session_id in waiting) for each in sessions]
     return WorkPaneView(
         work=kanban.summary(work),

@@ -140,6 +140,14 @@ class Parents(Generic[T]):
         where += f" ORDER BY {self.order} LIMIT ? OFFSET ?"
         return self._query(connection, where, (*values, limit, offset))
 
+    def select_after(self, connection: sqlite3.Connection, number: int, limit: int) -> list[T]:
+        """Read the next rows by number, archived ones too."""
+        return self._query(connection, "WHERE number>? ORDER BY number LIMIT ?", (number, limit))
+
+    def select_named(self, connection: sqlite3.Connection, identity: str) -> list[T]:
+        """Read the row of that exact id; no row for an unknown id."""
+        return self._query(connection, f"WHERE {self.key}=?", (identity,))
+
     def insert(
         self,
         tx: Tx,

@@ -126,7 +126,9 @@ def resume(tx: Tx, step: Step, *, chain_id: str, ordinal: int) -> Step:
 
 
 def attach_session(tx: Tx, step: Step, session_id: str) -> Step:
-    """Record the engine session that takes this step."""
+    """Record the engine session that takes this step; it belongs to the step's chain."""
+    if step.chain_id:
+        tx.execute("UPDATE sessions SET chain_id=? WHERE session_id=?", (step.chain_id, session_id))
     return _change(tx, step, session_id=session_id)
 
 

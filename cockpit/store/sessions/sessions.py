@@ -38,6 +38,8 @@ NEEDS_ANSWER = "needs_answer"
 POLICIES = ("ask", "trusted", "reads", "all")
 """Which proposals are approved without the user. Stores of older versions may contain ``trusted``, which
 decides as ``ask`` does."""
+OUTCOMES = ("blocked", "limit", "needs_answer", "expired")
+"""Ends that the status of a session does not show: it is ``completed``, or ``waiting`` for ``expired``."""
 LEASE_S = 60.0
 """Seconds after which a process's lease on a session expires."""
 EXTERNAL_AGENT = "outside"
@@ -203,8 +205,8 @@ def set_status(
         return session
     body = mask_value(dict(result)) if result is not None else dict(session.result)
     tx.execute(
-        "UPDATE sessions SET status=?, result_json=?, updated_at=? WHERE session_id=?",
-        (status, canonical_json(body), tx.now(), session_id),
+        "UPDATE sessions SET status=?, outcome=?, result_json=?, updated_at=? WHERE session_id=?",
+        (status, _outcome(event), canonical_json(body), tx.now(), session_id),
     )
     tx.journal(
         event,
@@ -221,6 +223,16 @@ def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:
     """Let the session's next waves follow another profile: that of a larger budget."""
     tx.execute("UPDATE sessions SET profile_id=? WHERE session_id=?", (profile_id, session_id))
     return load(tx.connection, session_id)
+
+
+def _outcome(event: SessionEntered) -> str:
+    """Return how a session ended that did not do its task (:data:`OUTCOMES`), or empty."""
+    status: object = ""
+    if isinstance(event, SessionCompleted):
+        status = event.status
+    elif isinstance(event, SessionWaiting):
+        status = event.for_
+    return str(status) if status in OUTCOMES else ""
 
 
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
