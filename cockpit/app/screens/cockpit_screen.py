@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 _FRAME_S = 1 / 30
 _CHECK_ARMED_S = 0.1
 _AGE_S = 1.0
+_AGE_TICKS = 10
+_MINUTES_S = 120
+"""Seconds from which on an age is read in minutes."""
 
 
 class MainHost(Host, Protocol):
@@ -91,6 +94,7 @@ class CockpitScreen(Screen[None]):
         self._seen_proposals: set[str] = set()
         self._paint_due = self._painted = self._turned_to_proposals = False
         self._arm_timer: Timer | None = None
+        self._age_ticks = 0
 
     def compose(self) -> ComposeResult:
         yield HeaderBar()
@@ -350,7 +354,13 @@ class CockpitScreen(Screen[None]):
             (self._arm_timer.resume if waiting else self._arm_timer.pause)()
 
     def _update_age(self) -> None:
-        if self.queue.front is not None:
+        """Draw the age of the proposal in front and its time left: each second while seconds count."""
+        front = self.queue.front
+        if front is None:
+            return
+        self._age_ticks += 1
+        seconds_count = min(front.age_s, front.left_s if front.left_s is not None else _MINUTES_S)
+        if seconds_count < _MINUTES_S or self._age_ticks % _AGE_TICKS == 0:
             self.schedule_paint()
 
     def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:

@@ -109,8 +109,8 @@ def worker_usage(
         began = [each for each in workers if each.started_at <= created_at]
         ordinal = min(resumed_by, began[-1].ordinal) if began else resumed_by
         before_tokens, before_cost = usage.get(ordinal, (0, None))
-        known = [each for each in (before_cost, cost) if each is not None]
-        usage[ordinal] = (before_tokens + tokens, sum(known) if known else None)
+        priced = [each for each in (before_cost, cost) if each is not None]
+        usage[ordinal] = (before_tokens + tokens, sum(priced) if priced else None)
     return usage
 
 
