@@ -73,6 +73,8 @@ def test_sessions_in_every_state(still, project):
     begin("e").enter("stopped", reason="by you")
     begin("f").wave("observing", "orienting").ask("p-f")
     begin("g").wave("observing").spend(900, 0.5)
+    begin("j").enter("completed", status="needs_answer", summary="Which one?")
+    begin("k").wave("observing").enter("waiting", **{"for": "expired", "why": "no decision"})
     begin("h").enter("waiting", **{"for": "person"})
     last = begin("i").wave("observing", "orienting", "deciding").stream("I ", "see")
     compare(still.store)

@@ -106,7 +106,9 @@ def _progress(connection: sqlite3.Connection, stored: Chain) -> Progress:
     if stored.scope_kind == "all":  # every task counts, and counting by status reads an index alone
         counts = task_states.count_tasks(connection, COLUMNS)
         ready = task_states.count_ready(connection)
-        return Progress(sum(counts.values()), counts["done"], counts["blocked"], ready)
+        done = chain_states.count_done(connection, stored.chain_id)
+        total = sum(counts.values()) - counts["done"] + done
+        return Progress(total, done, counts["blocked"], ready)
     progress = chains.count_progress(connection, stored)
     return Progress(progress.total, progress.done, progress.blocked, progress.ready)
 

@@ -82,6 +82,16 @@ def select_steps(connection: sqlite3.Connection, chain_id: str) -> list[ChainSte
     return sorted(steps, key=lambda step: began[step.task_id])
 
 
+def count_done(connection: sqlite3.Connection, chain_id: str) -> int:
+    """Return how many tasks are done that the chain worked on."""
+    row = connection.execute(
+        "SELECT count(DISTINCT r.task_id) FROM task_runs r JOIN tasks t ON t.task_id=r.task_id"
+        " WHERE r.chain_id=? AND t.status='done'",
+        (chain_id,),
+    ).fetchone()
+    return int(row[0])
+
+
 def session_usage(connection: sqlite3.Connection, chain_id: str) -> list[Usage]:
     """Return what each session of a chain's steps used."""
     rows = connection.execute(

@@ -1,13 +1,19 @@
 -- The screen opens from the tables: how sessions ended, which belong to a chain, and their sums.
 
--- `outcome` is 'blocked' or 'limit' for a completed session that ended so.
+-- `outcome` says how a session ended that did not do its task: 'blocked', 'limit' or 'needs_answer'
+-- where the status is 'completed', 'expired' where it is 'waiting'.
 ALTER TABLE sessions ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
 UPDATE sessions SET outcome=coalesce((
     SELECT CASE WHEN json_valid(j.detail_json) THEN json_extract(j.detail_json, '$.status') END
     FROM journal j WHERE j.session_id=sessions.session_id AND +j.action='session.completed'
     ORDER BY j.seq DESC LIMIT 1), '')
   WHERE status='completed';
-UPDATE sessions SET outcome='' WHERE outcome NOT IN ('', 'blocked', 'limit');
+UPDATE sessions SET outcome='' WHERE outcome NOT IN ('', 'blocked', 'limit', 'needs_answer');
+UPDATE sessions SET outcome='expired'
+  WHERE status='waiting' AND (
+    SELECT CASE WHEN json_valid(j.detail_json) THEN json_extract(j.detail_json, '$.for') END
+    FROM journal j WHERE j.session_id=sessions.session_id AND +j.action='session.waiting'
+    ORDER BY j.seq DESC LIMIT 1)='expired';
 UPDATE sessions SET chain_id=(
     SELECT r.chain_id FROM task_runs r WHERE r.session_id=sessions.session_id AND r.chain_id<>'' LIMIT 1)
   WHERE role<>'';
