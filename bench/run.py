@@ -27,6 +27,7 @@ BENCHES = (
     "wave",
     "fan_out",
     "compile",
+    "prompt_budget",
     "keypress",
     "rivals",
     "adaptation",
