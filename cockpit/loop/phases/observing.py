@@ -25,7 +25,7 @@ from cockpit.loop.phases.tool_results import (
     read_exchanges,
     release_kept_results,
 )
-from cockpit.loop.phases.wave_prompt import estimate_overheads
+from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
@@ -269,7 +269,8 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
     _record_facts(tx, context, new_facts, job="words")
     if context.wave.ordinal > 1:
         profile = load_pinned_profile(tx.connection, context)
-        overheads = estimate_overheads(tx.connection, context, profile)
+        tools = tools_of_wave(tx.connection, context)
+        overheads = estimate_overheads(profile, tools, context.wave.ordinal)
         most = profile.total_token_budget // KEPT_SHARE
         release_kept_results(tx, context.wave, results, most)
         regranted_facts.pin_for_wave(tx, _look_of(context), profile, overheads)

@@ -20,6 +20,7 @@ from cockpit.loop.phases.wave_prompt import (
     estimate_overheads,
     find_tokenizer,
     measure_prompt,
+    tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets, profiles
@@ -65,12 +66,7 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
 
 
 def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
-    """Compile until the prompt, as a whole, fits into the budget beside the room for its answer.
-
-    Parts that were counted one by one may take a few tokens more together. Then the compiler gets so many
-    tokens less, until it fits; what it got is kept with the packet, so that it compiles alike again.
-    """
-    from cockpit.orient.compile_packet import compile_packet, load_for
+    from cockpit.orient.compile_packet import load_for
 
     store = context.store
     stored = store.read_now(lambda connection: packets.find(connection, context.wave.wave_id))
@@ -83,19 +79,50 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     ) -> tuple[Profile, FactColumns, Overheads, tuple[str, int]]:
         profile = load_pinned_profile(connection, context)
         columns = load_for(connection, context.session.session_id, context.wave.ordinal)
-        overheads = estimate_overheads(connection, context, profile)
+        tools = tools_of_wave(connection, context)
+        overheads = estimate_overheads(profile, tools, context.wave.ordinal)
         return profile, columns, overheads, find_tokenizer(connection, context)
 
+    def render(packet: Packet) -> Prompt:
+        return store.read_now(partial(build_prompt, context=context, packet=packet))
+
     profile, columns, overheads, (vocabulary, scale) = store.read_now(read_inputs)
+    rendering = Rendering(overheads, vocabulary, scale)
+    return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render)
+
+
+def compile_to_fit(
+    columns: FactColumns,
+    profile: Profile,
+    ordinal: int,
+    rendering: Rendering,
+    render: Callable[[Packet], Prompt],
+) -> tuple[Packet, Prompt]:
+    """Compile until the prompt, as a whole, takes no more than the packet says, the answer included.
+
+    Parts that were counted one by one may take more tokens together, or by the count of the model's
+    provider. Then the compiler gets so many tokens less, until it fits; what it got is kept with the
+    packet, so that it compiles alike again. Raises ``PinnedOverBudget``.
+    """
+    from cockpit.orient.compile_packet import compile_packet
+
+    overheads = rendering.overheads
+    is_first = True
     while True:
-        rendering = Rendering(overheads, vocabulary, scale)
-        packet = compile_packet(columns, profile, context.wave.ordinal, rendering=rendering)
-        prompt = store.read_now(partial(build_prompt, context=context, packet=packet))
-        tokens = measure_prompt(prompt, vocabulary, scale)
-        over = tokens + overheads.answer - profile.total_token_budget
+        rendering = replace(rendering, overheads=overheads)
+        packet = compile_packet(columns, profile, ordinal, rendering=rendering)
+        prompt = render(packet)
+        tokens = measure_prompt(prompt, rendering.tokenizer, rendering.scale)
+        over = tokens + overheads.answer - packet.token_used
         if over <= 0:
             measured = replace(rendering, tokens=tokens, prompt_sha256=digest_prompt(prompt))
             return replace(packet, rendering=measured), prompt
+        if is_first:
+            # Fewer facts take less than these did: of the whole room, the same share is too much.
+            room = max(profile.total_token_budget - overheads.answer, 0)
+            parts = packet.token_used - overheads.answer
+            over = min(over, max(room - room * parts // tokens, 1))
+            is_first = False
         overheads = replace(overheads, margin=overheads.margin + over)
 
 

@@ -7,9 +7,10 @@ to the same prompt again. See ``docs/reference/kernel.md``, compiler.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
@@ -21,6 +22,7 @@ from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import count_again, vocabulary_for
 from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
@@ -35,10 +37,29 @@ _MAX_SCALE = 2_000
 
 def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
     """Render the prompt of ``packet``, the wave's packet."""
-    rendered = list(packet.rendered())
-    texts = facts.load_texts(connection, [entry.fact_id for _, entry in rendered])
+    texts = facts.load_texts(connection, [entry.fact_id for _, entry in packet.rendered()])
+    return render_packet(
+        packet,
+        texts,
+        tools_of_wave(connection, context),
+        wave=context.wave.ordinal,
+        task_type=context.session.task_type,
+        target=context.session.target,
+    )
+
+
+def render_packet(
+    packet: Packet,
+    texts: Mapping[str, FactText],
+    tools: Sequence[ToolSpec],
+    *,
+    wave: int,
+    task_type: str,
+    target: Mapping[str, Any],
+) -> Prompt:
+    """Render the prompt of ``packet``; ``texts`` are those of its facts, by fact id. Pure."""
     packet_facts = []
-    for band, entry in rendered:
+    for band, entry in packet.rendered():
         text = texts[entry.fact_id]
         levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
         packet_facts.append(
@@ -57,10 +78,10 @@ def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: P
         )
     return render(
         packet_facts,
-        _tools_of_wave(connection, context),
-        wave=context.wave.ordinal,
-        task_type=context.session.task_type,
-        target=context.session.target,
+        tools,
+        wave=wave,
+        task_type=task_type,
+        target=target,
         max_output_tokens=_answer_of(packet),
     )
 
@@ -86,18 +107,15 @@ def _answer_of(packet: Packet) -> int:
     return max(MIN_ANSWER_TOKENS, reserve)
 
 
-def estimate_overheads(
-    connection: sqlite3.Connection, context: WaveContext, profile: Profile
-) -> Overheads:
-    """Return what the wave's prompt takes beside its facts: tools, answer, and frames of messages."""
+def estimate_overheads(profile: Profile, tools: Sequence[ToolSpec], ordinal: int) -> Overheads:
+    """Return what a wave's prompt takes beside its facts: tools, answer, and frames of messages."""
     reserve = next(band.target_tokens for band in profile.bands if band.name == "reserve")
     answer = min(
         max(MIN_ANSWER_TOKENS, reserve), max(profile.total_token_budget // ANSWER_SHARE, 1)
     )
-    tools = count_tools(_tools_of_wave(connection, context), count_again)
     # The system text, and for each wave the agent's message and the one that answers it.
-    frames = MESSAGE_TOKENS * (1 + 2 * context.wave.ordinal)
-    return Overheads(tools=tools, answer=answer, frames=frames)
+    frames = MESSAGE_TOKENS * (1 + 2 * ordinal)
+    return Overheads(tools=count_tools(tools, count_again), answer=answer, frames=frames)
 
 
 def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
@@ -145,7 +163,8 @@ def _specs(tools: tuple[str, ...]) -> Sequence[ToolSpec]:
     )
 
 
-def _tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Sequence[ToolSpec]:
+def tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Sequence[ToolSpec]:
+    """Return the tools as the wave's prompt describes them."""
     return [_describe_for_wave(connection, context, tool) for tool in offered_tools(context)]
 
 
