@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from functools import partial
 
 from cockpit.app.projection.task_detail import TaskRecord
-from cockpit.backlog import task_form
+from cockpit.backlog import task_form, task_type_names
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import handoffs, task_activity, tasks, work_queue
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.backlog.tasks import Task
@@ -42,6 +44,11 @@ async def read_task(store: Store, task_id: str) -> tuple[Task, tuple[str, ...]]:
             task_form.waits_for(connection, task_id),
         )
     )
+
+
+async def read_task_types(place: ProjectPaths) -> tuple[str, ...]:
+    """Return the types that a task can have, from the task-type files as they are now."""
+    return await asyncio.to_thread(task_type_names.read_names, place.home)
 
 
 async def read_handoff(store: Store, task_id: str) -> Handoff | None:

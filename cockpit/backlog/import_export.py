@@ -21,6 +21,7 @@ from cockpit.backlog.completion import (
     update_story_status,
 )
 from cockpit.backlog.service import EPIC_FIELDS
+from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
@@ -182,6 +183,8 @@ class _Import:
     done: ImportCounts = field(default_factory=ImportCounts)
     stories: dict[str | None, None] = field(default_factory=dict)
     epics: dict[str | None, None] = field(default_factory=dict)
+    types: tuple[str, ...] = validation.TASK_TYPES
+    read_types: bool = False
 
     def epic(self, line: dict[str, Any]) -> None:
         fields = _given_values(line, (*EPIC_FIELDS, "source"))
@@ -214,7 +217,9 @@ class _Import:
         return before, after
 
     def task(self, line: dict[str, Any]) -> None:
-        values = _given_values(line, (*tasks.PLAIN_FIELDS, "packages", "files"))
+        values = _given_values(
+            line, (*tasks.PLAIN_FIELDS, "packages", "files"), self._task_types(line)
+        )
         if "story" in line:
             named = line["story"]
             values["story_id"] = STORIES.load(self.tx.connection, named).story_id if named else None
@@ -274,6 +279,19 @@ class _Import:
         rows = self.tx.execute(f"SELECT 1 FROM {kind.table} WHERE number=?", (number,))  # noqa: S608
         return rows.fetchone() is not None
 
+    def _task_types(self, line: dict[str, Any]) -> tuple[str, ...]:
+        """The types that a line may name; task-type files are read once, for the first custom type."""
+        named = line.get("task_type")
+        if named in (None, *self.types):
+            return self.types
+        if not self.read_types:
+            self.read_types, self.types = True, read_names_of_store(self.tx.connection)
+        # The type that a task has stays valid, though its file may be gone.
+        rows = self.tx.execute(
+            "SELECT task_type FROM tasks WHERE task_id=?", (str(line.get("id", "")),)
+        )
+        return (*self.types, *(current for (current,) in rows))
+
     def _times(self, kind: Kind, key: str, identity: str, line: dict[str, Any]) -> None:
         """Something new keeps the times that the file says: when it was written, begun and done."""
         for name in _TIMES:
@@ -290,8 +308,12 @@ class _Import:
             self.tx.execute(sql, (value, identity))
 
 
-def _given_values(line: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return validation.changes({name: line.get(name) for name in names}, names)
+def _given_values(
+    line: dict[str, Any], names: Sequence[str], task_types: Sequence[str] = validation.TASK_TYPES
+) -> dict[str, Any]:
+    return validation.changes(
+        {name: line.get(name) for name in names}, names, task_types=task_types
+    )
 
 
 def _title(line: dict[str, Any]) -> str:

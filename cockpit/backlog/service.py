@@ -20,6 +20,7 @@ from cockpit.backlog.completion import (
     update_epic_status,
     update_story_status,
 )
+from cockpit.backlog.task_type_names import names_for
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import dependencies, task_activity, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY, EPICS, STORIES, Epic, Story
@@ -96,7 +97,8 @@ def create_task(tx: Tx, title: str, *, story_id: str | None = None, by: str, **f
     ``fields`` are :data:`TASK_FIELDS`.
     """
     story = STORIES.load(tx.connection, story_id).story_id if story_id else None
-    read = validation.changes({"title": title, **fields}, TASK_FIELDS)
+    types = names_for(tx.connection, fields.get("task_type"))
+    read = validation.changes({"title": title, **fields}, TASK_FIELDS, task_types=types)
     task = tasks.insert(tx, replace(tasks.new_draft(""), **read, story_id=story), by=by)
     update_story_status(tx, story, by=by)
     work_queue.refresh(tx, [task.task_id])
@@ -146,7 +148,9 @@ def update_task(
 ) -> Task:
     """Change :data:`TASK_FIELDS` of a task; unchanged, nothing is journalled."""
     task = tasks.load(tx.connection, task_id)
-    read = validation.changes(changes, TASK_FIELDS)
+    # The type that it has stays valid, though its file may be gone.
+    types = (*names_for(tx.connection, changes.get("task_type")), task.task_type)
+    read = validation.changes(changes, TASK_FIELDS, task_types=types)
     if "story_id" in read:
         named = read["story_id"]
         read["story_id"] = STORIES.load(tx.connection, named).story_id if named else None

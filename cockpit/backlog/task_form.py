@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cockpit.backlog import service
 from cockpit.backlog.form_text import FormField
-from cockpit.backlog.validation import TASK_TYPES, BacklogInvalid
+from cockpit.backlog.validation import BacklogInvalid
 from cockpit.store.backlog import dependencies
 from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 
-FIELDS = (
+_FIELDS = (
     FormField("title", "Title", "what is to be done, in a line"),
-    FormField("type", "Type", choices=TASK_TYPES),
+    FormField("type", "Type"),
     FormField("story", "Story", "the id of a story, or nothing"),
     FormField("estimate_hours", "Estimate", "in hours"),
     FormField("waits_for", "Waits for", "ids of tasks, with commas between"),
@@ -26,13 +27,21 @@ FIELDS = (
     FormField("description", "Description", long=True),
     FormField("acceptance_criteria", "Done when", long=True),
 )
-"""The fields of a task, in the order of the form."""
+"""The fields of a task, in the order of the form; the choices of its type depend on the project."""
 
 FormTexts = Mapping[str, str]
 """Text by field name."""
 
 _NAMES = {"type": "task_type", "story": "story_id"}
 _BETWEEN = re.compile(r"[\s,]+")
+
+
+def task_fields(task_types: Sequence[str], current: str = "") -> tuple[FormField, ...]:
+    """Return the fields for a task that has one of ``task_types``, or the type that it has now."""
+    choices = tuple(dict.fromkeys((*task_types, *([current] if current else []))))
+    return tuple(
+        replace(each, choices=choices) if each.name == "type" else each for each in _FIELDS
+    )
 
 
 def waits_for(connection: sqlite3.Connection, task_id: str) -> tuple[str, ...]:

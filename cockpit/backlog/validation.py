@@ -41,6 +41,16 @@ def one_of(name: str, value: str, allowed: Collection[str]) -> str:
     return value
 
 
+def task_type(value: str, allowed: Collection[str]) -> str:
+    """The type of a task: a built-in one, or one of a task-type file."""
+    if value not in allowed:
+        raise BacklogInvalid(
+            f"The type is {str(value)[:40]!r}; it can be {', '.join(allowed)}. A file in"
+            " .cockpit/task-types adds a type; `cockpit doctor` names the files that cannot be used."
+        )
+    return value
+
+
 def status(value: str) -> str:
     """A status. ``open`` and ``closed`` are no statuses here."""
     return one_of("The status", value, STATUSES)
@@ -115,7 +125,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "acceptance_criteria": lambda words: text("The acceptance criteria", words),
     "context_summary": lambda words: text("The summary", words),
     "handoff_notes": lambda words: text("The notes", words),
-    "task_type": lambda value: one_of("The type", value, TASK_TYPES),
     "estimate_hours": hours,
     "progress_percent": percent,
     "priority": priority,
@@ -128,13 +137,20 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def changes(values: Mapping[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+def changes(
+    values: Mapping[str, Any],
+    allowed: Collection[str],
+    *,
+    task_types: Collection[str] = TASK_TYPES,
+) -> dict[str, Any]:
     """Return the fields of ``values`` that are not None, checked; ``allowed`` are their names.
 
-    Raises :class:`BacklogInvalid`.
+    ``task_types`` are the types that a task can have. Raises :class:`BacklogInvalid`.
     """
     present = {name: value for name, value in values.items() if value is not None}
     strange = sorted(set(present) - set(allowed))
     if strange:
         raise BacklogInvalid(f"There is no {strange[0]} to set; there is {', '.join(allowed)}.")
+    if "task_type" in present:
+        task_type(present["task_type"], task_types)
     return {name: _READ[name](value) if name in _READ else value for name, value in present.items()}

@@ -24,6 +24,7 @@ from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import user_folder
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.runtime_settings import (
     Limits,
@@ -60,16 +61,6 @@ class Settings:
     """By action of the screen: the keys that run it."""
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """By full name of a setting that is not the default: the file, variable or option that set it."""
-
-
-def user_folder(env: Mapping[str, str]) -> Path:
-    """Return the folder of the user's own files: configuration, task types, non-negotiables."""
-    folder = env.get("COCKPIT_CONFIG_DIR", "").strip()
-    if folder:
-        return Path(folder).expanduser()
-    from platformdirs import user_config_path
-
-    return user_config_path("cockpit", appauthor=False)
 
 
 def load_settings(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,22 @@ GENERATED_FILES = """\
 /state/
 """
 """The ``.gitignore`` of ``.cockpit``."""
+
+
+def user_folder(env: Mapping[str, str]) -> Path:
+    """Return the folder of the user's own files: configuration, task types, non-negotiables."""
+    folder = env.get("COCKPIT_CONFIG_DIR", "").strip()
+    if folder:
+        return Path(folder).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("cockpit", appauthor=False)
+
+
+def home_of_database(database: Path) -> Path | None:
+    """Return the main checkout whose :attr:`ProjectPaths.database` this is; None for another file."""
+    home = database.parents[2] if len(database.parents) > 2 else database
+    return home if ProjectPaths(home, home, git=False).database == database else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def start_following_chain(state: Path, seq: int, root: str) -> None:
 
 
 def _begin(state: Path, seq: int, root: Path) -> None:
-    from cockpit.config.load_settings import load_settings, user_folder
+    from cockpit.config.load_settings import load_settings
+    from cockpit.core.project_paths import user_folder
 
     folder = state.parent
     # It may be that of an agent which cockpit runs, whose approvals and token end with its run.

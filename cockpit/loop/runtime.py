@@ -74,7 +74,8 @@ async def runtime_over(
     store: Store, place: ProjectPaths, settings: RuntimeSettings
 ) -> AsyncIterator[Runtime]:
     """Open a runtime on an open store, which stays open."""
-    loaded = load_task_types(place.root, settings.user_dir)
+    # Of the main checkout, as roles and settings: a task's agent can write in its worktree only.
+    loaded = load_task_types(place.home, settings.user_dir)
     repo = await _find_repo(place)
     ground = await open_workspace(place.root, repo=repo)
     async with logged(store, settings.log_json):

@@ -414,6 +414,20 @@ async def test_a_task_is_written_in_a_form(filled):
         await until(pilot, lambda: board.body.view.columns[0].count == 6)
 
 
+async def test_the_form_offers_the_types_of_task_type_files(filled):
+    folder = filled.place.home / ".cockpit" / "task-types"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "migration.md").write_text('+++\nname = "migration"\ndod = ["It is back."]\n+++\n')
+    app = CockpitApp(filled)
+    async with app.run_test(size=WIDE) as pilot:
+        board = await on_board(pilot, app)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        await pilot.press(*"Move it", "tab", "left", "ctrl+s")
+        await until(pilot, lambda: app.screen is board)
+        assert load(filled, "T-11").task_type == "migration"
+
+
 async def test_what_cannot_be_kept_is_told_and_nothing_is_lost(filled):
     app = CockpitApp(filled)
     async with app.run_test(size=WIDE) as pilot:

@@ -295,6 +295,60 @@ def test_a_session_for_a_task_has_its_type_and_ends_it(project: Project, bug: st
     assert handoff["files_changed"] == ["shapes.py"]
 
 
+MIGRATION = """+++
+name = "migration"
+deterministic = ["file:shapes.py"]
+dod = ["**Reversible**: it can be taken back"]
++++
+"""
+
+
+def add_type(folder: Path, name: str = "migration") -> Path:
+    """A task type of its own in a folder for them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.md"
+    file.write_text(MIGRATION.replace("migration", name))
+    return file
+
+
+def test_a_type_of_a_file_is_a_type_of_the_backlog(project: Project) -> None:
+    """From wherever tasks come, and no other word is."""
+    refused = project.run("tasks", "add", "Move areas", "--type", "migration", expect=2)
+    assert "it can be feature, bug," in refused.stderr
+    assert "A file in .cockpit/task-types adds a type" in refused.stderr
+    file = add_type(project.root / ".cockpit" / "task-types")
+    add_type(project.config / "task-types", "rehearsal")
+    project.run("tasks", "add", "Move areas", "--type", "migration")
+    project.run("tasks", "add", "Move rooms")
+    project.run("tasks", "edit", "T-2", "--type", "rehearsal")
+    line = json.dumps({"kind": "task", "id": "T-3", "title": "Third", "task_type": "migration"})
+    project.run("tasks", "import", "-", stdin=line)
+    plan = "# Move [P1]\n\n- [ ] Move doors [migration, 2h]\n- [ ] Tell users\n  Type: rehearsal\n"
+    checked = project.json("plan", "--check", "--json", "--", plan)
+    assert [task["task_type"] for task in checked["tasks"]] == ["migration", "rehearsal"]
+    planned = project.json("plan", "--json", "--", plan)
+    project.run(
+        *("proposals", "approve", planned["proposal_id"], "--shown", planned["shown_digest"])
+    )
+    listed = project.json("tasks", "list", "--fields", "standard", "--json")
+    types = {task["id"]: task["type"] for task in listed}
+    assert types == {
+        **dict.fromkeys(("T-1", "T-3", "T-4"), "migration"),
+        **dict.fromkeys(("T-2", "T-5"), "rehearsal"),
+    }
+    document = run(project, "", "--task", "T-1", "--approve", "all")
+    assert document["task_type"] == "migration"
+    assert "file:shapes.py" in fetched(project)
+    assert "**Reversible**" in texts(project)
+    # Without its file the tasks stay, and so does their type; new ones cannot have it.
+    exported = project.run("tasks", "export").stdout
+    file.unlink()
+    project.run("tasks", "edit", "T-3", "--type", "migration", "--estimate", "2")
+    project.run("tasks", "import", "-", stdin=exported)
+    assert project.json("tasks", "show", "T-3", "--json")["type"] == "migration"
+    project.run("tasks", "add", "More", "--type", "migration", expect=2)
+
+
 def test_fixed_without_a_change_is_said_and_does_not_end_the_task(
     project: Project, bug: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,22 @@ def test_a_task_is_done_and_can_be_taken(project: Project) -> None:
     assert git(project.root, "show", "cockpit/work:calc.py").endswith("return a + b")
     again = project.run("work", "--task", "T-1", "--model", model, "--approve", "all", "--json")
     assert json.loads(again.stdout)["status"] == "done"
+
+
+def test_a_task_is_done_as_its_own_type_says(project: Project) -> None:
+    """The file is in the checkout alone: the task's worktree has no copy of it."""
+    folder = project.root / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "survey.md").write_text(
+        '+++\nname = "survey"\ndod = ["Every adder was counted."]\n+++\n'
+    )
+    project.run("tasks", "edit", "T-1", "--type", "survey")
+    model = scenario(project, AT_ONCE)
+    done = project.run("work", "--task", "T-1", "--model", model, "--approve", "all")
+    assert "T-1 is done." in done.stdout
+    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        (first,) = connection.execute("SELECT words FROM sessions ORDER BY rowid").fetchone()
+    assert "1. Every adder was counted." in first
 
 
 def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:

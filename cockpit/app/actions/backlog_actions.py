@@ -123,10 +123,17 @@ def toggle_groups(host: Host) -> None:
 
 def create_task(host: Host) -> None:
     """Open a form for a new task, of the story that the board shows."""
+    scope = host.board_filter.scope
+    story_id = scope if scope in host.state.work.stories else ""
+    host.request(partial(_create_task, host, story_id))
+
+
+async def _create_task(host: Host, story_id: str) -> None:
+    from cockpit.app import task_reader
     from cockpit.app.dialogs import backlog_form
 
-    scope = host.board_filter.scope
-    _open_form(host, backlog_form.new_task(scope if scope in host.state.work.stories else ""))
+    task_types = await task_reader.read_task_types(host.engine.place)
+    _open_form(host, backlog_form.new_task(task_types, story_id))
 
 
 def edit_task(host: Host) -> None:
@@ -140,7 +147,8 @@ async def _edit_task(host: Host, task_id: str) -> None:
     from cockpit.app.dialogs import backlog_form
 
     task, needs = await task_reader.read_task(host.engine.store, task_id)
-    _open_form(host, backlog_form.edit_task(task, needs))
+    task_types = await task_reader.read_task_types(host.engine.place)
+    _open_form(host, backlog_form.edit_task(task, needs, task_types))
 
 
 def create_story(host: Host) -> None:

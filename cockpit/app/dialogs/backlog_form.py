@@ -5,7 +5,7 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
@@ -42,9 +42,9 @@ class Draft:
     """Write the fields that the user changed."""
 
 
-def new_task(story_id: str = "") -> Draft:
-    """Return the form of a new task, of a story if one is given."""
-    fields = _task_fields({"type": "feature", "story": story_id})
+def new_task(task_types: Sequence[str], story_id: str = "") -> Draft:
+    """Return the form of a new task of one of these types, of a story if one is given."""
+    fields = _task_fields({"type": "feature", "story": story_id}, task_types)
 
     def save(tx: Tx, values: Values) -> object:
         return task_form.create_task_from_form(tx, values, story_id=story_id, by=USER)
@@ -52,13 +52,13 @@ def new_task(story_id: str = "") -> Draft:
     return Draft(FormView("New task", fields), save)
 
 
-def edit_task(task: Task, needs: tuple[str, ...]) -> Draft:
-    """Return the form of a task that depends on the tasks ``needs``."""
+def edit_task(task: Task, needs: tuple[str, ...], task_types: Sequence[str]) -> Draft:
+    """Return the form of a task that depends on the tasks ``needs`` and can have these types."""
 
     def save(tx: Tx, values: Values) -> object:
         return task_form.update_task_from_form(tx, task.task_id, values, by=USER)
 
-    fields = _task_fields(task_form.form_texts(task, needs))
+    fields = _task_fields(task_form.form_texts(task, needs), task_types)
     return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
 
 
@@ -113,7 +113,7 @@ def edit_epic(epic: EpicState) -> Draft:
     return Draft(FormView(f"{epic.epic_id} {epic.title}", _epic_fields(values)), save)
 
 
-def _task_fields(values: Values) -> tuple[FieldView, ...]:
+def _task_fields(values: Values, task_types: Sequence[str]) -> tuple[FieldView, ...]:
     return tuple(
         FieldView(
             field.name,
@@ -123,7 +123,7 @@ def _task_fields(values: Values) -> tuple[FieldView, ...]:
             hint=field.hint,
             choices=field.choices,
         )
-        for field in task_form.FIELDS
+        for field in task_form.task_fields(task_types, values["type"])
     )
 
 

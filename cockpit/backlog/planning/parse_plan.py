@@ -8,7 +8,7 @@ in the notes. The rules are in ``docs/reference/plans.md``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -44,8 +44,8 @@ _MOST_NOTES = 20
 Made = TypeVar("Made")
 
 
-def read_plan(text: str) -> Plan:
-    """The plan that ``text`` is.
+def read_plan(text: str, task_types: Collection[str] = validation.TASK_TYPES) -> Plan:
+    """The plan that ``text`` is; its tasks can have these types.
 
     Raises :class:`~cockpit.backlog.planning.plan.PlanInvalid`, which names the line, for a text without any
     task, one that is too long, and for dependencies on nothing or in a circle.
@@ -54,7 +54,7 @@ def read_plan(text: str) -> Plan:
         raise PlanInvalid(
             f"The plan has {len(text):,} characters and may have {LONGEST:,}; make it several plans."
         )
-    reading = _Reading(classify_headings(parse_blocks(text)))
+    reading = _Reading(classify_headings(parse_blocks(text)), task_types)
     reading.read()
     if not reading.tasks:
         raise PlanInvalid(
@@ -101,6 +101,7 @@ class _Reading:
     """A walk over the blocks: its current ``epic`` and ``story``, and what it has read so far."""
 
     text: Headings
+    task_types: Collection[str]
     epics: list[_Part] = field(default_factory=list)
     stories: list[_Part] = field(default_factory=list)
     tasks: list[PlannedTask] = field(default_factory=list)
@@ -182,7 +183,7 @@ class _Reading:
 
     def _part(self, words: str, line: int) -> _Part:
         _short(words, line)
-        marks = read_marks(words)
+        marks = read_marks(words, self.task_types)
         if marks.hours is not None or marks.waits:
             self.notes.append(
                 f"Line {line}: hours and dependencies belong to tasks; here they stay in the title."
@@ -217,8 +218,8 @@ class _Reading:
         label = _LABEL.fullmatch(words)
         if label is not None:
             words, number = label["words"], int(label[1])
-        marks, about_title = _read_title(words)
-        detail = read_detail(lines, below)
+        marks, about_title = _read_title(words, self.task_types)
+        detail = read_detail(lines, below, self.task_types)
         place = len(self.tasks)
         for kind, whom in (*marks.waits, *detail.waits):
             self.dependencies.append(DependencyRequest(place, kind, whom, line))
@@ -252,12 +253,12 @@ def _short(words: str, line: int) -> None:
         )
 
 
-def _read_title(words: str) -> tuple[Marks, str]:
+def _read_title(words: str, types: Collection[str]) -> tuple[Marks, str]:
     """What the first line of a task says, and of ``**Title**: what it is about`` the second half."""
     bold = _BOLD.fullmatch(words)
     if bold is None:
-        return read_marks(words), ""
-    marks, tail = read_marks(bold["words"]), read_marks(bold["rest"])
+        return read_marks(words, types), ""
+    marks, tail = read_marks(bold["words"], types), read_marks(bold["rest"], types)
     marks.task_type = marks.task_type or tail.task_type
     marks.hours = tail.hours if marks.hours is None else marks.hours
     marks.priority = marks.priority or tail.priority
@@ -321,7 +322,8 @@ def _checked(kind: type[Made], **fields: Any) -> Made:
     values = {
         name: value
         for name, value in fields.items()
-        if name in ("title", "description", "acceptance_criteria", "task_type", "files", "packages")
+        # The type was checked where it was read: what is no type stays in the title.
+        if name in ("title", "description", "acceptance_criteria", "files", "packages")
         or (name in ("estimate_hours", "priority") and value is not None)
     }
     try:

@@ -17,6 +17,7 @@ from cockpit.backlog import service
 from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PLAN_ACTION, Plan, PlanInvalid, PlannedTask
 from cockpit.backlog.planning.plan_markdown import plan_markdown
+from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import NotFound, Stale
 from cockpit.core.secrets import mask
@@ -110,7 +111,7 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
     backlog that it waits for and that is not there.
     """
     text, _ = editable(proposal)
-    plan = read_plan(text)
+    plan = read_plan(text, read_names_of_store(tx.connection))
     if plan_markdown(plan) != proposal.body["body"]:
         raise Stale(
             f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
@@ -161,7 +162,7 @@ def _identity(tx: Tx, payload: Mapping[str, Any], *, again: bool) -> tuple[str, 
 
 def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict[str, Any]]:
     """Return the title and body of the proposal for ``text``."""
-    plan = read_plan(text)
+    plan = read_plan(text, read_names_of_store(connection))
     for wait in plan.waits:
         if wait.task_id:
             _check_task_exists(connection, plan, wait.task, wait.task_id)

@@ -7,12 +7,11 @@ below it belongs to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.task_marks import WAITS, hours_in, is_path, paths_in
-from cockpit.backlog.validation import TASK_TYPES
 
 _KEYS = {
     "acceptance": "acceptance",
@@ -50,8 +49,8 @@ class Detail:
     waits: list[tuple[str, str]] = field(default_factory=list)
 
 
-def read_detail(lines: Sequence[str], at: int) -> Detail:
-    """Read the lines; ``at`` is the number of the first of them in the plan.
+def read_detail(lines: Sequence[str], at: int, types: Collection[str]) -> Detail:
+    """Read the lines; ``at`` is the number of the first in the plan, ``types`` are those of tasks.
 
     Raises :class:`PlanInvalid` for a value that its key cannot have.
     """
@@ -70,7 +69,7 @@ def read_detail(lines: Sequence[str], at: int) -> Detail:
             place += 1
             continue
         end = _end(lines, place + 1, len(key["indent"]), empty=not key["value"].strip())
-        _take(detail, key, lines[place + 1 : end], at + place)
+        _take(detail, key, lines[place + 1 : end], at + place, types)
         place = end
     detail.description = "\n".join(words).strip()
     detail.files = list(dict.fromkeys(detail.files))
@@ -90,7 +89,9 @@ def _end(lines: Sequence[str], place: int, indent: int, *, empty: bool) -> int:
     return place
 
 
-def _take(detail: Detail, key: re.Match[str], below: Sequence[str], at: int) -> None:
+def _take(
+    detail: Detail, key: re.Match[str], below: Sequence[str], at: int, types: Collection[str]
+) -> None:
     name = " ".join(key["key"].lower().split())
     value = key["value"].strip()
     inside = [_BOX.sub("", _BULLET.sub("", line, count=1).strip()) for line in below]
@@ -99,7 +100,7 @@ def _take(detail: Detail, key: re.Match[str], below: Sequence[str], at: int) -> 
         "acceptance": lambda: _accept(detail, value, inside),
         "files": lambda: detail.files.extend(_paths(every)),
         "packages": lambda: detail.packages.extend(_names(every)),
-        "type": lambda: _type(detail, value, at),
+        "type": lambda: _type(detail, value, at, types),
         "hours": lambda: _hours(detail, value, at),
         "priority": lambda: _priority(detail, value, at),
         "waits": lambda: detail.waits.extend((WAITS[name], names) for names in every),
@@ -125,12 +126,10 @@ def _names(lines: Sequence[str]) -> list[str]:
     return [name.strip("` ") for line in lines for name in line.split(",") if name.strip("` ")]
 
 
-def _type(detail: Detail, value: str, at: int) -> None:
+def _type(detail: Detail, value: str, at: int, types: Collection[str]) -> None:
     kind = value.strip("`[] ").lower()
-    if kind not in TASK_TYPES:
-        raise PlanInvalid(
-            f"Line {at}: there is no type {value!r}; it can be {', '.join(TASK_TYPES)}."
-        )
+    if kind not in types:
+        raise PlanInvalid(f"Line {at}: there is no type {value!r}; it can be {', '.join(types)}.")
     detail.task_type = kind
 
 

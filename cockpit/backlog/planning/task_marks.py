@@ -7,9 +7,8 @@ a file and waits for two tasks. What is not understood stays in the title as it 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
-
-from cockpit.backlog.validation import TASK_TYPES
 
 WAITS = {
     "after": "blocks",
@@ -64,15 +63,15 @@ class Marks:
     waits: list[tuple[str, str]] = field(default_factory=list)
 
 
-def read_marks(words: str) -> Marks:
-    """Read the title in ``words`` and the marks beside it."""
+def read_marks(words: str, types: Collection[str]) -> Marks:
+    """Read the title in ``words`` and the marks beside it; ``types`` are those of tasks."""
     marks = Marks(words)
     marks.files = paths_in(words)
-    marks.title = _GROUP.sub(lambda group: _group(marks, group), marks.title)
+    marks.title = _GROUP.sub(lambda group: _group(marks, group, types), marks.title)
     while (late := _WAIT_AT_END.search(marks.title)) is not None:
         marks.waits.append((WAITS[late["how"].lower()], late["whom"]))
         marks.title = marks.title[: late.start()]
-    if (kind := _TYPE_INLINE.search(marks.title)) is not None and kind[1].lower() in TASK_TYPES:
+    if (kind := _TYPE_INLINE.search(marks.title)) is not None and kind[1].lower() in types:
         marks.task_type = kind[1].lower()
         marks.title = marks.title[: kind.start()] + marks.title[kind.end() :]
     marks.title = " ".join(marks.title.split())
@@ -83,7 +82,7 @@ def read_marks(words: str) -> Marks:
     return marks
 
 
-def _group(marks: Marks, group: re.Match[str]) -> str:
+def _group(marks: Marks, group: re.Match[str], types: Collection[str]) -> str:
     """Read a bracketed group when all of it is understood; else leave it in the title."""
     inside = group["inside"].strip()
     wait = _WAIT.fullmatch(inside)
@@ -91,13 +90,14 @@ def _group(marks: Marks, group: re.Match[str]) -> str:
         marks.waits.append((WAITS[wait["how"].lower()], wait["whom"]))
         return " "
     before = (marks.task_type, marks.hours, marks.priority)
-    if all(_mark(marks, part.strip(), group["open"]) for part in re.split(r"[,;|·]", inside)):
+    parts = re.split(r"[,;|·]", inside)
+    if all(_mark(marks, part.strip(), group["open"], types) for part in parts):
         return " "
     marks.task_type, marks.hours, marks.priority = before
     return group[0]
 
 
-def _mark(marks: Marks, part: str, bracket: str) -> bool:
+def _mark(marks: Marks, part: str, bracket: str, types: Collection[str]) -> bool:
     hours = hours_in(part)
     if hours is not None:
         marks.hours = hours
@@ -106,7 +106,7 @@ def _mark(marks: Marks, part: str, bracket: str) -> bool:
         marks.priority = priority[1].upper()
         return True
     kind = _TYPE.fullmatch(part)
-    if kind is None or kind[1].lower() not in TASK_TYPES:
+    if kind is None or kind[1].lower() not in types:
         return False
     # In round brackets a word is more often a word than a type: (test) may be part of a sentence.
     if bracket == "(" and not part.lower().startswith("type:"):

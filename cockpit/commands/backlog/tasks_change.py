@@ -18,7 +18,7 @@ from cockpit.commands.backlog.call_work_tools import (
     write_with_tool,
     write_with_tool_each,
 )
-from cockpit.commands.open_project import WrongUse, read_store
+from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 
 if TYPE_CHECKING:
@@ -26,11 +26,19 @@ if TYPE_CHECKING:
 
     from cockpit.store.db.transaction import Tx
 
+
+class _TaskTypeChoice(click.Choice[str]):
+    """The built-in types for help and completion; a custom type is checked with the task."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value
+
+
 _TYPE = click.option(
     "--type",
     "task_type",
-    type=click.Choice(TASK_TYPES),
-    help="Set the type of the task. Default: feature.",
+    type=_TaskTypeChoice(TASK_TYPES),
+    help="Set the type of the task, one of these or of your task-type files. Default: feature.",
 )
 _STORY = click.option("--story", "story_id", metavar="ID", help="Put the task into this story.")
 _ACCEPT = click.option(
@@ -159,6 +167,7 @@ def _edit_in_editor(named: str) -> dict[str, str]:
     """Return the texts that the user changed in their editor, by field."""
     from cockpit.app.external_editor import edit_text, editor_command
     from cockpit.backlog import form_text, task_form
+    from cockpit.backlog.task_type_names import read_names
     from cockpit.store.backlog import tasks
     from widgets.text.clean import clean
 
@@ -167,7 +176,7 @@ def _edit_in_editor(named: str) -> dict[str, str]:
         return task_form.form_texts(task, task_form.waits_for(connection, task.task_id))
 
     texts = read_store(looked)
-    fields = task_form.FIELDS
+    fields = task_form.task_fields(read_names(find_project().home), texts["type"])
     before = form_text.write_form(
         fields, {each.name: clean(texts[each.name], newlines=each.long) for each in fields}
     )

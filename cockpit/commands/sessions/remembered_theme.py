@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.config.load_settings import ConfigInvalid, user_folder
+from cockpit.config.load_settings import ConfigInvalid
+from cockpit.core.project_paths import user_folder
 
 _SCREEN = re.compile(r"^\[screen\][^\n]*\n", re.MULTILINE)
 _THEME = re.compile(r"^theme[ \t]*=[^\n]*$", re.MULTILINE)

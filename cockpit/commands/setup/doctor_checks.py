@@ -15,9 +15,9 @@ from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
 from cockpit.act.sandbox import detect
 from cockpit.config.all_settings import ENVIRONMENT
-from cockpit.config.load_settings import Settings, load_settings, user_folder
+from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.project_paths import ProjectPaths, user_folder
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
