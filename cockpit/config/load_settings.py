@@ -50,12 +50,23 @@ class ConfigInvalid(CockpitError):
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """``[retention]``: after how many days ``cockpit prune`` archives records; None: never."""
+
+    sessions_days: int | None = None
+    """Facts, packets and jobs of ended sessions."""
+    journal_days: int | None = None
+    """Rows of the journal."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one process."""
 
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     headless: HeadlessSettings = field(default_factory=HeadlessSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     theme: str = "cockpit-dark"
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """By action of the screen: the keys that run it."""
@@ -143,7 +154,7 @@ class _Layers:
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:
-        names = ("", "model", "limits", "observe", "adaptation", "work", "headless")
+        names = ("", "model", "limits", "observe", "adaptation", "work", "headless", "retention")
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
         for key, value in self._values.items():
@@ -169,6 +180,7 @@ class _Layers:
             runtime=runtime,
             work=WorkSettings(**parts["work"]),
             headless=HeadlessSettings(**parts["headless"]),
+            retention=RetentionSettings(**parts["retention"]),
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
             **screen,

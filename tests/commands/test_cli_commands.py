@@ -251,3 +251,34 @@ def test_a_pruned_session_is_not_offered_to_go_on(played: Project) -> None:
     refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
     assert "cockpit prune --restore ARCHIVE" in refused
     assert "Resume with" not in refused
+
+
+def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
+    played: Project,
+) -> None:
+    refused = played.run("prune", expect=2).stderr
+    assert "[retention]" in refused
+    metrics = played.run("metrics").stdout
+    session = played.json("sessions", "list", "--json")[0]["session_id"]
+    with sqlite3.connect(played.root / ".cockpit" / "state" / "cockpit.db") as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM journal").fetchone()
+    done = played.json("prune", "--older-than", "2999-01-01", "--journal", "--json")
+    assert done["jobs"] >= 2
+    assert done["journal_rows"] > rows / 2
+    assert done["freed_bytes"] >= 0
+    verdict = played.json("journal", "verify", "--json")
+    assert verdict["ok"]
+    assert verdict["pruned_until"] >= rows
+    assert played.run("metrics").stdout == metrics
+    assert "journal.pruned" in played.run("journal", "tail").stdout
+    assert "journal.pruned" in played.run("journal", "export").stdout
+    assert session in played.run("sessions", "list").stdout
+    played.run("sessions", "show", session)
+    played.run("stats")
+    # Work goes on where the journal continues, under the settings.
+    (played.config / "config.toml").write_text(
+        "[retention]\nsessions_days = 30\njournal_days = 30\n"
+    )
+    assert played.json("prune", "--json")["journal_rows"] == 0
+    archive = next((played.root / ".cockpit" / "state" / "archive").glob("journal-*"))
+    assert "not put back" in played.run("prune", "--restore", str(archive), expect=1).stderr

@@ -21,6 +21,7 @@ from cockpit.app.screens.panes import NARROW, Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
+from cockpit.store.context import prune
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
@@ -205,6 +206,11 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
     """Show a past session until the user leaves; returns the exit code. Changes nothing."""
     rows = await read_session_rows(store, session_id)
     if not rows:
+        if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
+            raise NotFound(
+                f"The journal's rows of session {session_id} were pruned; they are in the archives in"
+                " .cockpit/state/archive."
+            )
         raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
     app = ReplayApp(rows, session_id, theme=theme)
     with exit_on_signals(app):

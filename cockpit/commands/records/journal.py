@@ -64,9 +64,11 @@ def verify(ctx: click.Context, as_json: bool) -> None:
     verdict = read_store(stored.verify)
     if as_json:
         seq, why = verdict.broken or (None, None)
-        show_json({"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why})
+        body = {"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why}
+        show_json(body | ({"pruned_until": verdict.pruned} if verdict.pruned else {}))
     elif verdict.broken is None:
-        show(f"ok: {pluralize(verdict.rows, 'row')}, each follows from the one before")
+        pruned = f"; rows up to {verdict.pruned} were pruned" if verdict.pruned else ""
+        show(f"ok: {pluralize(verdict.rows, 'row')}, each follows from the one before{pruned}")
     else:
         show(f"broken: {verdict.broken[1]}")
     if not verdict.ok:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.open_project import find_project, open_store
+from cockpit.commands.open_project import find_project, load_project_settings, open_store
 from cockpit.commands.terminal import show, show_json
 from cockpit.core.clock import SystemClock, format_time
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
+    from cockpit.config.load_settings import RetentionSettings
+    from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.context.prune import PruneResult
+    from cockpit.store.journal.prune_journal import JournalPruning
 
 _AGE = re.compile(r"(\d+)\s*([hdw])\Z")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -44,7 +48,9 @@ class Before(click.ParamType[datetime]):
 @click.command(
     short_help="Archive and delete data of old sessions.",
     epilog=examples(
-        "cockpit prune --older-than 30d --dry-run", "cockpit prune --older-than 2026-01-31"
+        "cockpit prune",
+        "cockpit prune --older-than 30d --dry-run",
+        "cockpit prune --older-than 2026-01-31 --journal",
     ),
 )
 @click.option(
@@ -53,37 +59,126 @@ class Before(click.ParamType[datetime]):
     type=Before(),
     help="Prune sessions that ended before this age or date: 12h, 30d, 8w, 2026-01-31.",
 )
+@click.option("--journal", is_flag=True, help="With --older-than: prune rows of the journal, too.")
 @click.option("--dry-run", is_flag=True, help="Print what would be deleted, and delete nothing.")
 @click.option(
     "--restore",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Restore the facts and packets of this archive.",
+    help="Restore the facts, packets and jobs of this archive.",
 )
 @AS_JSON
-def prune(before: datetime | None, dry_run: bool, restore: Path | None, as_json: bool) -> None:
-    """Move facts and packets of old sessions to a compressed archive and delete them.
+def prune(
+    before: datetime | None, journal: bool, dry_run: bool, restore: Path | None, as_json: bool
+) -> None:
+    """Move data of old sessions to compressed archives, delete it and give its space back.
 
-    The archive is written to disk before anything is deleted. The journal stays, and so does all data of
-    sessions that can still be resumed.
+    Without --older-than, the settings sessions_days and journal_days of [retention] apply. Archives are
+    written to disk before anything is deleted. All data of sessions that can still be resumed stays, and
+    the journal can still be verified.
     """
-    from cockpit.store.context import prune as pruning
+    if restore is not None:
+        if before is not None or journal or dry_run:
+            raise click.UsageError("Pass --restore ARCHIVE alone.")
+        from cockpit.store.context import prune as pruning
 
-    if before is not None and restore is None:
-        with open_store(find_project()) as store:
-            result = pruning.prune(store, format_time(before), dry_run=dry_run)
-        show_json(result.body()) if as_json else show(_summary(result, dry_run))
-    elif restore is not None and before is None:
         with open_store(find_project()) as store:
             back = pruning.restore(store, restore)
         show_json({"restored": back}) if as_json else show(f"Restored {pluralize(back, 'row')}")
+        return
+    place = find_project()
+    if before is not None:
+        due = Due(before, before if journal else None)
+    elif journal:
+        raise click.UsageError("Pass --older-than AGE with --journal.")
     else:
-        raise click.UsageError("Pass --older-than AGE or --restore ARCHIVE.")
+        due = _due_by_settings(load_project_settings(place).retention)
+    result = _prune(place, due, dry_run)
+    if as_json:
+        show_json(result.body())
+    else:
+        show(result.summary(dry_run))
 
 
-def _summary(result: PruneResult, dry_run: bool) -> str:
-    verb = "would be deleted" if dry_run else "deleted"
-    words = (
-        f"{pluralize(len(result.sessions), 'session')}: {pluralize(result.packets, 'packet')},"
-        f" {pluralize(result.links, 'link')} and {pluralize(result.facts, 'fact')} {verb}"
-    )
-    return f"{words}\narchive: {result.archive}" if result.archive else words
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What is pruned: sessions that ended, and rows that were written, before these times."""
+
+    sessions: datetime | None
+    journal: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What one run of the command deleted."""
+
+    sessions: PruneResult | None
+    journal: JournalPruning | None
+    freed: int
+    """Bytes that were given back to the disk."""
+    is_shared: bool
+    """Whether the file could not be rebuilt, because another process has it open."""
+
+    def body(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        body = self.sessions.body() if self.sessions else {}
+        if self.journal is not None:
+            archive = self.journal.archive
+            body |= {
+                "journal_rows": self.journal.rows,
+                "journal_archive": archive.name if archive else "",
+            }
+        return body | {"freed_bytes": self.freed}
+
+    def summary(self, dry_run: bool) -> str:
+        """Return it as lines of text."""
+        verb = "would be deleted" if dry_run else "deleted"
+        lines = []
+        if (done := self.sessions) is not None:
+            lines.append(
+                f"{pluralize(len(done.sessions), 'session')}: {pluralize(done.packets, 'packet')},"
+                f" {pluralize(done.jobs, 'job')}, {pluralize(done.links, 'link')} and"
+                f" {pluralize(done.facts, 'fact')} {verb}"
+            )
+            lines += [f"archive: {done.archive}"] if done.archive else []
+        if (cut := self.journal) is not None:
+            lines.append(f"journal: {pluralize(cut.rows, 'row')} {verb}")
+            lines += [f"archive: {cut.archive}"] if cut.archive else []
+        if self.freed:
+            lines.append(f"{self.freed / 1_000_000:,.1f} MB given back to the disk")
+        if self.is_shared:
+            lines.append(
+                "The file keeps its size, because another cockpit has it open; later rows use the space."
+                " Prune again when no other cockpit runs."
+            )
+        return "\n".join(lines)
+
+
+def _due_by_settings(retention: RetentionSettings) -> Due:
+    if retention.sessions_days is None and retention.journal_days is None:
+        raise click.UsageError(
+            "Pass --older-than AGE or --restore ARCHIVE, or set sessions_days or journal_days in"
+            " [retention] of your configuration."
+        )
+    now = SystemClock().now()
+
+    def moment(days: int | None) -> datetime | None:
+        return None if days is None else now - timedelta(days=days)
+
+    return Due(moment(retention.sessions_days), moment(retention.journal_days))
+
+
+def _prune(place: ProjectPaths, due: Due, dry_run: bool) -> Pruned:
+    from cockpit.loop.views.metrics import fold_counts
+    from cockpit.store.context import prune as pruning
+    from cockpit.store.db.free_space import free_pages, rebuild_file
+    from cockpit.store.journal.prune_journal import prune_journal
+
+    sessions = journal = None
+    with open_store(place) as store:
+        if due.sessions is not None:
+            sessions = pruning.prune(store, format_time(due.sessions), dry_run=dry_run)
+        if due.journal is not None:
+            journal = prune_journal(store, format_time(due.journal), fold_counts, dry_run=dry_run)
+        freed = 0 if dry_run else free_pages(store)
+    rebuilt = 0 if dry_run else rebuild_file(place.database)
+    return Pruned(sessions, journal, freed + (rebuilt or 0), rebuilt is None)

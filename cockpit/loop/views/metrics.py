@@ -74,7 +74,10 @@ class Metrics:
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = msgspec.json.decode(pruned.metrics_json, type=Counts)
             self.counts.seq = pruned.seq
-        while rows := journal.rows(connection, after=self.counts.seq, limit=BATCH):
+        while limit := BATCH if until is None else min(BATCH, until - self.counts.seq):
+            rows = journal.rows(connection, after=self.counts.seq, limit=limit)
+            if not rows:
+                break
             for row in rows:
                 if until is not None and row.seq > until:
                     return self

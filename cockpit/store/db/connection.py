@@ -47,8 +47,7 @@ def connect(
     """
     with translate_errors(path):
         _check(path)
-        if not read_only:
-            _make_private(path)
+        is_new = not read_only and _make_private(path)
         uri = f"{path.as_uri()}{'?mode=ro' if read_only else ''}"
         connection = sqlite3.connect(
             uri,
@@ -61,6 +60,9 @@ def connect(
         )
         try:
             connection.execute(f"PRAGMA busy_timeout={busy_timeout_ms}")
+            if is_new:
+                # Deleted rows' pages can then be given back beside other writers.
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             if not read_only:
                 _into_wal(connection)
             connection.execute("PRAGMA foreign_keys=ON")
@@ -104,14 +106,19 @@ def _check(path: Path) -> None:
             )
 
 
-def _make_private(path: Path) -> None:
-    """Create the file if it is missing, and restrict it and SQLite's files to the owner."""
+def _make_private(path: Path) -> bool:
+    """Create the file if it is missing, and restrict it and SQLite's files to the owner.
+
+    Returns whether the file is new.
+    """
     try:
         # An existing file is not opened: closing it would drop this process's locks on it.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         for place in _files(path):
             _narrow(place)
+        return False
+    return True
 
 
 def _narrow(place: Path) -> None:

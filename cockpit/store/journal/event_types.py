@@ -128,3 +128,4 @@ class Action(StrEnum):
     STORE_MIGRATED = "store.migrated"
     STORE_PRUNED = "store.pruned"
     STORE_RESTORED = "store.restored"
+    JOURNAL_PRUNED = "journal.pruned"

@@ -12,6 +12,7 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
+from cockpit.store.journal import anchor
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
@@ -117,7 +118,7 @@ class Tail:
         ``values`` are the columns from ``at`` to ``detail_json``, in order.
         """
         seq = self._next()
-        digest = _chain(self._digest, (seq, *values))
+        digest = chain_digest(self._digest, (seq, *values))
         self._connection.execute(_INSERT, (seq, *values, digest))
         self._seq, self._digest = seq, digest
         self._sealed += 1
@@ -236,6 +237,8 @@ class Verdict:
     """How many sound rows of the chain were read."""
     broken: tuple[int, str] | None
     """The first row that is wrong, and why; None for a sound journal."""
+    pruned: int = 0
+    """The last row that was pruned; 0 for a journal that begins at its first row."""
 
     @property
     def ok(self) -> bool:
@@ -243,7 +246,7 @@ class Verdict:
 
 
 def verify(connection: sqlite3.Connection) -> Verdict:
-    """Check the whole chain against the recorded end.
+    """Check the whole chain against the recorded end, from the anchor on where the journal was pruned.
 
     This finds any row of the chain that was changed, removed or inserted, and an altered end. Provisional
     rows are allowed only for messages that are still streaming.
@@ -251,33 +254,44 @@ def verify(connection: sqlite3.Connection) -> Verdict:
     head = connection.execute("SELECT seq, digest, sealed FROM journal_head").fetchall()
     if len(head) != 1:
         return Verdict(0, (0, "the journal's recorded end is missing or stored twice"))
-    walk = _Walk(*head[0])
+    start = anchor.find(connection) or anchor.START
+    if start is not anchor.START and not anchor.is_sound(connection, start):
+        return Verdict(0, (start.seq, "the anchor of the pruned journal was changed"), start.seq)
+    seq, digest, sealed = head[0]
+    walk = _Walk(seq, digest, sealed, start)
     try:
         for values in connection.execute(f"{SELECT} ORDER BY seq"):
             fault = walk.fault(values)
             if fault is not None:
-                return Verdict(walk.counted, fault)
+                return Verdict(walk.counted, fault, start.seq)
     except sqlite3.OperationalError as error:
         if hasattr(error, "sqlite_errorcode"):
             raise
         # Raised by Python for text that is not UTF-8; cockpit writes no such row.
-        return Verdict(walk.counted, (walk.last, f"the row after {walk.last} is not readable"))
-    return Verdict(walk.counted, walk.end())
+        why = f"the row after {walk.last} is not readable"
+        return Verdict(walk.counted, (walk.last, why), start.seq)
+    return Verdict(walk.counted, walk.end(), start.seq)
 
 
 class _Walk:
     """The state of one verification: the chain, and which messages are streaming."""
 
-    def __init__(self, head_seq: int, head_digest: str, sealed: int) -> None:
+    def __init__(self, head_seq: int, head_digest: str, sealed: int, start: anchor.Anchor) -> None:
         self.counted = 0
-        self.last = 0
+        """How many sound rows of the chain were read, rows before the anchor included."""
+        self.last = start.seq
+        self._start = start
+        self._kept_rows = 0
+        self._kept_sum = ""
         self._head = (head_digest, sealed, head_seq)
-        self._previous = ""
+        self._previous = start.digest
         self._streaming: dict[tuple[str, str], int] = {}
 
     def fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
         """Check the next row; return its seq and what is wrong, or None."""
         seq, action, digest = values[0], values[9], values[-1]
+        if seq <= self._start.seq:
+            return self._kept_fault(values)
         self.last = seq
         if seq > self._head[2]:
             return seq, f"row {seq} is behind the recorded end {self._head[2]}"
@@ -290,6 +304,9 @@ class _Walk:
                 f"row {seq} does not follow from the row before it: changed, removed or inserted",
             )
         self._previous = digest
+        return self._message_fault(values, action)
+
+    def _message_fault(self, values: tuple[Any, ...], action: str) -> tuple[int, str] | None:
         if action == Action.MESSAGE_STARTED:
             self._streaming[_message(values)] = 0
         elif action == Action.MESSAGE_COMPLETED and (
@@ -300,14 +317,35 @@ class _Walk:
 
     def end(self) -> tuple[int, str] | None:
         """Check that the last row is the recorded end; return what is wrong, or None."""
-        if (self._previous, self.counted, self.last) == self._head:
+        start = self._start
+        if (self._kept_rows, self._kept_sum) != (start.kept, start.kept_sum):
+            return (
+                start.seq,
+                f"of the rows up to {start.seq} that pruning left, one was changed, removed or inserted:"
+                f" {start.kept} were left, {self._kept_rows} are there",
+            )
+        counted = start.sealed + self.counted - self._kept_rows
+        if (self._previous, counted, self.last) == self._head:
             return None
         _, sealed, seq = self._head
         return (
             seq,
             f"the journal ends at {self.last} and not at {seq}: {sealed} rows were written,"
-            f" {self.counted} are there",
+            f" {counted} are there",
         )
+
+    def _kept_fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
+        """Check a row that pruning left before the anchor."""
+        seq = values[0]
+        if values[-1] is None:
+            return self._fragment(seq, values)
+        self.counted += 1
+        self._kept_rows += 1
+        try:
+            self._kept_sum = anchor.add_digests(self._kept_sum, [values])
+            return self._message_fault(values, values[9])
+        except (TypeError, ValueError, AttributeError):
+            return seq, f"row {seq}, which pruning left, was changed"
 
     def _fragment(self, seq: int, values: tuple[Any, ...]) -> tuple[int, str] | None:
         if values[9] != Action.MESSAGE_DELTA:
@@ -328,10 +366,10 @@ def _message(values: tuple[Any, ...]) -> tuple[str, str]:
 
 def _follows(previous: str, values: tuple[Any, ...]) -> bool:
     try:
-        return bool(_chain(previous, values[:-1]) == values[-1])
+        return bool(chain_digest(previous, values[:-1]) == values[-1])
     except TypeError:
         return False  # A column contains bytes; cockpit writes no such row.
 
 
-def _chain(previous: str, values: tuple[Any, ...]) -> str:
+def chain_digest(previous: str, values: tuple[Any, ...]) -> str:
     return text_digest(previous + "\n" + canonical_json(list(values)))

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.app.screens.replay_screen import run_replay
 from cockpit.core.errors import NotFound, StoreError
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_loop import SessionPruned
+from cockpit.loop.views.metrics import fold_counts
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.context import facts, packets
 from cockpit.store.context.prune import prune, restore, select_prunable
 from cockpit.store.journal import journal
+from cockpit.store.journal.prune_journal import prune_journal
 from cockpit.store.sessions import proposals
 
 LATER = "2999-01-01T00:00:00.000000Z"
@@ -70,10 +73,15 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
             tables = [json.loads(line)["table"] for line in file]
         assert tables.count("orientation_packets") == 2
         assert tables.count("observed_facts") == done.facts == len(whole)
+        assert tables.count("observation_jobs") == done.jobs == 1
         assert await store.read(lambda c: packets.select_for_session(c, sid)) == []
         assert (await store.read(journal.verify)).ok
         with pytest.raises(SessionPruned, match="prune --restore"):
             await runtime.run(sid)
+        cut = await asyncio.to_thread(prune_journal, store, LATER, fold_counts)
+        assert cut.rows > 0
+        with pytest.raises(NotFound, match="were pruned"):
+            await run_replay(store, sid)
         assert await asyncio.to_thread(restore, store, done.archive) == len(tables)
         assert await asyncio.to_thread(restore, store, done.archive) == 0
         assert await store.read(lambda c: facts.select_linked(c, sid, 99)) == whole

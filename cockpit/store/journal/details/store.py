@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from cockpit.store.journal.details.detail import Detail
 
 
@@ -45,6 +47,8 @@ class StorePruned(Detail, frozen=True, kw_only=True):
     """How many links between sessions and facts were archived."""
     facts: int
     """How many facts were archived."""
+    jobs: int | UnsetType = UNSET
+    """How many observation jobs were archived."""
     archive: str
     """The archive's file name."""
 
@@ -56,3 +60,18 @@ class StoreRestored(Detail, frozen=True, kw_only=True):
     """The archive's file name."""
     rows: int
     """How many rows were put back."""
+
+
+class JournalPruned(Detail, frozen=True, kw_only=True):
+    """The first rows of the journal were moved to an archive; the journal is verified from its anchor on."""
+
+    seq: int
+    """The last row that was pruned."""
+    digest: str
+    """The digest of that row, which the next row follows from."""
+    rows: int
+    """How many rows were deleted."""
+    kept: int
+    """How many older rows stay, because they are still read."""
+    archive: str
+    """The archive's file name."""

@@ -135,6 +135,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.STORE_MIGRATED: store.StoreMigrated,
     Action.STORE_PRUNED: store.StorePruned,
     Action.STORE_RESTORED: store.StoreRestored,
+    Action.JOURNAL_PRUNED: store.JournalPruned,
 }
 
 ACTIONS: Mapping[type[Detail], Action] = {kind: action for action, kind in DETAILS.items()}

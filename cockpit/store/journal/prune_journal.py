@@ -1,0 +1,253 @@
+"""Pruning the journal: its first rows go to an archive, and the rest stays verifiable.
+
+Every transaction deletes a few rows and moves the anchor behind them, so that the journal verifies after
+each of them, and after a crash. Rows of sessions that are not over, and rows that commands read
+whatever their age, stay where they are. Specified in ``docs/reference/journal.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cockpit.core.errors import StoreBusy, StoreCorrupt
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.db.write_archive import Line, write_archive
+from cockpit.store.journal import anchor, journal
+from cockpit.store.journal.anchor import Anchor
+from cockpit.store.journal.details.store import JournalPruned
+from cockpit.store.journal.event_types import Action
+
+BATCH = 200
+"""Rows that one transaction looks at: some milliseconds."""
+
+KEPT_ACTIONS = (
+    Action.BACKLOG_PLANNED,
+    Action.BATCH_COMPLETED,
+    Action.CHAIN_CREATED,
+    Action.CHAIN_FOLLOWED,
+    Action.CHAIN_RESUMED,
+    Action.CHAIN_SESSION_CRASHED,
+    Action.CHAIN_SESSION_ENDED,
+    Action.CHAIN_SESSION_STARTED,
+    Action.HANDOFF_ARCHIVED,
+    Action.JOURNAL_PRUNED,
+    Action.STORE_PRUNED,
+    Action.STORE_RESTORED,
+    Action.TASK_RUN_STEP,
+    Action.TASK_STATUS_CHANGED,
+)
+"""Event types that stay: handoffs, plans, measures of chains, who ended a task, what was pruned."""
+
+SESSION_IS_OVER = (
+    "status IN ('completed','failed','stopped') AND updated_at<:before AND lease_owner IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM wave_runs o WHERE o.session_id=sessions.session_id"
+    " AND o.phase NOT IN ('completed','failed_terminal'))"
+)
+"""Condition on ``sessions``: it ended, did not change since ``before``, and cannot be tried again."""
+
+_MARKS = ",".join(f"'{action}'" for action in KEPT_ACTIONS)
+_OPEN = f"SELECT session_id FROM sessions WHERE NOT ({SESSION_IS_OVER})"  # noqa: S608 - fixed text
+_FREE = (  # fixed text
+    f"digest IS NOT NULL AND action NOT IN ({_MARKS}) AND session_id NOT IN ({_OPEN})"  # noqa: S608
+    " AND session_id NOT IN (SELECT session_id FROM journal p WHERE p.digest IS NULL)"
+)
+"""Condition on ``journal``: nothing reads the row any more."""
+
+Fold = Callable[[sqlite3.Connection, int], str]
+"""Returns what metrics count up to a row, as JSON for the anchor."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalPruning:
+    """What was deleted from the journal."""
+
+    rows: int = 0
+    """How many rows were deleted (or would be)."""
+    until: int = 0
+    """The last row that was pruned; 0 where nothing was."""
+    archive: Path | None = None
+    """None where nothing was pruned."""
+
+
+def prune_journal(
+    store: Store, before: str, fold: Fold, *, dry_run: bool = False
+) -> JournalPruning:
+    """Archive and delete the rows that were written before ``before`` and are not read any more.
+
+    The rows are archived from the first to the last, rows that stay included, so that archives contain
+    the whole chain. Raises :class:`StoreCorrupt` for a journal that does not verify, and
+    :class:`~cockpit.core.errors.StoreUnwritable` when the archive cannot be written; then nothing was
+    deleted.
+    """
+    start = store.read_now(anchor.find) or anchor.START
+    end = store.read_now(lambda connection: _last_before(connection, before, start))
+    rows = store.read_now(lambda connection: _count_free(connection, before, end))
+    if dry_run or not rows:
+        return JournalPruning(rows, end if rows else 0)
+    verdict = store.read_now(journal.verify)
+    if verdict.broken is not None:
+        raise StoreCorrupt(
+            f"The journal is not pruned, because it does not verify: {verdict.broken[1]}."
+            " `cockpit journal verify` checks it."
+        )
+    moment = store.clock.now().strftime("%Y%m%dT%H%M%S%f")
+    archive = store.read_now(
+        lambda connection: write_archive(
+            store.path.parent / "archive", f"journal-{moment}", _lines(connection, start, end)
+        )
+    )
+    deleted = _delete_old_kept(store, before, start) + _move_anchor(
+        store, before, fold, start, end, archive.name
+    )
+    done = JournalPruning(deleted, end, archive)
+    store.write_now(lambda tx: _record(tx, done))
+    return done
+
+
+def _last_before(connection: sqlite3.Connection, before: str, start: Anchor) -> int:
+    """Return the last row of the chain such that it and all rows before it are older than ``before``."""
+    newer = connection.execute(
+        "SELECT seq FROM journal WHERE seq>? AND at>=? ORDER BY seq LIMIT 1", (start.seq, before)
+    ).fetchone()
+    last = connection.execute(
+        "SELECT seq FROM journal WHERE seq>? AND (? IS NULL OR seq<?) AND digest IS NOT NULL"
+        " ORDER BY seq DESC LIMIT 1",
+        (start.seq, newer and newer[0], newer and newer[0]),
+    ).fetchone()
+    return int(last[0]) if last else start.seq
+
+
+def _count_free(connection: sqlite3.Connection, before: str, end: int) -> int:
+    (count,) = connection.execute(
+        f"SELECT count(*) FROM journal WHERE seq<=:end AND {_FREE}",  # noqa: S608 - fixed text
+        {"end": end, "before": before},
+    ).fetchone()
+    return int(count)
+
+
+def _lines(connection: sqlite3.Connection, start: Anchor, end: int) -> Iterator[Line]:
+    """Yield where the archive's rows begin, then the rows."""
+    yield "journal_anchor", {"seq": start.seq, "digest": start.digest, "archive": start.archive}
+    rows = connection.execute(
+        f"{journal.SELECT} WHERE seq>? AND seq<=? AND digest IS NOT NULL ORDER BY seq",
+        (start.seq, end),
+    )
+    for row in rows:
+        yield "journal", dict(zip(journal.COLUMNS, row, strict=True))
+
+
+def _move_anchor(
+    store: Store, before: str, fold: Fold, start: Anchor, end: int, archive: str
+) -> int:
+    """Delete rows after ``start`` up to ``end`` in batches, with the anchor; returns how many."""
+    deleted, at = 0, start.seq
+    while at < end:
+        to = store.read_now(lambda connection, at=at: _batch_end(connection, at, end))  # type: ignore[misc] # bound per turn
+        metrics = store.read_now(lambda connection, to=to: fold(connection, to))  # type: ignore[misc] # bound per turn
+
+        def step(tx: Tx, at: int = at, to: int = to, metrics: str = metrics) -> int:
+            rows, free = _batch(tx.connection, before, at, to)
+            kept = [row for row in rows if row[0] not in free]
+            old = _load(tx.connection, at)
+            _delete(tx, free)
+            anchor.store_anchor(
+                tx.connection,
+                Anchor(
+                    to,
+                    rows[-1][-1],
+                    old.sealed + len(rows),
+                    metrics,
+                    archive,
+                    tx.now(),
+                    old.kept + len(kept),
+                    anchor.add_digests(old.kept_sum, kept),
+                ),
+            )
+            return len(free)
+
+        deleted += store.write_now(step)
+        at = to
+    return deleted
+
+
+def _delete_old_kept(store: Store, before: str, start: Anchor) -> int:
+    """Delete rows before the anchor that stayed at an earlier pruning and are not read any more.
+
+    They are in the archive of that pruning.
+    """
+    deleted = at = 0
+    while at < start.seq:
+        to = store.read_now(lambda connection, at=at: _batch_end(connection, at, start.seq))  # type: ignore[misc] # bound per turn
+
+        def step(tx: Tx, at: int = at, to: int = to) -> int:
+            rows, free = _batch(tx.connection, before, at, to)
+            gone = [row for row in rows if row[0] in free]
+            if gone:
+                old = _load(tx.connection, start.seq)
+                _delete(tx, free)
+                kept_sum = anchor.add_digests(old.kept_sum, (), gone)
+                anchor.store_anchor(
+                    tx.connection, replace(old, kept=old.kept - len(gone), kept_sum=kept_sum)
+                )
+            return len(gone)
+
+        deleted += store.write_now(step)
+        at = to
+    return deleted
+
+
+def _load(connection: sqlite3.Connection, seq: int) -> Anchor:
+    """Return the anchor, which must be at ``seq``: another process may prune at the same time."""
+    current = anchor.find(connection) or anchor.START
+    if current.seq != seq:
+        raise StoreBusy(
+            "Another process pruned the journal at the same time. Nothing is lost; prune again."
+        )
+    return current
+
+
+def _batch_end(connection: sqlite3.Connection, after: int, end: int) -> int:
+    """Return the last of the next sealed rows after ``after``, at most ``end``."""
+    row = connection.execute(
+        "SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq>? AND seq<=?"
+        " AND digest IS NOT NULL ORDER BY seq LIMIT ?)",
+        (after, end, BATCH),
+    ).fetchone()
+    return end if row[0] is None else int(row[0])
+
+
+def _batch(
+    connection: sqlite3.Connection, before: str, after: int, to: int
+) -> tuple[list[tuple[Any, ...]], set[int]]:
+    """Return the sealed rows of a batch, and which of them may be deleted now."""
+    rows = connection.execute(
+        f"{journal.SELECT} WHERE seq>? AND seq<=? AND digest IS NOT NULL ORDER BY seq", (after, to)
+    ).fetchall()
+    free = connection.execute(
+        f"SELECT seq FROM journal WHERE seq>:after AND seq<=:to AND {_FREE}",  # noqa: S608 - fixed text
+        {"after": after, "to": to, "before": before},
+    )
+    return rows, {seq for (seq,) in free}
+
+
+def _delete(tx: Tx, seqs: set[int]) -> None:
+    tx.connection.executemany("DELETE FROM journal WHERE seq=?", [(seq,) for seq in sorted(seqs)])
+
+
+def _record(tx: Tx, done: JournalPruning) -> None:
+    current = anchor.find(tx.connection) or anchor.START
+    tx.journal(
+        JournalPruned(
+            seq=current.seq,
+            digest=current.digest,
+            rows=done.rows,
+            kept=current.kept,
+            archive=current.archive,
+        ),
+        actor="person",
+    )
