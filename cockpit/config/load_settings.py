@@ -218,6 +218,11 @@ class _Layers:
                 f"{place} is not allowed here, because a repository may not choose which of your files "
                 f"is written. To write the log, {override}."
             )
+        if key.table == "retention":
+            raise ConfigInvalid(
+                f"{place} is not allowed here, because a repository may not decide how long your records "
+                f"stay. To prune them, {override}."
+            )
         if key.table == "adaptation" and isinstance(value, str) and value != key.default:
             raise ConfigInvalid(
                 f"{place} can only be {key.default!r} here, because a repository may not change "

@@ -276,9 +276,13 @@ def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
     played.run("sessions", "show", session)
     played.run("stats")
     # Work goes on where the journal continues, under the settings.
+    played.config.mkdir(exist_ok=True)
     (played.config / "config.toml").write_text(
         "[retention]\nsessions_days = 30\njournal_days = 30\n"
     )
     assert played.json("prune", "--json")["journal_rows"] == 0
+    (played.root / ".cockpit" / "config.toml").write_text("[retention]\njournal_days = 1\n")
+    assert "how long your records" in played.run("prune", expect=2).stderr
+    (played.root / ".cockpit" / "config.toml").unlink()
     archive = next((played.root / ".cockpit" / "state" / "archive").glob("journal-*"))
     assert "not put back" in played.run("prune", "--restore", str(archive), expect=1).stderr

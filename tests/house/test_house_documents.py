@@ -13,7 +13,7 @@ import click
 import pytest
 
 from cockpit.cli import COMMANDS, root
-from cockpit.commands.setup.init import config_template
+from cockpit.commands.setup.init import REFUSED, config_template
 from cockpit.config.all_settings import ENVIRONMENT, KEYS
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.store.journal.event_types import Action
@@ -100,7 +100,7 @@ def test_defaults_are_the_ones_that_hold(tmp_path: Path) -> None:
     settings = load_settings(None, env={"COCKPIT_CONFIG_DIR": str(tmp_path)})
     assert settings.origins == {}
     for key in KEYS:
-        mine = not key.field or key.field.startswith(("work.", "headless."))
+        mine = not key.field or key.field.startswith(("work.", "headless.", "retention."))
         found: Any = settings if mine else settings.runtime
         for part in (key.field or key.name).split("."):
             found = getattr(found, part)
@@ -115,12 +115,12 @@ def test_the_template_of_init_is_a_configuration(tmp_path: Path) -> None:
     counting = re.sub(r"^# ([A-Za-z_]+ = )", r"\1", config_template(), flags=re.MULTILINE)
     (tmp_path / "config.toml").write_text(counting, encoding="utf-8")
     given = load_settings(tmp_path, env=env).origins
-    assert set(given) == {key.full for key in KEYS} - {"[model] base_url", "[log] json"}
+    assert set(given) == {key.full for key in KEYS} - set(REFUSED)
 
 
 def test_settings_have_no_field_without_a_way_to_set_it() -> None:
     assert {field.name for field in fields(Settings)} == {
-        *("runtime", "work", "headless", "theme", "keys", "origins")
+        *("runtime", "work", "headless", "retention", "theme", "keys", "origins")
     }
 
 

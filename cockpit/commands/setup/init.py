@@ -20,7 +20,12 @@ page. Comments like this one stay out of packets. -->
 """
 
 
-REFUSED = ("[model] base_url", "[log] json")
+REFUSED = (
+    "[model] base_url",
+    "[log] json",
+    "[retention] sessions_days",
+    "[retention] journal_days",
+)
 """The settings that a project's file may not contain at all."""
 
 _EXAMPLES = {
