@@ -26,6 +26,7 @@ from cockpit.agents.stream_events import (
 )
 from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
+from cockpit.core.failure_lines import clip_middle
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.store.backlog import wip
@@ -177,7 +178,7 @@ class StreamJournal:
         use = ToolUse(
             tool=call.tool,
             arguments=_arguments(call.arguments),
-            output=_bounded(result.output),
+            output=clip_middle(result.output, _MAX_OUTPUT),
             exit_code=result.exit_code,
             cwd=root,
             root=root,
@@ -246,8 +247,3 @@ def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in arguments.items()
         if name not in ("content", "old_string", "new_string", "edits", "new_source")
     }
-
-
-def _bounded(output: str) -> str:
-    half = _MAX_OUTPUT // 2
-    return output if len(output) <= _MAX_OUTPUT else f"{output[:half]}\n[…]\n{output[-half:]}"

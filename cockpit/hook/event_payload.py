@@ -239,7 +239,10 @@ def _envelope(arguments: dict[str, Any]) -> str:
 def _bounded(text: str) -> str:
     if len(text) <= _HEAD + _TAIL:
         return text
-    return f"{text[:_HEAD]}\n[…]\n{text[-_TAIL:]}"
+    from cockpit.core.failure_lines import pick_failure_lines
+
+    kept = pick_failure_lines(text[_HEAD:-_TAIL])
+    return "\n".join([text[:_HEAD], "[…]", *kept, *(["[…]"] if kept else []), text[-_TAIL:]])
 
 
 def _quoted(word: str) -> str:

@@ -18,12 +18,13 @@ from typing import Any
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.command_line import split_command
 from cockpit.act.workspace import Workspace
+from cockpit.core.failure_lines import clip_start
 from cockpit.learn.test_output import read_tests
 
 TIMEOUT_S = 1_200
 """The longest that a task's tests may run, in seconds."""
 MOST_OUTPUT = 12_000
-"""Characters of a run's output that are kept, from its end."""
+"""Characters of a run's output that are kept, from its end, beside lines that say what failed."""
 
 _NOTHING_COLLECTED = 5
 _NOT_FOUND = 127
@@ -116,7 +117,7 @@ async def run_tests(ground: Workspace, home: Path, command: str | None, policy: 
         status = "failed"  # whatever ended it with 0, it was not its tests
     # Where the program lies is this machine's business; the summary is read in handoffs and commits.
     summary = ended.summary.replace(argv[0], Path(argv[0]).name, 1)
-    return TestRun(status, summary, argv, output[-MOST_OUTPUT:], results)
+    return TestRun(status, summary, argv, clip_start(output, MOST_OUTPUT), results)
 
 
 def _is_there(program: str, ground: Workspace) -> bool:

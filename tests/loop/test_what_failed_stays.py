@@ -105,3 +105,17 @@ async def test_a_failure_keeps_its_meaning_and_comes_back_whole(opened, script, 
         assert "half to even" in seen[3]["file:rounding.md:1-3"][1]
         assert "sums are added" in seen[3]["handoff:T-1"][1]
         assert "keep the sign" in seen[3]["wip:T-2"][1]
+
+
+async def test_a_failure_in_the_middle_of_very_long_output_is_kept(opened, script, project):
+    (project / "loud.py").write_text(LOUD.replace("range(60)", "range(4_000)"))
+    async with opened(token_budget=10_000) as runtime:
+        sid = await runtime.start("fix it", model=script(RUNS), policy="all", interactive=False)
+        assert (await runtime.run(sid)).result["status"] == "done"
+        done = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
+        for wave in done[1:]:
+            seen = await runtime.store.read(lambda c, w=wave: held(c, w.wave_id))
+            level, text = seen["exchange:1.1"]
+            assert level in ("outline", "full")
+            assert "FAILED test_calc.py::test_add - AssertionError: -1 != 3" in text
+            assert "closing part 3999 " in text

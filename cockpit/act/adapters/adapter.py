@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from cockpit.act.workspace import Workspace
+from cockpit.core.failure_lines import clip_start
 from cockpit.core.secrets import mask
 
 Found = Literal["done", "not_done", "unknown"]
 Failure = Literal["transient", "permanent", "conflict"]
 
 TAIL = 8_000
-"""How much of a program's output a receipt keeps, in characters, from its end."""
+"""Characters of a program's output that a receipt keeps from its end, beside lines that say what failed."""
 
 _WINDOW = 64_000
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -72,11 +73,13 @@ def failed(failure: Failure, summary: str, *, maybe: bool = False, **detail: Any
 
 
 def tail(output: bytes, limit: int = TAIL) -> str:
-    """Return the end of a program's output for a receipt: masked text without escapes, cut at a line."""
-    text = output[-_WINDOW * 4 :].decode("utf-8", "replace")[-_WINDOW:]
-    text = mask(_ESCAPES.sub("", text)).replace("\r\n", "\n")
-    if len(text) <= limit and len(output) <= _WINDOW:
-        return text
-    cut = text[-limit:]
-    start = cut.find("\n") + 1
-    return "…\n" + (cut[start:] if 0 < start < len(cut) else cut)
+    """Return the end of a program's output for a receipt, and in front of it the lines that say what failed.
+
+    The text is masked, without escapes, and cut at a line.
+    """
+    text = _ESCAPES.sub("", output.decode("utf-8", "replace")).replace("\r\n", "\n")
+    if len(text) <= _WINDOW:
+        return clip_start(mask(text), limit)
+    # Masking megabytes takes long: of what comes before, only the lines that are kept are masked.
+    begin = text.find("\n", -_WINDOW) + 1 or len(text) - _WINDOW
+    return clip_start(mask(text[begin:]), limit, before=text[:begin])

@@ -69,7 +69,7 @@ class CommandAdapter:
             env=ground.environment,
         )
         planted = await asyncio.to_thread(_uproot, ground.root, before) if request.sandboxed else []
-        return _outcome(argv, request.timeout_s, finished, planted)
+        return await asyncio.to_thread(_outcome, argv, request.timeout_s, finished, planted)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Return unknown."""

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.failure_lines import clip_middle
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
-from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, clip_result, outline_result
+from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.observe.count_tokens import count_tokens
@@ -63,7 +64,7 @@ class Exchange:
     def fact(self) -> Fact:
         """Return the exchange as a fact of the situational band."""
         whole = mask(self.result)
-        result = clip_result(whole, MAX_RESULT_CHARS)
+        result = clip_middle(whole, MAX_RESULT_CHARS)
         arguments = mask_value(dict(self.arguments))
         text = mask(self.text)
         body = text if not self.call else f"{self.call} {canonical_json(arguments)}\n→ {result}"

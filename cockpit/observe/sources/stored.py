@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from cockpit.core.canonical_json import text_digest
+from cockpit.core.failure_lines import clip_middle
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
@@ -98,8 +99,7 @@ async def _read_record(item: ScopeItem, ground: ProjectSnapshot) -> str:
             "wip": f"{item.ref} has no work in progress",
         }
         raise SourceFailed(missing[item.kind])
-    half = MAX_CHARS // 2
-    return text if len(text) <= MAX_CHARS else f"{text[:half]}\n[… left out …]\n{text[-half:]}"
+    return clip_middle(text, MAX_CHARS)
 
 
 async def _query(ground: ProjectSnapshot, find: Callable[[sqlite3.Connection, str], T]) -> T:
