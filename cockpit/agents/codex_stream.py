@@ -33,6 +33,8 @@ TYPES = ("thread.", "turn.", "item.")
 class CodexStream:
     """The stream of one run, like :class:`~cockpit.agents.claude_stream.ClaudeStream`."""
 
+    reports_cost = False
+
     def __init__(self) -> None:
         self.finished: Finish | None = None
         self._last_message = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +119,19 @@ class StreamJournal:
             case UnreadableLine(message):
                 await self._record_unreadable(message)
 
-    async def close(self, finish: Finish | None) -> None:
-        """Store the last message and the run's usage."""
+    async def close(self, finish: Finish | None, estimate: float | None = None) -> None:
+        """Store the last message and the run's usage.
+
+        ``estimate`` is what the run cost in US dollars if the agent reports no cost.
+        """
         if finish is not None and finish.ok and finish.text.strip() != self._last_message.strip():
             await self._store_message(shorten_message(AgentMessage(finish.text)).text)
         elif self._speech is not None:
             await self._store_message(self._speech.text, interrupted=True)
         if finish is not None and finish.usage != TokenUsage():
             self._reported_usage = finish.usage
+        if self._reported_usage.cost_usd is None:
+            self._reported_usage = replace(self._reported_usage, cost_usd=estimate)
         await self._account("end" if finish is not None and finish.ok else "cut")
 
     def _new_speech(self) -> AnswerStream:

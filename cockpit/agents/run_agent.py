@@ -25,7 +25,8 @@ from cockpit.agents.run_folder import (
     create_run_folder,
     remove_run_folder,
 )
-from cockpit.agents.stream_events import Finish, UnreadableLine, UsageUpdate
+from cockpit.agents.spending_limit import SpendingLimit
+from cockpit.agents.stream_events import Finish, UnreadableLine
 from cockpit.agents.stream_formats import open_stream
 from cockpit.core.errors import Stale
 from cockpit.core.project_paths import ProjectPaths
@@ -80,9 +81,9 @@ async def run_agent(
 
     ``stop`` ends the run. ``environment`` is cleaned before the agent gets it. ``policy`` is what its
     hooks allow without the user, ``scopes`` what its token allows. ``max_tokens`` limits the tokens
-    that no cache provided. Cancelled, it ends the agent and leaves the session stopped. Raises
-    ``Stale`` when another process holds the session, ``RunnerError`` and ``ProgramMissing`` for a
-    command that cannot run.
+    that no cache provided; the session's own ``max_cost`` limits what its runs cost. Cancelled, it ends
+    the agent and leaves the session stopped. Raises ``Stale`` when another process holds the session,
+    ``RunnerError`` and ``ProgramMissing`` for a command that cannot run.
     """
     async with hold_session(store, session_id) as lost:
         run_folder = await create_run_folder(
@@ -105,7 +106,14 @@ async def run_agent(
                 works=WORK_WRITE in scopes,
             )
             env = build_environment(runner, base_environment, variables)
-            return await run.run(run_folder, prompt, env, stop, lost, max_tokens)
+            session = await store.read(lambda connection: sessions.load(connection, session_id))
+            limit = SpendingLimit(
+                runner.name,
+                max_tokens=max_tokens,
+                max_cost=session.limits.get("max_cost"),
+                spent=session.cost_usd or 0.0,
+            )
+            return await run.run(run_folder, prompt, env, stop, lost, limit)
         except asyncio.CancelledError:
             await asyncio.shield(run.stop_session())
             raise
@@ -180,9 +188,13 @@ class _Run:
         env: Mapping[str, str],
         stop: asyncio.Event | None,
         lost: asyncio.Event,
-        max_tokens: int | None,
+        limit: SpendingLimit,
     ) -> RunnerOutcome:
         """Start the agent, journal its stream, and record the end."""
+        if limit.reason:
+            spent = RunnerOutcome("limit", "", 0, None, 0, limit.reason)
+            await self._store.write(lambda tx: self._complete(tx, "limit", limit.reason))
+            return spent
         runner, task_id = self._runner, self._task_id or ""
         values = run_folder.placeholder_values(prompt, self._worktree, task_id, self._session_id)
         argv = build_argv(runner, values)
@@ -197,7 +209,6 @@ class _Run:
             captures=self._works and "hooks" not in placeholders,
         )
         journal, stream = StreamJournal(self._store, run), open_stream(runner.format)
-        limit_reached = asyncio.Event()
 
         async def read_line(line: str | None) -> None:
             if line is None:
@@ -206,8 +217,8 @@ class _Run:
                 return
             for event in stream.feed(line):
                 await journal.record(event)
-                if isinstance(event, UsageUpdate) and max_tokens and event.usage.fresh > max_tokens:
-                    limit_reached.set()
+                await limit.check(event)
+            limit.check_format(stream)
 
         stdin = (
             None if placeholders & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
@@ -221,22 +232,26 @@ class _Run:
                 stdin=stdin,
                 timeout_s=runner.timeout_s,
                 max_bytes=runner.max_output_mb * 1024 * 1024,
-                stop_events=[event for event in (stop, lost, limit_reached) if event is not None],
+                stop_events=[event for event in (stop, lost, limit.reached) if event is not None],
                 on_start=run_folder.record_process,
                 on_line=read_line,
             )
             finish = stream.close(process.exit_code)
+            limit.check_finish(stream, finish)
         finally:
-            await asyncio.shield(journal.close(finish))
+            await asyncio.shield(journal.close(finish, limit.estimate))
         if lost.is_set():
             raise Stale(f"Another process took session {self._session_id} over.")
-        limit = f"The limit of {max_tokens:,} tokens is reached." if limit_reached.is_set() else ""
         outcome = self._outcome(process, finish, journal, limit)
         await self._store.write(lambda tx: self._record_end(tx, outcome, journal))
         return outcome
 
     def _outcome(
-        self, process: AgentProcess, finish: Finish | None, journal: StreamJournal, limit: str
+        self,
+        process: AgentProcess,
+        finish: Finish | None,
+        journal: StreamJournal,
+        limit: SpendingLimit,
     ) -> RunnerOutcome:
         text = finish.text if finish is not None and finish.ok else ""
         status: Status
@@ -244,11 +259,12 @@ class _Run:
         if (
             finish is not None
             and text.strip()
+            and not limit.unpriced
             and (process.exit_code == 0 or process.end == "timeout")
         ):
             status, reason = "finished", ""
-        elif limit:
-            status, reason = "limit", limit
+        elif limit.reason:
+            status, reason = "limit", limit.reason
         elif process.end == "called_off":
             status, reason = "stopped", "interrupted"
         else:

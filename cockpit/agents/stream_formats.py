@@ -29,6 +29,11 @@ _MAX_UNDETECTED = 20
 class Stream(Protocol):
     """The reader of one format."""
 
+    @property
+    def reports_cost(self) -> bool | None:
+        """Whether an end in this format holds a price; None while the format is not known."""
+        ...
+
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in a line, which comes without its end."""
         ...
@@ -40,6 +45,8 @@ class Stream(Protocol):
 
 class TextStream:
     """Plain text: all of it is one message, and exit code 0 is its end."""
+
+    reports_cost = False
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -65,6 +72,11 @@ class DetectedStream:
     def __init__(self) -> None:
         self._stream: Stream | None = None
         self._waiting_lines: list[str] = []
+
+    @property
+    def reports_cost(self) -> bool | None:
+        """As the format's, once it is known."""
+        return None if self._stream is None else self._stream.reports_cost
 
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in the line; none until the format is known."""

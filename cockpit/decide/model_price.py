@@ -25,6 +25,25 @@ def require_price(name: str) -> None:
         )
 
 
+def list_price(
+    model: str, *, input_tokens: int, output_tokens: int, cached_tokens: int
+) -> float | None:
+    """Return what these tokens cost by the list price, in US dollars; None for an unknown model.
+
+    ``model`` is a provider's own name of it. ``input_tokens`` include the cached ones. The price list takes a
+    second or two to load: call it in a thread.
+    """
+    from genai_prices import Usage, calc_price
+
+    usage = Usage(
+        input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached_tokens
+    )
+    try:
+        return float(calc_price(usage, model_ref=model).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
 def has_price(name: str) -> bool:
     """Whether a price is known for the model of that full name."""
     kind, _, rest = name.partition(":")

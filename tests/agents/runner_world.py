@@ -29,9 +29,9 @@ def says(body: dict[str, Any]) -> Step:
     return {"say": body}
 
 
-def init(session: str = "a1") -> Step:
+def init(session: str = "a1", model: str = "m-1") -> Step:
     """How Claude Code begins."""
-    return says({"type": "system", "subtype": "init", "session_id": session, "model": "m-1"})
+    return says({"type": "system", "subtype": "init", "session_id": session, "model": model})
 
 
 def assistant(*blocks: dict[str, Any], identity: str = "msg_1", **usage: int) -> Step:
@@ -86,7 +86,7 @@ class Runs:
         command = (sys.executable, str(AGENT), str(self.scenario(*steps)), *words)
         return RunnerSettings("small", command, **changed)
 
-    def session(self) -> str:
+    def session(self, **limits: float) -> str:
         """A new session for a runner."""
 
         def step(tx: Tx) -> str:
@@ -102,7 +102,7 @@ class Runs:
                 root=self.place.root,
                 rev=None,
                 profile_id=profiles.ensure_default(tx, 150_000).profile_id,
-                limits={},
+                limits=limits,
                 project="p",
                 branch="main",
                 role="implementer",

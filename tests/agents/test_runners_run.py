@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents.runner_world import (
@@ -410,6 +411,66 @@ async def test_it_is_ended_when_it_has_spent_its_tokens(runs: Runs) -> None:
     assert (session.status, session.result["status"]) == ("completed", "limit")
 
 
+PRICED = "claude-sonnet-4-20250514"
+"""A model of the price list: a million tokens of its input cost $3."""
+
+
+async def test_it_is_ended_when_it_has_spent_its_dollars(runs: Runs) -> None:
+    """By the list price while it runs; what it spent is the session's, also for its next run."""
+    steps = (
+        init(model=PRICED),
+        assistant(text("a"), identity="m1", input_tokens=400_000),
+        assistant(text("b"), identity="m2", input_tokens=400_000),
+        {"hang": str(runs.folder / "h")},
+    )
+    session_id = runs.session(max_cost=2.0)
+    outcome = await runs.run(runs.runner(*steps), session_id)
+    assert (outcome.status, outcome.cost_usd) == ("limit", pytest.approx(2.4))
+    assert outcome.reason == "The limit of $2.00 is reached ($2.40 spent)."
+    session = runs.last()
+    assert (session.status, session.result["status"]) == ("completed", "limit")
+    assert session.cost_usd == pytest.approx(2.4)
+    again = await runs.run(runs.runner({"write": str(runs.folder / "ran"), "text": ""}), session_id)
+    assert (again.status, again.reason) == ("limit", outcome.reason)
+    assert not (runs.folder / "ran").exists()
+
+
+async def test_a_run_within_its_dollars_costs_what_it_reports(runs: Runs) -> None:
+    steps = (
+        init(model=PRICED),
+        assistant(text("a"), identity="m1", input_tokens=400_000),
+        result("STATUS: done"),
+    )
+    outcome = await runs.run(runs.runner(*steps), runs.session(max_cost=2.0))
+    assert (outcome.status, outcome.cost_usd) == ("finished", 0.25)
+
+
+CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 9, "output_tokens": 1}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (
+            (init(), assistant(text("a"), input_tokens=90), {"hang": "h"}),
+            "no price is known for m-1, on which runner small spent 90 tokens",
+        ),
+        ((says({"type": "thread.started", "thread_id": "t"}), {"hang": "h"}), "reports no cost"),
+        ((item("agent_message", text="Done."), says(CODEX_END)), "reports no cost"),
+        (({"raw": "All is well.\n"},), "reports no cost"),
+    ],
+    ids=["unknown model", "codex", "codex that ended", "text"],
+)
+async def test_a_limit_of_dollars_without_a_price_ends_the_run(
+    runs: Runs, steps: tuple[Any, ...], words: str
+) -> None:
+    outcome = await runs.run(runs.runner(*steps), runs.session(max_cost=2.0))
+    assert outcome.status == "limit"
+    assert words in outcome.reason
+    assert "Leave out [limits] max_cost" in outcome.reason
+    assert (await runs.run(runs.runner({"raw": "Fine.\n"}))).status == "finished"
+
+
 async def test_a_session_is_seen_to_by_one_process_at_a_time(runs: Runs) -> None:
     session = runs.session()
     token = runs.store.write_now(lambda tx: sessions.acquire(tx, session))
@@ -422,6 +483,7 @@ async def test_a_session_is_seen_to_by_one_process_at_a_time(runs: Runs) -> None
 DRIVER = """
 import asyncio, os, sys
 from pathlib import Path
+from typing import Any
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.core.project_paths import locate_project

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
+from agents.runner_world import AGENT, assistant, init, text
 from commands.cli_world import Project
 from tasks.taskrun_world import AT_ONCE, SOURCE, finish, git, repository
 
@@ -52,6 +54,31 @@ def test_a_task_is_done_as_its_own_type_says(project: Project) -> None:
     with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
         (first,) = connection.execute("SELECT words FROM sessions ORDER BY rowid").fetchone()
     assert "1. Every adder was counted." in first
+
+
+def test_a_limit_of_cost_binds_an_agent_from_outside(project: Project, tmp_path: Path) -> None:
+    """A known price ends it at the limit; a format without any price is refused before it starts."""
+    stream = [
+        init(model="claude-sonnet-4-20250514"),
+        assistant(text("I begin."), input_tokens=900_000),
+        {"hang": str(tmp_path / "hangs")},
+    ]
+    (tmp_path / "steps.json").write_text(json.dumps(stream), encoding="utf-8")
+    command = json.dumps([sys.executable, str(AGENT), str(tmp_path / "steps.json")])
+    project.config.mkdir(exist_ok=True)
+    (project.config / "config.toml").write_text(
+        f"[limits]\nmax_cost = 2.0\n[runner.priced]\ncommand = {command}\nformat = 'claude'\n"
+        f"[runner.silent]\ncommand = {command}\nformat = 'codex'\n",
+        encoding="utf-8",
+    )
+    words = ("work", "--task", "T-1", "--approve", "all", "--runner")
+    refused = project.run(*words, "silent", expect=2)
+    assert "Runner silent reports no cost, so the limit of $2.00" in refused.stderr
+    assert not (tmp_path / "hangs").exists()
+    ended = project.run(*words, "priced", expect=3)
+    assert "The limit of $2.00 is reached ($2.70 spent)." in ended.stdout
+    [session] = project.json("sessions", "list", "--json")
+    assert session["cost_usd"] == pytest.approx(2.7)
 
 
 def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:

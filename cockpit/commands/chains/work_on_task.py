@@ -84,16 +84,21 @@ def check_prerequisites(
 
 
 def check_runner(settings: Settings, name: str | None) -> None:
-    """Raise ``WrongUse`` for a runner that is not configured or whose program is not installed."""
+    """Raise ``WrongUse`` for a runner that is not configured, whose program is not installed, or with
+    which the limit of a session's cost cannot be kept."""
     import shutil
 
     from cockpit.agents.agent_command import RunnerError
+    from cockpit.agents.spending_limit import UNPRICED_FORMATS, refuse_unpriced
     from cockpit.tasks.external_agent_role import find_runner
 
     try:
         runner = find_runner(settings.runtime, name)
     except RunnerError as error:
         raise WrongUse(str(error)) from error
+    max_cost = settings.runtime.limits.max_cost
+    if runner is not None and max_cost is not None and runner.format in UNPRICED_FORMATS:
+        raise WrongUse(refuse_unpriced(runner.name, max_cost))
     if runner is not None and shutil.which(runner.command[0]) is None:
         raise WrongUse(
             f"{runner.command[0]}, the program of runner {runner.name}, is not installed or not on the"
