@@ -96,7 +96,9 @@ def test_progress_counts_the_scope_alone(world: World) -> None:
     assert told("all") == told("epic", "E-1") == whole
     assert told("story", "S-1") == {**whole, "total": 1, "under_way": 0, "ready": 0}
     assert told("story", "S-2") == {**whole, "total": 2, "blocked": 0}
-    world.store.write_now(lambda tx: task_runs.begin(tx, "T-1", 1, "done", chain_id=made.chain_id))
+    world.store.write_now(
+        lambda tx: task_runs.begin(tx, "T-1", 1, "done", chain_id=made.chain_id, ordinal=1)
+    )
     assert told("all") == {**whole, "total": 4, "done": 1}
 
 
