@@ -85,9 +85,8 @@ class ProjectPaths:
                 with ignore.open("x", encoding="utf-8") as file:
                     file.write("*\n")
             self._ignore_generated_files(self.folder)
-            if self.root != self.home:  # a linked worktree gets its own reviews
-                linked = self.root / ".cockpit"
-                linked.mkdir(mode=0o755, exist_ok=True)
+            linked = self.root / ".cockpit"
+            if self.root != self.home and linked.is_dir():  # it has reviews of its own
                 _refuse_link(linked)
                 self._ignore_generated_files(linked)
         except FileExistsError as error:

@@ -326,7 +326,7 @@ async def test_chains_of_another_process_appear_without_a_key(still, project):
             scene.done("T-3").rests().session()
             await until(pilot, lambda: "✔ s1 ▶ s2" in text(app) and "T-3 ✔ handoff" in text(app))
             scene.rests("empty").ends()
-            await until(pilot, lambda: "✔ ch-1 epic E-1" in text(app))
+            await until(pilot, lambda: "■ ch-1 epic E-1" in text(app))
     finally:
         other.close()
 

@@ -95,16 +95,16 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
     chain_scenes.running(still.store, project)
     state = folded(still.store)
     assert lines(state) == [
-        "▶ ch-2 ✔s1 ✔s2 ▶s3 2/8",
+        "▶ ch-2 ✔s1 ✔s2 ▶s3 1/7",
         "  ▶ s3 batch 1 · 2 tasks",
         "    ▶ T-2 fixing",
         "    ? T-5 waits for you",
         "    ■ T-7 blocked",
         "    ✔ T-3 handoff",
-        "✔ ch-1 ✔s1 1/2",
+        "■ ch-1 ✔s1 1/2",
     ]
     assert lines(state, WHOLE)[:6] == [
-        "▶ ch-2 ✔s1 ✔s2 ▶s3 2/8",
+        "▶ ch-2 ✔s1 ✔s2 ▶s3 1/7",
         "  ✔ s1 1 task · handed over: it reached its token limit",
         "    ✔ T-3 handoff",
         "  ✔ s2 1 task · handed over: it reached its token limit",
@@ -156,7 +156,7 @@ def test_a_task_taken_up_stands_under_the_session_that_took_it(still, project):
     chain = chain_scenes.running(still.store, project)
     chain.dies().session()
     assert lines(folded(still.store))[:4] == [
-        "▶ ch-2 ✔s1 ✔s2 ✗s3 ▶s4 2/8",
+        "▶ ch-2 ✔s1 ✔s2 ✗s3 ▶s4 1/7",
         "  ▶ s4 next batch",
         "    ◌ T-2 fixing",
         "    ? T-5 waits for you",
@@ -197,9 +197,9 @@ def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
 def test_draining_and_stopping_are_told_apart(still, project):
     chain = chain_scenes.running(still.store, project)
     chain.store.write_now(lambda tx: chains.drain(tx, chain.chain_id))
-    assert lines(folded(still.store))[0].endswith("2/8 draining")
+    assert lines(folded(still.store))[0].endswith("1/7 draining")
     chain.store.write_now(lambda tx: chains.drain(tx, chain.chain_id, now=True))
-    assert lines(folded(still.store))[0].endswith("2/8 stopping")
+    assert lines(folded(still.store))[0].endswith("1/7 stopping")
 
 
 def test_a_proposal_says_which_session_of_which_chain_asks(still, project):

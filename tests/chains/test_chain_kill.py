@@ -30,8 +30,8 @@ def test_whoever_is_killed_every_task_comes_to_its_end_once(seed: int, tmp_path:
 async def test_a_chain_ends_when_its_report_is_written_and_not_before(tmp_path: Path) -> None:
     world = World.made(tmp_path)
     task_id = world.task()
-    world.store.write_now(lambda tx: service.set_status(tx, task_id, "done", by="person"))
     made = await create_chain(world.store, world.place, ChainOptions("all", headless=True))
+    world.store.write_now(lambda tx: service.set_status(tx, task_id, "done", by="person"))
     seen: list[tuple[str, str]] = []
 
     def stored() -> Chain:

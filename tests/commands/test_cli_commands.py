@@ -207,7 +207,10 @@ def test_a_project_without_git_has_sessions_too(project: Project, tmp_path: Path
     loose = tmp_path / "loose"
     loose.mkdir()
     project.root = loose
-    model = project.script('[[turn]]\ntext = "Nothing to see."\n')
+    model = project.script(
+        '[[turn]]\ntext = "Nothing to see."\n[[turn.call]]\nname = "finish"\n'
+        'arguments = { status = "done", summary = "Nothing to see." }\n'
+    )
     document = project.json("run", "investigate", "--model", model, "--output-format", "json")
     assert document["status"] == "completed"
     assert (loose / ".cockpit" / "state" / "cockpit.db").stat().st_mode & 0o777 == 0o600

@@ -24,8 +24,8 @@ BLOCKED = ("T-5",)
 """The task of the demo that the fixer cannot fix."""
 LEAST_SESSIONS = 3
 
-_OURS = (".git", ".cockpit/state", ".cockpit/reports")
-"""The folders of a project that cockpit itself writes to."""
+_OURS = (".git", ".cockpit/.gitignore", ".cockpit/state", ".cockpit/reports")
+"""What cockpit itself writes in a project."""
 _SIGNS = {"done": "✔", "blocked": "✘"}
 
 

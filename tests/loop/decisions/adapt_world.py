@@ -25,7 +25,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import waves
 
-BUDGET = 4_000
+BUDGET = 6_500
 PATIENCE_S = 90
 
 
