@@ -111,7 +111,7 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
         "    ■ T-7 blocked",
         "  ▶ s3 batch 1 · 2 tasks",
     ]
-    assert [each[0] for each in lines(state, CLOSED)] == ["▶", "✔"]
+    assert [each[0] for each in lines(state, CLOSED)] == ["▶", "■"]
 
 
 def test_what_the_trees_say_is_what_the_tables_say(still, project):
