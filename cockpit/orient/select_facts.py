@@ -30,6 +30,7 @@ from cockpit.orient.radix_sort import radix_order
 from cockpit.orient.score_facts import SCORE_MAX, score_facts
 from cockpit.orient.source_caps import CapSplit, split_by_caps, type_caps
 from cockpit.orient.source_diversity import assign_tiers, find_repeats
+from cockpit.store.context.facts import UTILITY_MAX
 from cockpit.store.context.packets import REASONS, Overheads
 from cockpit.store.context.profile_model import BANDS, Profile
 
@@ -118,7 +119,7 @@ def select_facts(
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
-    everything = _sort_by_worth(open_to_choice, worth)
+    everything = _sort_by_worth(open_to_choice, worth, columns.utility if way.renders else None)
     held = _prefilter(offered, everything, limits, way)
     near = everything[: len(held.tier)]
     # Each fact is listed three times: its part within all caps, then its parts over a cap.
@@ -328,8 +329,13 @@ def _over_budget_message(
     )
 
 
-def _sort_by_worth(at: Ints, worth: Ints) -> Ints:
-    """Indices by worth, best first; equal worth by index, which is the order of time and id."""
+def _sort_by_worth(at: Ints, worth: Ints, utility: Ints | None) -> Ints:
+    """Indices by worth, best first; equal worth by utility if given, then by index.
+
+    The index is the order of time and id.
+    """
+    if utility is not None:
+        at = at[radix_order(UTILITY_MAX - utility[at])]
     return at[radix_order((SCORE_MAX << _WORTH_BITS) - worth[at])]
 
 
