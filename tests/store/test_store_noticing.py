@@ -42,10 +42,31 @@ async def test_a_commit_of_another_process_is_noticed_by_its_write(
         assert writer.communicate(timeout=60)[1] == ""
 
 
-async def test_without_inotify_commits_are_found_by_looking(
+async def test_without_inotify_watchfiles_reports_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_changes, "_watch_folder", no_inotify)
+    monkeypatch.setattr(following.Changes, "pause_s", 3_600.0)
+    with Store.open(tmp_path / "cockpit.db") as store, Store.open(store.path) as other:
+        after = store.read_now(journal.last_seq)
+        reading = asyncio.ensure_future(read(store, after + 1, after=after))
+        writes = 0
+        while not reading.done():
+            # The watch begins on another thread: a write before it is not reported, a later one is.
+            await asyncio.to_thread(other.write_now, row)
+            writes += 1
+            await asyncio.wait({reading}, timeout=0.5)
+        assert 1 <= len(reading.result()) <= writes
+
+
+async def test_where_nothing_reports_writes_commits_are_found_by_looking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_reports(path: Path, notify: object) -> None:
+        raise OSError(24, "no watch left")
+
+    monkeypatch.setattr(file_changes, "_watch_folder", no_inotify)
+    monkeypatch.setattr(following, "watch_without_inotify", no_reports)
     with Store.open(tmp_path / "cockpit.db") as store, Store.open(store.path) as other:
         after = store.read_now(journal.last_seq)
         reading = asyncio.ensure_future(read(store, after + 1, after=after))

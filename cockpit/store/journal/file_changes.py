@@ -1,4 +1,8 @@
-"""Notice that another process wrote to a file: through inotify, without waking up while nothing happens."""
+"""Notice that another process wrote to a file.
+
+Through inotify, without waking up while nothing happens; elsewhere through watchfiles, which looks ten times
+a second whether the system reported a write.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ _EVENTS = 0x2 | 0x80 | 0x100
 """``IN_MODIFY``, ``IN_MOVED_TO`` and ``IN_CREATE`` of ``<sys/inotify.h>``."""
 _HEAD = struct.Struct("iIII")
 _READ = 65_536
+_STEP_MS = 100
+"""Milliseconds between two looks of watchfiles."""
 
 
 class FileWatch:
@@ -46,6 +52,26 @@ class FileWatch:
         # An event without a name says that events were lost: the file's may be among them.
         if any(name in (self._name, b"") for name in _names(events)):
             self._notify()
+
+
+async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
+    """Call ``notify`` after every write to one file, until cancelled.
+
+    Raises ``OSError`` or ``RuntimeError`` where the system reports no writes.
+    """
+    from watchfiles import Change, awatch
+
+    def is_the_file(_: Change, name: str) -> bool:
+        return os.path.basename(name) == path.name  # noqa: PTH119 - for every file of the folder
+
+    async for _ in awatch(
+        path.parent,
+        watch_filter=is_the_file,
+        debounce=_STEP_MS,
+        step=_STEP_MS,
+        recursive=False,
+    ):
+        notify()
 
 
 def _watch_folder(folder: Path) -> int:

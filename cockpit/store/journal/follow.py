@@ -1,8 +1,8 @@
 """Following the journal live: commits of this process at once, those of others through the file.
 
 A commit of another process shows as a write to the ``-wal`` file. SQLite writes there before the commit
-can be read, so a few looks follow within a fifth of a second. Where the system does not report writes, a
-look ten times a second finds commits.
+can be read, so a few looks follow within a fifth of a second. Where nothing reports writes, a look ten
+times a second finds commits.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
-from cockpit.store.journal.file_changes import FileWatch
+from cockpit.store.journal.file_changes import FileWatch, watch_without_inotify
 
 SLOW_LOOK_S = 1.0
 """Seconds between two looks while no write is reported."""
@@ -108,9 +109,19 @@ async def changes(store: Store) -> AsyncIterator[Changes]:
             wal = store.path.with_name(store.path.name + "-wal")
             stack.callback(FileWatch(wal, looks.start).close)
         except OSError:
-            # No inotify on this system, or no instance of it left: look often instead.
-            changed.pause_s = BLIND_LOOK_S
+            # No inotify on this system, or no instance of it left.
+            watching = asyncio.ensure_future(_watch(wal, looks, changed))
+            stack.callback(watching.cancel)
         yield changed
+
+
+async def _watch(wal: Path, looks: _Looks, changed: Changes) -> None:
+    """Start the looks after writes that watchfiles reports; without it a reader looks often."""
+    try:
+        await watch_without_inotify(wal, looks.start)
+    except (OSError, RuntimeError):
+        changed.pause_s = BLIND_LOOK_S
+        changed.set()
 
 
 class _Looks:
