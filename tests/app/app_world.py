@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from textual._compositor import LayoutUpdate
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
+STILL = 4
 
 
 async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
@@ -42,13 +45,34 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     await until(pilot, lambda: app.feed.ready and app.feed.state.seq >= last)
     await until(pilot, lambda: not app.runs.any_running)
     screen.paint()
+    await pilot.pause()
+    await until(pilot, lambda: not screen._paint_due)
     await calm(pilot)
     return screen
 
 
 async def calm(pilot: Pilot[int]) -> None:
-    """Wait until workers are done (Markdown, diffs) and nothing is left to draw."""
-    await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
+    """Wait until workers are done (Markdown, diffs) and the picture stands still."""
+    still, before = 0, None
+    for _ in range(LOOKS):
+        await pilot.pause()
+        busy = any(not worker.is_finished for worker in pilot.app.workers)
+        now = drawn(pilot)
+        still, before = (still + 1 if now == before and not busy else 0), now
+        if still >= STILL:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the screen never came to rest")
+
+
+def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
+    """What stands on the screen, whole, with what shines through from below a dialog."""
+    app = pilot.app
+    update = app.screen._compositor.render_update(
+        full=True, screen_stack=app._background_screens, simplify=True
+    )
+    assert isinstance(update, LayoutUpdate)
+    return [list(strips) for strips in update.strips]
 
 
 async def look(pilot: Pilot[int]) -> CockpitScreen:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_textual_snapshot
-import screen_rest
+import textual_caches
 from app_git import git
 
 from cockpit.act.workspace import open_workspace
@@ -44,7 +44,7 @@ class Pictures(pytest_textual_snapshot.SVGImageExtension):
 
 
 pytest_textual_snapshot.SVGImageExtension = Pictures
-screen_rest.install()
+textual_caches.install()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-import screen_rest
+import textual_caches
 from rich.segment import Segment
 from textual.app import App, ComposeResult
 from textual.color import Color
@@ -43,7 +43,7 @@ from widgets.views import (
 )
 from widgets.work.work_pane import WorkPane
 
-screen_rest.install()
+textual_caches.install()
 pytestmark = pytest.mark.slow
 
 LEAST = 4.5

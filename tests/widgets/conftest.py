@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import screen_rest
+import textual_caches
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 import themes
 
-screen_rest.install()
+textual_caches.install()
 
 
 class Stage(App[None]):
