@@ -21,23 +21,27 @@ _TEXT_MERGE = "git merge-file --quiet %A %O %B"
 _SAFE_VALUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), value)
     for pattern, value in (
-        (r"filter\..+\.(clean|smudge|process)", ""),
-        (r"filter\..+\.required", "false"),
-        (r"diff\.(.+\.command|external)", ""),
-        (r"diff\..+\.textconv", "cat"),
-        (r"merge\..+\.driver", _TEXT_MERGE),
-        (r"core\.(sshcommand)", "ssh"),
+        (r"filter\..*\.(clean|smudge|process)", ""),
+        (r"filter\..*\.required", "false"),
+        (r"diff\.(.*\.command|external)", ""),
+        (r"diff\..*\.textconv", "cat"),
+        (r"merge\..*\.driver", _TEXT_MERGE),
+        (r"core\.sshcommand", "ssh"),
         (r"core\.(gitproxy|askpass|alternaterefscommand)", ""),
-        (r"gpg\.(.+\.)?program", "false"),
-        (r"remote\..+\.uploadpack", "git-upload-pack"),
-        (r"remote\..+\.receivepack", "git-receive-pack"),
-        (r"remote\..+\.vcs", "refused"),
-        (r"trailer\..+\.(command|cmd)", "true"),
-        (r"submodule\..+\.ignore", "dirty"),
+        (r"gpg\.(.*\.)?program", "false"),
+        (r"remote\..*\.uploadpack", "git-upload-pack"),
+        (r"remote\..*\.receivepack", "git-receive-pack"),
+        (r"remote\..*\.vcs", "refused"),
+        (r"trailer\..*\.(command|cmd)", "true"),
+        (r"submodule\..*\.ignore", "dirty"),
     )
 )
-_HELPER = re.compile(r"credential\.(.+\.)?helper", re.DOTALL)
+_HELPER = re.compile(r"credential\.(.*\.)?helper", re.DOTALL)
 """A list: an empty value drops the entries before it."""
+_BRINGS_FILES = re.compile(
+    r"include\.path|includeif\..*\.path|extensions\.worktreeconfig", re.DOTALL
+)
+"""Settings that bring in files which may not be there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +106,25 @@ class RepositoryOverrides:
                 return overrides
         settings = parse_settings(await list_settings())
         overrides = safe_settings(settings)
-        files, optional = _files_of(cwd, settings)
+        files = _files_of(cwd, settings)
         # A file that cannot be looked at again would hide its changes: ask git each time.
-        if files and None not in _signature(files):
-            watched = files + optional
-            self._by_folder[cwd] = (watched, _signature(watched), overrides)
+        grows = any(
+            setting.scope in REPOSITORY_SCOPES and _BRINGS_FILES.fullmatch(setting.name)
+            for setting in settings
+        )
+        if files and not grows and None not in _signature(files):
+            self._by_folder[cwd] = (files, _signature(files), overrides)
         return overrides
 
 
-def _files_of(cwd: Path, settings: Iterable[Setting]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return the files of the repository's settings, and those that may appear beside them."""
+def _files_of(cwd: Path, settings: Iterable[Setting]) -> tuple[Path, ...]:
+    """Return the files of the repository's settings."""
     files = {
         cwd / setting.origin.removeprefix("file:")
         for setting in settings
         if setting.scope in REPOSITORY_SCOPES and setting.origin.startswith("file:")
     }
-    beside = {file.with_name("config.worktree") for file in files} - files
-    return tuple(sorted(files)), tuple(sorted(beside))
+    return tuple(sorted(files))
 
 
 def _signature(files: tuple[Path, ...]) -> _Signature:

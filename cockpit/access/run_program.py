@@ -228,13 +228,12 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**inherited, **_GIT_SET, **(extra or {})}
 
 
-def git_argv(*args: str, overrides: Sequence[tuple[str, str]] = ()) -> tuple[str, ...]:
+def git_argv(*args: str) -> tuple[str, ...]:
     """Return ``git ARGS`` with the settings pinned that make output differ or run programs.
 
-    ``overrides`` are more settings, as (name, value). :func:`prepare_git` finds those of a repository.
+    :func:`prepare_git` also switches off the programs of a repository's own settings.
     """
-    settings = (*_GIT_CONFIG, *(f"{name}={value}" for name, value in overrides))
-    pinned = [word for setting in settings for word in ("-c", setting)]
+    pinned = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
     return ("git", "--no-pager", *pinned, *_safe_options(args))
 
 
@@ -247,18 +246,30 @@ def _safe_options(args: Sequence[str]) -> tuple[str, ...]:
     return (*args[: at + 1], *options, *args[at + 1 :])
 
 
-async def prepare_git(*args: str, cwd: Path, hooks: bool = False) -> tuple[str, ...]:
-    """Return the argv of ``git ARGS`` in ``cwd`` with the repository's own programs switched off.
+async def prepare_git(
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, hooks: bool = False
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return argv and environment of ``git ARGS`` in ``cwd``, the repository's own programs switched off.
 
-    ``hooks`` leaves the repository's hooks on, for what shows or runs them with the user's approval.
-    Raises :class:`ProgramMissing`.
+    ``env`` adds to :func:`git_environment`. ``hooks`` leaves the repository's hooks on, for what shows or
+    runs them with the user's approval. Raises :class:`ProgramMissing`, and :class:`CockpitError` when the
+    repository's settings cannot be listed.
     """
     place = args[:1] if args[:1] and args[0].startswith("--git-dir=") else ()
-    argv = git_argv(*args, overrides=await _repository_overrides(cwd, *place))
-    if not hooks:
-        return argv
-    off = argv.index(_NO_HOOKS)
-    return (*argv[: off - 1], *argv[off + 1 :])
+    overrides = await _repository_overrides(cwd, *place)
+    argv = git_argv(*args)
+    if hooks:
+        off = argv.index(_NO_HOOKS)
+        argv = (*argv[: off - 1], *argv[off + 1 :])
+    return argv, {**git_environment(env), **_as_environment(overrides)}
+
+
+def _as_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the variables that give git these settings; unlike ``-c`` they take any name."""
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 async def _repository_overrides(cwd: Path, *place: str) -> list[tuple[str, str]]:
@@ -267,6 +278,12 @@ async def _repository_overrides(cwd: Path, *place: str) -> list[tuple[str, str]]
             git_argv(*place, "config", "--null", "--list", "--show-scope", "--show-origin"),
             cwd=cwd, timeout_s=30.0, env=git_environment(),
         )  # fmt: skip
+        if listed.truncated or listed.timed_out:
+            raise CockpitError(
+                f"The settings of git in {cwd} are too many to check, so git was not run. Look at them with "
+                "`git config --list --local` and remove what does not belong there."
+            )
+        # Settings that git itself cannot read stop the next git as well.
         return listed.stdout if listed.ok else b""
 
     return await _OVERRIDES.load(cwd, list_settings)
@@ -283,15 +300,16 @@ async def run_git(
 ) -> Finished:
     """Run ``git ARGS``; ``env`` adds to :func:`git_environment`, ``hooks`` is as for :func:`prepare_git`.
 
-    Raises :class:`ProgramMissing`.
+    Raises what :func:`prepare_git` raises.
     """
+    argv, environment = await prepare_git(*args, cwd=cwd, env=env, hooks=hooks)
     return await run_program(
-        await prepare_git(*args, cwd=cwd, hooks=hooks),
+        argv,
         cwd=cwd,
         timeout_s=timeout_s,
         max_bytes=max_bytes,
         stdin=stdin,
-        env=git_environment(env),
+        env=environment,
     )
 
 
@@ -310,11 +328,8 @@ async def run_gh(
     """
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
-    pinned = [tuple(setting.split("=", 1)) for setting in _GIT_CONFIG]
-    settings = [*pinned, *await _repository_overrides(cwd)]
-    env["GIT_CONFIG_COUNT"] = str(len(settings))
-    for number, (name, value) in enumerate(settings):
-        env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    pinned = [(name, value) for name, _, value in (each.partition("=") for each in _GIT_CONFIG)]
+    env |= _as_environment([*pinned, *await _repository_overrides(cwd)])
     return await run_program(
         ("gh", *args),
         cwd=cwd,

@@ -10,6 +10,7 @@ import pytest
 from cockpit.access import run_program
 from cockpit.access.git_overrides import Setting, safe_settings
 from cockpit.access.run_program import run_gh, run_git
+from cockpit.core.errors import CockpitError
 
 ARMED = """
 [core]
@@ -219,6 +220,35 @@ async def test_a_changed_setting_is_noticed(hostile: Path, ran: Path) -> None:
     (hostile / "a.txt").write_text("again\n")
     done = await run_git("diff", "--", "a.txt", cwd=hostile)
     assert "+again" in done.text
+    assert list(ran.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a=b", "", "a.b", "A b"])
+async def test_odd_names_of_filters_are_switched_off_too(
+    hostile: Path, ran: Path, name: str
+) -> None:
+    git(hostile, "config", f"filter.{name}.clean", f"touch {ran}/odd; cat")
+    value = name if " " not in name else ""
+    (hostile / ".gitattributes").write_text(f"*.txt filter={value}\n")
+    await run_git("add", "a.txt", cwd=hostile)
+    await run_git("diff", cwd=hostile)
+    assert list(ran.iterdir()) == []
+
+
+async def test_a_file_that_settings_include_later_is_noticed(hostile: Path, ran: Path) -> None:
+    git(hostile, "config", "include.path", "../later")
+    await run_git("status", cwd=hostile)
+    (hostile / "later").write_text(f'[filter "late"]\n  clean = touch {ran}/late; cat\n')
+    (hostile / ".gitattributes").write_text("*.txt filter=late\n")
+    await run_git("diff", "--", "a.txt", cwd=hostile)
+    assert list(ran.iterdir()) == []
+
+
+async def test_settings_that_cannot_be_listed_stop_git(hostile: Path, ran: Path) -> None:
+    with (hostile / ".git" / "config").open("a") as file:
+        file.write("[many]\n" + f"  x = {'y' * 1_000}\n" * 5_000)
+    with pytest.raises(CockpitError, match="settings of git"):
+        await run_git("diff", cwd=hostile)
     assert list(ran.iterdir()) == []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cockpit.access.run_program import Finished, git_environment, prepare_git, run_git, run_program
+from cockpit.access.run_program import Finished, prepare_git, run_git, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
@@ -61,24 +61,20 @@ class CommitAdapter:
                 )
         paths = [file.path for file in request.files]
         added = await _announce(root, paths)
-        finished = await run_program(
-            ground.sandbox.limited(
-                await prepare_git(
-                    "commit",
-                    "--only",
-                    "--no-gpg-sign",
-                    "--cleanup=verbatim",
-                    # Not by a pipe: git reads it after its hooks, when the writing process may be gone.
-                    f"--message={keyed(request.message, key)}",
-                    "--",
-                    *paths,
-                    cwd=root,
-                    hooks=True,
-                )
-            ),
+        argv, environment = await prepare_git(
+            "commit",
+            "--only",
+            "--no-gpg-sign",
+            "--cleanup=verbatim",
+            # Not by a pipe: git reads it after its hooks, when the writing process may be gone.
+            f"--message={keyed(request.message, key)}",
+            "--",
+            *paths,
             cwd=root,
-            timeout_s=_TIMEOUT_S,
-            env=git_environment(),
+            hooks=True,
+        )
+        finished = await run_program(
+            ground.sandbox.limited(argv), cwd=root, timeout_s=_TIMEOUT_S, env=environment
         )
         if not finished.ok and added:
             # Their mere names were put into the index for this commit; take them out again.
