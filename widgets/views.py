@@ -171,6 +171,8 @@ class ProfileChangeView:
     budget: tuple[int, int] = (0, 0)
     bands: tuple[BandChangeView, ...] = ()
     rules: tuple[RuleChangeView, ...] = ()
+    reads: tuple[str, ...] = ()
+    """What sessions would read without asking, a line for each rule."""
     verdict: tuple[GuardCheckView, ...] = ()
 
 

@@ -8,7 +8,7 @@ the same rules give the same plan. See ``docs/reference/loop.md``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from cockpit.store.context.observation_jobs import FACT_CAP, REFUSED, JobRow
 from cockpit.store.context.profile_model import WEIGHT_ONE, Rule
 
 SOURCE_DISABLED, SOURCE_QUOTA, JOB_CAP = "source_disabled", "source_quota", "job_cap"
+RULE_QUOTA = "rule_quota"
 
 REFRESH = "refresh"
 """The job name of items that are read again because their file changed."""
@@ -24,6 +25,7 @@ REASON_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         SOURCE_DISABLED: "the profile's attention rules have switched this source off",
         SOURCE_QUOTA: "past the most jobs of this source in one wave; ask for the rest later",
+        RULE_QUOTA: "past the most jobs that the attention rule adds to one wave (its quota)",
         JOB_CAP: "past the most jobs of one wave (MAX_OBSERVATION_JOBS_PER_WAVE)",
         FACT_CAP: "past the most facts of one wave (MAX_FACTS_PER_WAVE)",
     }
@@ -61,31 +63,42 @@ def plan_jobs(
     *,
     max_jobs: int,
     quotas: Mapping[str, int] = QUOTAS,
+    rule_quotas: Mapping[str, int] = MappingProxyType({}),
 ) -> list[JobRow]:
     """Plan the jobs of a wave: rows to run, then one refused row per approved item and reason.
 
     Items that a request names come before the files of a glob, then by their rule's priority, then in
     the order of ``candidates``. A source without a rule has weight 1, as in Orient; a source whose
     rules are all disabled is refused. An item is read once, and not refreshed if a request names it.
+
+    ``rule_quotas`` names the jobs of attention rules that fetch, each with the most items that it reads.
+    They come last, and leave out items that another job reads.
     """
     weights = [_weight(candidate, rules) for candidate in candidates]
     used: Counter[str] = Counter()
+    used_by_rule: Counter[str] = Counter()
     jobs: list[JobRow] = []
     refused: dict[tuple[str, str, str, str], list[str]] = {}
 
-    def rank(at: int) -> tuple[bool, int]:
-        # A glob's many files may pass the cap; they must not push out items named beside it.
-        return candidates[at].item != candidates[at].approved, -(weights[at] or 0)
+    def rank(at: int) -> tuple[bool, bool, int]:
+        # A glob's many files may pass the cap; they must not push out items named beside it, and
+        # what a rule adds must not push out anything that was asked for.
+        candidate = candidates[at]
+        by_rule = candidate.job in rule_quotas
+        return by_rule, candidate.item != candidate.approved, -(weights[at] or 0)
 
-    for at in sorted(_distinct(candidates), key=rank):
+    for at in sorted(_distinct(candidates, rule_quotas), key=rank):
         candidate = candidates[at]
         reason = _refusal(candidate, weights[at], used, quotas, len(jobs) >= max_jobs)
+        if not reason and used_by_rule[candidate.job] >= rule_quotas.get(candidate.job, max_jobs):
+            reason = RULE_QUOTA
         if reason:
             refused.setdefault(
                 (candidate.job, candidate.source, candidate.approved, reason), []
             ).append(candidate.item)
         else:
             used[candidate.source] += 1
+            used_by_rule[candidate.job] += 1
             jobs.append(
                 JobRow(
                     len(jobs) + 1,
@@ -101,14 +114,16 @@ def plan_jobs(
     return jobs
 
 
-def _distinct(candidates: Sequence[Candidate]) -> list[int]:
+def _distinct(candidates: Sequence[Candidate], by_rule: Container[str]) -> list[int]:
     """The indices of candidates that no other candidate covers."""
     by_name = {
         (candidate.job, candidate.item)
         for candidate in candidates
         if candidate.approved == candidate.item
     }
-    requested = {candidate.item for candidate in candidates if candidate.job != REFRESH}
+    for_agent = [candidate for candidate in candidates if candidate.job not in by_rule]
+    requested = {candidate.item for candidate in for_agent if candidate.job != REFRESH}
+    taken = {candidate.item for candidate in for_agent}
     covered: set[tuple[str, str]] = set()
     indices: list[int] = []
     for at, candidate in enumerate(candidates):
@@ -116,6 +131,10 @@ def _distinct(candidates: Sequence[Candidate]) -> list[int]:
         in_glob = candidate.approved != candidate.item and name in by_name
         if in_glob or name in covered or (candidate.job == REFRESH and candidate.item in requested):
             continue
+        if candidate.job in by_rule:
+            if candidate.item in taken:
+                continue
+            taken.add(candidate.item)
         covered.add(name)
         indices.append(at)
     return indices

@@ -46,6 +46,8 @@ class ProfileChange(Widget):
         before, after = view.budget
         if before != after:
             rows += _hung("budget   ", f"{before:,} → {after:,} tokens", width)
+        for reads in view.reads:
+            rows += _hung("reads    ", f"without asking: {reads}", width, WARN)
         if view.bands:
             rows += [Content(""), *_bands(view.bands, width)]
         if view.rules:

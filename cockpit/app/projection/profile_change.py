@@ -5,6 +5,8 @@ The body of the proposal is specified in ``docs/reference/journal.md``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cockpit.store.journal.details.proposals import BandRoom, ProfileRule, ProposalBody
 from widgets.views import BandChangeView, GuardCheckView, ProfileChangeView, RuleChangeView
 
@@ -29,10 +31,22 @@ def shift(body: ProposalBody) -> ProfileChangeView:
             RuleChangeView(name, old.get(name, ""), new.get(name, ""))
             for name in dict.fromkeys([*old, *new])
         ),
+        reads=tuple(_list_reads(body)),
         verdict=tuple(
             GuardCheckView(finding.code, finding.ok, finding.message) for finding in body.verdict
         ),
     )
+
+
+def _list_reads(body: ProposalBody) -> Iterator[str]:
+    """Yield what each rule would read without asking, and did not before."""
+    before = {rule.rule_id: rule for rule in body.rules_before if rule.enabled}
+    for rule in body.rules_after:
+        old = before.get(rule.rule_id)
+        known = old.fetch if old and rule.quota <= old.quota else ()
+        more = [item for item in rule.fetch if item not in known]
+        if rule.enabled and more:
+            yield f"{', '.join(more)} ({rule.quota} jobs a wave at most)"
 
 
 def _duration(waves: int) -> str:
@@ -55,6 +69,8 @@ def _rule_text(rule: ProfileRule) -> str:
         if weight:
             parts.append(f"{label} {weight:g}")
     parts += [f"{key} {value}" for key, value in rule.predicate.items()]
+    if rule.fetch:
+        parts.append(f"fetches {', '.join(rule.fetch)}, quota {rule.quota}")
     if not rule.enabled:
         parts.append("off")
     return ", ".join(parts)

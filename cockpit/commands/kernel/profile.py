@@ -15,6 +15,7 @@ from cockpit.commands.open_project import WrongUse, find_project, load_project_s
 from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
+from cockpit.orient.profile_changes.change_preview import fetch_bound
 from cockpit.orient.profile_changes.profile_json import profile_differences, profile_document
 from cockpit.store.context import profile_changes
 from cockpit.store.context.profile_model import WEIGHT_ONE, Profile, Rule
@@ -99,6 +100,11 @@ def show_profile(profile_id: str, version: int | None, as_json: bool) -> None:
             ],
         )
     )
+    fetching = [rule for rule in chosen.rules if rule.enabled and rule.fetch]
+    if fetching:
+        show("\nSessions read without asking:")
+    for rule in fetching:
+        show(f"  {rule.rule_id}: {', '.join(rule.fetch)} ({fetch_bound(rule)})")
 
 
 @profile.command("history", epilog=examples("cockpit profile history"))

@@ -17,6 +17,7 @@ from cockpit.core.errors import AlreadyDecided
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
+from cockpit.loop.decisions.fetching_rules import why_not_fetchable
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_limits import limits_for
@@ -69,6 +70,7 @@ def judge_profile_change(
     refusals = [
         *check_change(change, base, admin_policy_of(settings), limits_for(namespace), namespace)
     ]
+    refusals += _judge_fetches(change)
     running = profile_changes.find_running(tx.connection, base.profile_id)
     if running is not None:
         refusals.append(
@@ -80,6 +82,15 @@ def judge_profile_change(
             )
         )
     return tuple(sorted(refusals, key=lambda refusal: CODES.index(refusal.code)))
+
+
+def _judge_fetches(change: ProfileChange) -> list[Refusal]:
+    """Refuse items that the gateway could not read for a rule."""
+    return [
+        Refusal("malformed", f"Rule {rule.rule_id}: {why}.")
+        for rule in change.rules
+        if rule.fetch and (why := why_not_fetchable(rule.fetch))
+    ]
 
 
 def decide_profile_change(

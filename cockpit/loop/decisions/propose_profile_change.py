@@ -24,7 +24,11 @@ from cockpit.loop.decisions.profile_change_decision import (
     stored_refusals,
 )
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.orient.profile_changes.apply_change import apply_change, changes_weights_only
+from cockpit.orient.profile_changes.apply_change import (
+    apply_change,
+    changes_weights_only,
+    widened_fetches,
+)
 from cockpit.orient.profile_changes.change_preview import change_title, proposal_body
 from cockpit.orient.profile_changes.change_record import ChangeRefused, ProfileChange
 from cockpit.orient.profile_changes.guard import Refusal
@@ -117,7 +121,8 @@ def propose_profile_change(
         actor=journal_actor(caller),
     )
     policy = _approving_policy(settings, caller, origin, changes_weights_only(base, after))
-    if policy:
+    # A rule that fetches reads without asking from then on: that is for the user alone to allow.
+    if policy and not widened_fetches(base, after):
         return decide_proposal(tx, settings, proposal_id, "approved", policy, kind="profile")
     return DecisionOutcome(proposal_id, "pending")
 

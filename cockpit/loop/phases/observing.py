@@ -12,10 +12,10 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.tools import ACTIONS
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
+from cockpit.loop.phases.fetch_by_rules import has_acted, is_by_rule, request_by_rules
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import tools_of_session
@@ -34,7 +34,7 @@ from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.details.waves import WaveObserved
-from cockpit.store.sessions import context_requests, messages, outbox, sessions, waves
+from cockpit.store.sessions import context_requests, messages, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.waves import Wave
 
@@ -52,6 +52,7 @@ async def observe(context: WaveContext) -> Wave:
     if context.wave.ordinal > 1:
         await _await_requests(context)
         await _await_discussion(context)
+    await request_by_rules(context)
     work = context.store.read_now(
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
@@ -230,13 +231,7 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
 
     The grant covers the path: a file that changed is read again, and replaces what was read before.
     """
-    if context.wave.ordinal == 1 or context.session.rev is not None:
-        return []
-    has_acted = any(
-        action.phase == "confirmed" and action.action_type in ACTIONS
-        for action in outbox.select_for_wave(connection, _previous_wave_id(context))
-    )
-    if not has_acted:
+    if not has_acted(connection, context):
         return []
     rows = connection.execute(
         "SELECT s.source_ref, json_extract(f.provenance_json, '$.path'),"
@@ -293,7 +288,9 @@ def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
     errors = [
         f"- {outcome['item']}: {outcome['error']}"
         for request in requests
-        if request.wave_id == context.wave.wave_id and request.proposal_id is None
+        if request.wave_id == context.wave.wave_id
+        and request.proposal_id is None
+        and not is_by_rule(request)
         for outcome in request.outcomes
         if outcome.get("error")
     ]

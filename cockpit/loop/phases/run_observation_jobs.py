@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cockpit.loop.phases.fetch_by_rules import is_by_rule, quotas_by_request
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway
 from cockpit.loop.wave_context import WaveContext
@@ -64,7 +65,9 @@ def list_work(
         ).fetchone()
     )
     granted = context_requests.select_by_status(connection, session_id, "approved")
-    full_facts = _facts_full_in_all_packets(connection, granted)
+    full_facts = _facts_full_in_all_packets(
+        connection, [request for request in granted if not is_by_rule(request)]
+    )
     return ObservationWork(
         granted, earlier_reads, planned, bool(planned) and not counted, full_facts
     )
@@ -91,7 +94,7 @@ async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> N
     started = context.store.clock.monotonic()
     unplanned = await _list_unplanned(context, work)
     if unplanned:
-        rows = await _plan_jobs(context, unplanned)
+        rows = await _plan_jobs(context, unplanned, work.granted)
         jobs = await context.store.write(
             lambda tx: observation_jobs.plan(tx, context.wave.wave_id, rows)
         )
@@ -105,7 +108,12 @@ async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> N
         return
     wave = context.wave
     look = ObservingWave(
-        context.session.session_id, wave.wave_id, wave.ordinal, wave.pinned_now, work.full_facts
+        context.session.session_id,
+        wave.wave_id,
+        wave.ordinal,
+        wave.pinned_now,
+        work.full_facts,
+        frozenset(request.request_id for request in work.granted if is_by_rule(request)),
     )
     unwritten = await _run_jobs(context, look, jobs)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
@@ -126,7 +134,11 @@ async def _list_unplanned(context: WaveContext, work: ObservationWork) -> list[t
     return unplanned
 
 
-async def _plan_jobs(context: WaveContext, unplanned: Sequence[tuple[str, str]]) -> list[JobRow]:
+async def _plan_jobs(
+    context: WaveContext,
+    unplanned: Sequence[tuple[str, str]],
+    granted: Sequence[ContextRequest],
+) -> list[JobRow]:
     items = [parse_item(item) for _, item in unplanned]
     expanded = await open_gateway(context).expand(items)
     candidates = [
@@ -136,7 +148,12 @@ async def _plan_jobs(context: WaveContext, unplanned: Sequence[tuple[str, str]])
     ]
     profile = await context.store.read(lambda connection: load_pinned_profile(connection, context))
     max_jobs = context.engine.settings.observe.max_jobs
-    return job_planner.plan_jobs(candidates, profile.rules, max_jobs=max_jobs)
+    return job_planner.plan_jobs(
+        candidates,
+        profile.rules,
+        max_jobs=max_jobs,
+        rule_quotas=quotas_by_request(granted, profile),
+    )
 
 
 async def _run_jobs(

@@ -174,6 +174,8 @@ def _context(detail: Detail) -> EventLine | None:
         case waves.ContextRequested():
             tokens = sum(item.tokens or 0 for item in detail.items)
             how = "declared by the task type" if detail.auto else "requested"
+            if detail.rule:
+                how = f"fetched by attention rule {detail.rule}"
             text = f"context {how}: {list_items(detail.items)}"
             remark = f"{pluralize(len(detail.items), 'item')}, about {tokens:,} tokens"
             refused = tuple(

@@ -74,6 +74,8 @@ def _rule(old: Rule | None, change: RuleChange) -> Rule:
         "risk_weight",
         "recency_half_life",
         "enabled",
+        "fetch",
+        "quota",
     )
     return replace(
         old, **{name: value for name in names if (value := getattr(change, name)) is not None}
@@ -108,6 +110,8 @@ def change_between(base: Profile, target: Profile, *, waves: int, reason: str) -
                 rule.risk_weight,
                 rule.recency_half_life,
                 rule.enabled,
+                rule.fetch,
+                rule.quota,
             )
             for rule in target.rules
             if rule != old.get(rule.rule_id)
@@ -131,8 +135,32 @@ def changes_weights_only(base: Profile, after: Profile) -> bool:
     return {_identity(rule) for rule in base.rules} == {_identity(rule) for rule in after.rules}
 
 
-def _identity(rule: Rule) -> tuple[str, str, Predicate, bool]:
-    return (rule.rule_id, rule.source_type, rule.predicate, rule.enabled)
+def _identity(rule: Rule) -> tuple[object, ...]:
+    return (
+        rule.rule_id,
+        rule.source_type,
+        rule.predicate,
+        rule.enabled,
+        *((rule.fetch, rule.quota) if rule.fetch else ()),
+    )
+
+
+def widened_fetches(base: Profile, after: Profile) -> list[tuple[Rule, tuple[str, ...]]]:
+    """The rules of ``after`` that read more without asking than in ``base``, each with its items.
+
+    New rules, rules that are switched on, more items, and a larger quota; the last with all its items.
+    """
+    old = {rule.rule_id: rule for rule in base.rules if rule.enabled}
+    widened = []
+    for rule in after.rules:
+        before = old.get(rule.rule_id)
+        if not rule.enabled or not rule.fetch:
+            continue
+        known = () if before is None or rule.quota > before.quota else before.fetch
+        more = tuple(item for item in rule.fetch if item not in known)
+        if more:
+            widened.append((rule, more))
+    return widened
 
 
 def should_promote(policy: AtExpiry, quality: float | None, base_quality: float | None) -> bool:

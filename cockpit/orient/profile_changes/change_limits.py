@@ -84,3 +84,7 @@ def _rule(old: Rule | None, new: Rule, limits: ChangeLimits) -> Iterator[str]:
         yield f"rule {new.rule_id} may not be switched off"
     if old is not None and new.predicate != old.predicate:
         yield f"which facts rule {new.rule_id} is about may not change"
+    if old is not None and not set(old.fetch) <= set(new.fetch):
+        yield f"items that rule {new.rule_id} fetches may not be taken away"
+    if old is not None and old.fetch and new.quota < old.quota:
+        yield f"the quota of rule {new.rule_id} may not be lowered"

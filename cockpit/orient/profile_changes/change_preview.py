@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cockpit.orient.profile_changes.apply_change import changes_weights_only
+from cockpit.core.text import pluralize
+from cockpit.orient.profile_changes.apply_change import changes_weights_only, widened_fetches
 from cockpit.orient.profile_changes.change_record import ProfileChange
 from cockpit.orient.profile_changes.guard import passed_checks
 from cockpit.store.context.profile_model import WEIGHT_ONE, Band, Profile, Rule, predicate_body
@@ -75,6 +76,8 @@ def rule_body(rule: Rule) -> dict[str, Any]:
         "risk_weight": rule.risk_weight / WEIGHT_ONE,
         "recency_half_life": rule.recency_half_life,
         "enabled": rule.enabled,
+        "fetch": list(rule.fetch),
+        "quota": rule.quota,
     }
 
 
@@ -90,6 +93,13 @@ def _differences(change: ProfileChange, base: Profile, after: Profile) -> Iterat
     for name in sorted(old | new):
         if old.get(name) != new.get(name):
             yield name, f"{_rule(old.get(name))} → {_rule(new.get(name))}"
+    for rule, items in widened_fetches(base, after):
+        yield f"{rule.rule_id} reads without asking", f"{', '.join(items)} ({fetch_bound(rule)})"
+
+
+def fetch_bound(rule: Rule) -> str:
+    """The most that a rule's ``fetch`` adds to a wave, in words."""
+    return f"at most {pluralize(rule.quota, 'job')} a wave"
 
 
 def _room(band: Band) -> str:
@@ -107,4 +117,6 @@ def _rule(rule: Rule | None) -> str:
     if rule.recency_half_life:
         parts.append(f"half-life {rule.recency_half_life}")
     parts += [f"{name} {value}" for name, value in predicate_body(rule.predicate).items()]
+    if rule.fetch:
+        parts.append(f"fetches {', '.join(rule.fetch)} ({fetch_bound(rule)})")
     return ", ".join(parts) if rule.enabled else "off"

@@ -45,6 +45,8 @@ class RuleChange:
     risk_weight: int | None = None
     recency_half_life: int | None = None
     enabled: bool | None = None
+    fetch: tuple[str, ...] | None = None
+    quota: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ def _rule_body(rule: RuleChange) -> dict[str, Any]:
                 },
                 "recency_half_life": rule.recency_half_life,
                 "enabled": rule.enabled,
+                "fetch": None if rule.fetch is None else list(rule.fetch),
+                "quota": rule.quota,
             }
         ),
     }

@@ -23,6 +23,8 @@ from cockpit.orient.profile_changes.change_record import (
 )
 from cockpit.store.context.profile_model import (
     BANDS,
+    FETCH_ITEMS_MAX,
+    FETCH_QUOTA_MAX,
     PRIORITY_MAX,
     WEIGHT_ONE,
     Predicate,
@@ -84,6 +86,12 @@ class RulePayload:
     risk_weight: _Weight | UnsetType = UNSET
     recency_half_life: Annotated[int, Meta(ge=0, le=WEIGHT_ONE)] | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+    fetch: Annotated[
+        tuple[str, ...] | UnsetType,
+        describe("Scope items of its source that sessions read without asking; a user must agree."),
+    ] = UNSET
+    quota: Annotated[int, Meta(ge=1, le=FETCH_QUOTA_MAX)] | UnsetType = UNSET
+    """The most jobs a wave that ``fetch`` adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +215,17 @@ def _rule_change(place: str, rule: RulePayload) -> RuleChange:
         _thousandths(rule.risk_weight),
         _or_none(rule.recency_half_life),
         _or_none(rule.enabled),
+        None if rule.fetch is UNSET else _check_fetch(f"{place}.fetch", rule.fetch),
+        _or_none(rule.quota),
     )
+
+
+def _check_fetch(place: str, items: tuple[str, ...]) -> tuple[str, ...]:
+    if len(items) > FETCH_ITEMS_MAX:
+        raise ChangeRefused(f"{place} lists {len(items)} items; at most {FETCH_ITEMS_MAX}.")
+    if any(len(item) > MAX_TEXT for item in items):
+        raise ChangeRefused(f"{place} has an item of more than {MAX_TEXT:,} characters.")
+    return tuple(dict.fromkeys(items))
 
 
 def _check_predicate(place: str, predicate: Predicate) -> None:

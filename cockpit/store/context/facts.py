@@ -120,6 +120,8 @@ class ObservingWave:
 
     A fact that is read again and is not among them is linked again as a fresh one.
     """
+    unasked_jobs: frozenset[str] = frozenset()
+    """Jobs that the agent did not ask for: what they read again stays as it is."""
 
 
 PlacedFact = tuple[int, str, Fact]

@@ -128,7 +128,7 @@ def _mark_seen(tx: Tx, wave: ObservingWave, places: dict[str, PlacedFact]) -> No
             if ordinal == wave.ordinal:
                 if first < position:
                     moved.append((first, job, wave.session_id, ordinal, position))
-            elif wave.whole is None or identity in wave.whole:
+            elif wave.whole is None or identity in wave.whole or job in wave.unasked_jobs:
                 again.append((wave.ordinal, wave.session_id, ordinal, position))
             else:
                 regranted[identity] = places[identity]

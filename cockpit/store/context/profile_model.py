@@ -26,6 +26,11 @@ Ranking = Literal["utility", "density"]
 WEIGHT_ONE = 1000
 PRIORITY_MAX = 4 * WEIGHT_ONE
 BUDGET_MAX = 10_000_000
+FETCH_QUOTA = 32
+"""The most jobs that a rule with ``fetch`` adds to a wave, unless it says otherwise."""
+FETCH_QUOTA_MAX = 1_000
+FETCH_ITEMS_MAX = 16
+"""The most scope items of one rule."""
 SHIPPED = "cockpit"
 """``updated_by`` of a version that shipped with the program; a newer program may replace it."""
 
@@ -74,6 +79,10 @@ class Rule:
     recency_half_life: int
     """Waves after which a fact counts half; 0: it does not age."""
     enabled: bool = True
+    fetch: tuple[str, ...] = ()
+    """Scope items of its source type that sessions read without asking."""
+    quota: int = FETCH_QUOTA
+    """The most jobs a wave that ``fetch`` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,7 @@ class Profile:
                     rule.risk_weight,
                     rule.recency_half_life,
                     rule.enabled,
+                    *fetch_body(rule),
                 ]
                 for rule in sorted(self.rules, key=lambda rule: rule.rule_id)
             ],
@@ -167,6 +177,7 @@ def check(profile: Profile) -> Profile:
             raise ProfileInvalid(
                 f"{name}: rule {rule.rule_id!r} is about {rule.predicate.band!r}, which is no band."
             )
+        _check_fetch(name, rule)
         for field, value, most in (
             ("priority_weight", rule.priority_weight, PRIORITY_MAX),
             ("novelty_weight", rule.novelty_weight, WEIGHT_ONE),
@@ -178,6 +189,32 @@ def check(profile: Profile) -> Profile:
                     f"{name}: rule {rule.rule_id!r} has {field} {value}, outside 0 to {most}."
                 )
     return profile
+
+
+def _check_fetch(name: str, rule: Rule) -> None:
+    if len(rule.fetch) > FETCH_ITEMS_MAX:
+        raise ProfileInvalid(
+            f"{name}: rule {rule.rule_id!r} fetches {len(rule.fetch)} items; at most"
+            f" {FETCH_ITEMS_MAX} are allowed."
+        )
+    if not 1 <= rule.quota <= FETCH_QUOTA_MAX:
+        raise ProfileInvalid(
+            f"{name}: rule {rule.rule_id!r} has quota {rule.quota}, outside 1 to {FETCH_QUOTA_MAX:,}."
+        )
+    for item in rule.fetch:
+        if not item.startswith(f"{rule.source_type}:"):
+            raise ProfileInvalid(
+                f"{name}: rule {rule.rule_id!r} is about {rule.source_type} and cannot fetch"
+                f" {item[:80]!r}; its items start with '{rule.source_type}:'."
+            )
+
+
+def fetch_body(rule: Rule) -> list[dict[str, Any]]:
+    """Return what a rule fetches as a list of one JSON value; empty for a rule that fetches nothing.
+
+    A profile without such rules keeps the digest that it had before rules could fetch.
+    """
+    return [{"fetch": list(rule.fetch), "quota": rule.quota}] if rule.fetch else []
 
 
 def scale(profile: Profile, total_budget: int) -> Profile:
@@ -238,6 +275,8 @@ class _RuleRow(msgspec.Struct, forbid_unknown_fields=True):
     id: str = ""
     when: dict[str, Any] = {}
     enabled: bool = True
+    fetch: tuple[str, ...] = ()
+    quota: int = FETCH_QUOTA
 
 
 class _ProfileFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -285,6 +324,8 @@ def parse(text: str, profile_id: str) -> Profile:
                     to_thousandths(row.risk),
                     row.half_life,
                     row.enabled,
+                    row.fetch,
+                    row.quota,
                 )
                 for row, when in zip(file.rules, predicates, strict=True)
             ),

@@ -34,6 +34,8 @@ from cockpit.store.context.profile_model import (
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.profiles import ProfileCreated
 
+_RuleRow = tuple[str, str, str, float, float, float, int, int, str, int]
+
 
 def initial_profile(total_budget: int) -> Profile:
     """Return the shipped profile scaled to a budget, which a first session there gets."""
@@ -102,7 +104,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
         ],
     )
     tx.connection.executemany(
-        "INSERT INTO attention_rules VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO attention_rules VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [
             (
                 rule.rule_id,
@@ -115,6 +117,8 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
                 rule.recency_half_life,
                 int(rule.enabled),
                 stored.updated_at,
+                canonical_json(list(rule.fetch)),
+                rule.quota,
             )
             for rule in stored.rules
         ],
@@ -154,7 +158,7 @@ def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profi
     )
     rules = connection.execute(
         "SELECT rule_id, source_type, predicate_json, priority_weight, novelty_weight, risk_weight,"
-        " recency_half_life, enabled FROM attention_rules"
+        " recency_half_life, enabled, fetch_json, quota FROM attention_rules"
         " WHERE profile_id=? AND profile_version=? ORDER BY rule_id",
         (profile_id, version),
     )
@@ -167,7 +171,7 @@ def _profile(
     version: int,
     row: tuple[Any, ...],
     rooms: tuple[tuple[str, int, int, int], ...],
-    rules: tuple[tuple[str, str, str, float, float, float, int, int], ...],
+    rules: tuple[_RuleRow, ...],
 ) -> Profile:
     """Make the checked profile of these rows; the same rows give the same object."""
     budget, duration, status, ranking, updated_by, updated_at = row
@@ -188,8 +192,8 @@ def _profile(
     )
 
 
-def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
-    rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled = row
+def _rule(row: _RuleRow) -> Rule:
+    rule_id, source_type, predicate, priority, novelty, risk, half_life, enabled, fetch, quota = row
     try:
         return Rule(
             rule_id,
@@ -200,6 +204,8 @@ def _rule(row: tuple[str, str, str, float, float, float, int, int]) -> Rule:
             to_thousandths(risk),
             half_life,
             bool(enabled),
+            msgspec.json.decode(fetch, type=tuple[str, ...]),
+            quota,
         )
     except (ValueError, OverflowError) as error:
         raise ProfileInvalid(f"Rule {rule_id!r} cannot be read: {error}.") from error

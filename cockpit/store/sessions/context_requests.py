@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask, mask_value
@@ -66,11 +68,13 @@ def create(
     proposal_id: str | None,
     auto: bool = False,
     decided_by: str = "",
+    rule: str = "",
 ) -> ContextRequest:
     """Store a request and journal it.
 
     It is pending with its proposal, or (``auto``) approved at once because its items are declared
-    deterministic; then ``decided_by`` names the rule. Idempotent by ``request_id``.
+    deterministic or fetched by the attention ``rule``; then ``decided_by`` names that. Idempotent by
+    ``request_id``.
     """
     row = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is not None:
@@ -108,6 +112,7 @@ def create(
             escalation=escalation,
             items=tuple(read_part(ContextItem, item) for item in items),
             auto=auto,
+            rule=rule or UNSET,
         ),
         actor=decided_by if auto else "agent",
         session_id=session_id,

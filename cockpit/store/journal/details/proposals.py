@@ -54,6 +54,10 @@ class ProfileRule(Part, frozen=True, kw_only=True):
     """After how many waves a fact counts half."""
     enabled: bool
     """Whether the rule applies."""
+    fetch: tuple[str, ...] = ()
+    """Scope items that sessions read without asking."""
+    quota: int = 0
+    """The most jobs a wave that they add."""
 
 
 class GuardFinding(Part, frozen=True, kw_only=True):

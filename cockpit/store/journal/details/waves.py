@@ -122,7 +122,9 @@ class ContextRequested(Detail, frozen=True, kw_only=True):
     items: tuple[ContextItem, ...]
     """The items requested."""
     auto: bool
-    """Whether the task type declared the request, so that it needs no approval."""
+    """Whether the task type or an attention rule made the request, so that it needs no approval."""
+    rule: str | UnsetType = UNSET
+    """The attention rule that made the request."""
 
 
 class FetchedItem(Part, frozen=True, kw_only=True):

@@ -1,0 +1,284 @@
+"""Attention rules that fetch: read without asking, within their quota, and only where the user agreed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cockpit.access.principals import PERSON
+from cockpit.core.project_paths import locate_project
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import Limits, ProfileChangeLimits, RuntimeSettings
+from cockpit.orient.verify_packet import recompile_packet
+from cockpit.store.context import observation_jobs, packets, profile_changes, profiles
+from cockpit.store.context.profile_model import load_shipped
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals, sessions, waves
+
+pytestmark = pytest.mark.slow
+
+TURN = "[[turn]]\nwhen = { wave = %d }\ntext = 'Step.'\n[[turn.call]]\n%s\n"
+WAIT = "name = 'update_wip'\narguments = { next_step = 'go on' }"
+FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "guide").mkdir(parents=True)
+    for number in range(5):
+        (root / "guide" / f"g{number}.md").write_text(f"Guide {number}: keep left.\n")
+    (root / "app.py").write_text("# TODO: brake earlier\nspeed = 1\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "Roads")):
+        subprocess.run(
+            ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *words],
+            cwd=root,
+            check=True,
+            capture_output=True,
+        )
+    return root
+
+
+def script(tmp_path: Path, *calls: str) -> str:
+    path = tmp_path / "story.toml"
+    turns = [TURN % (wave, call) for wave, call in enumerate([*calls, FINISH], start=1)]
+    path.write_text("".join(turns))
+    return f"script:{path}"
+
+
+@asynccontextmanager
+async def runtime_on(project: Path, **fields: Any) -> Any:
+    settings = RuntimeSettings(user_dir=project.parent / "user", limits=Limits(), **fields)
+    async with open_runtime(locate_project(project), settings) as runtime:
+        yield runtime
+
+
+async def change_rules(runtime: Runtime, *rules: dict[str, Any]) -> None:
+    """The user proposes a change of the default profile and approves it."""
+    settings = runtime.engine.settings
+
+    def step(tx: Any) -> Any:
+        base = profiles.ensure_default(tx, settings.token_budget)
+        payload = {
+            "base_profile_version": base.version,
+            "effective_waves": 0,
+            "reason": "t",
+            "rules": list(rules),
+        }
+        from cockpit.orient.profile_changes.parse_change import parse_change
+
+        outcome = propose_profile_change(
+            tx,
+            settings,
+            parse_change(json.dumps(payload), imported=True),
+            PERSON,
+            profile_id=base.profile_id,
+            proposal_id=tx.ids.new("p"),
+        )
+        assert outcome.status == "pending", outcome
+        return decide_proposal(tx, settings, outcome.proposal_id, "approved", PERSON)
+
+    outcome = await runtime.store.write(step)
+    assert outcome.status == "approved", outcome
+
+
+async def run(runtime: Runtime, model: str, policy: str = "all") -> str:
+    session_id = await runtime.start("look at it", model=model, policy=policy, interactive=False)
+    session = await asyncio.wait_for(runtime.run(session_id), 60)
+    assert session.result.get("status") == "done", session
+    return session_id
+
+
+def jobs_by_wave(runtime: Runtime, session_id: str) -> list[list[tuple[str, str]]]:
+    """(item, status) of the jobs of each wave."""
+    return runtime.store.read_now(
+        lambda c: [
+            [(row.item, row.status) for row in observation_jobs.select_for_wave(c, wave.wave_id)]
+            for wave in waves.select_for_session(c, session_id)
+        ]
+    )
+
+
+def requests_by_rules(runtime: Runtime) -> list[dict[str, Any]]:
+    rows = runtime.store.read_now(
+        lambda c: c.execute(
+            "SELECT actor, detail_json FROM journal WHERE action='context.requested' ORDER BY seq"
+        ).fetchall()
+    )
+    bodies = [{"actor": actor, **json.loads(detail)} for actor, detail in rows]
+    return [body for body in bodies if body.get("rule")]
+
+
+def refs_in_packet(runtime: Runtime, session_id: str, ordinal: int) -> set[str]:
+    def read(c: Any) -> set[str]:
+        wave = waves.select_for_session(c, session_id)[ordinal - 1]
+        entries = [e.fact_id for _, e in packets.load(c, wave.wave_id).packet.rendered()]
+        marks = ",".join("?" * len(entries))
+        rows = c.execute(
+            f"SELECT source_ref FROM observed_facts WHERE fact_id IN ({marks})",  # noqa: S608
+            entries,
+        )
+        return {ref for (ref,) in rows}
+
+    return runtime.store.read_now(read)
+
+
+async def test_an_enabled_rule_reads_its_items_once_within_its_quota(project, tmp_path):
+    model = script(tmp_path, WAIT, WAIT)
+    async with runtime_on(project) as runtime:
+        await change_rules(
+            runtime,
+            {"rule_id": "search", "fetch": ["search:TODO"]},
+            {"rule_id": "guide", "source_type": "file", "fetch": ["file:guide/*.md"], "quota": 2},
+        )
+        session_id = await run(runtime, model, policy="ask")
+        first, *later = jobs_by_wave(runtime, session_id)
+        assert sorted(first) == [
+            ("file:guide/g0.md", "done"),
+            ("file:guide/g1.md", "done"),
+            ("file:guide/g2.md", "refused"),
+            ("search:TODO", "done"),
+        ]
+        assert later == [[], []], "nothing changed, so nothing is read again"
+        assert {"file:guide/g0.md", "search:TODO"} <= refs_in_packet(runtime, session_id, 1)
+        requests = requests_by_rules(runtime)
+        assert [(r["rule"], r["auto"], r["actor"]) for r in requests] == [
+            ("guide", True, "policy:rule/guide"),
+            ("search", True, "policy:rule/search"),
+        ]
+        for wave in runtime.store.read_now(lambda c: waves.select_for_session(c, session_id)):
+            verified = runtime.store.read_now(
+                lambda c, wave=wave: recompile_packet(c, wave.wave_id)
+            )
+            assert verified.ok, verified.words
+        assert (await runtime.store.read(journal.verify)).ok
+
+
+async def test_a_rule_that_is_switched_off_reads_nothing(project, tmp_path):
+    async with runtime_on(project) as runtime:
+        await change_rules(runtime, {"rule_id": "search", "fetch": ["search:TODO"]})
+        await change_rules(
+            runtime, {"rule_id": "search", "enabled": False}, {"rule_id": "log", "priority_weight": 2}
+        )
+        session_id = await run(runtime, script(tmp_path, WAIT))
+        assert jobs_by_wave(runtime, session_id) == [[], []]
+        assert requests_by_rules(runtime) == []
+
+
+async def test_after_an_action_a_rule_reads_what_is_new_and_finds_what_changed(project, tmp_path):
+    write = (
+        "name = 'write_file'\narguments = { path = 'guide/h.md',"
+        " content = 'Guide h. TODO: signs\\n' }"
+    )
+    async with runtime_on(project) as runtime:
+        await change_rules(
+            runtime,
+            {"rule_id": "search", "fetch": ["search:TODO"]},
+            {"rule_id": "file", "source_type": "file", "fetch": ["file:guide/*.md"]},
+        )
+        session_id = await run(runtime, script(tmp_path, write, WAIT))
+        first, second, third = jobs_by_wave(runtime, session_id)
+        assert len(first) == 6
+        assert sorted(second) == [("file:guide/h.md", "done"), ("search:TODO", "done")]
+        assert third == []
+        (text,) = runtime.store.read_now(
+            lambda c: [
+                normalized
+                for (normalized,) in c.execute(
+                    "SELECT f.normalized_json FROM session_facts AS s JOIN observed_facts AS f"
+                    " USING(fact_id) WHERE s.session_id=? AND s.source_type='search'"
+                    " AND s.superseded_at IS NULL",
+                    (session_id,),
+                )
+            ]
+        )
+        assert "signs" in text
+        assert "brake earlier" in text
+
+
+async def test_what_a_rule_cannot_read_stops_nothing(project, tmp_path):
+    async with runtime_on(project) as runtime:
+        await change_rules(
+            runtime,
+            {"rule_id": "file", "source_type": "file", "fetch": ["file:gone.md", "file:app.py"]},
+        )
+        session_id = await run(runtime, script(tmp_path, WAIT))
+        assert jobs_by_wave(runtime, session_id)[0] == [("file:app.py", "done")]
+        (request,) = requests_by_rules(runtime)
+        assert [bool(item["refused"]) for item in request["items"]] == [True, False]
+
+
+PROPOSE = """name = 'propose_profile_change'
+arguments = { base_profile_version = 1, effective_waves = 5, reason = 'watch the guide', rules = [%s] }"""
+FETCH = "{ rule_id = 'guide', source_type = 'file', fetch = ['file:guide/g1.md'] }"
+
+
+async def test_an_agents_rule_that_fetches_waits_for_the_user_under_every_policy(project, tmp_path):
+    model = script(tmp_path, PROPOSE % FETCH, WAIT)
+    async with runtime_on(project, adaptation=ProfileChangeLimits(auto="weights")) as runtime:
+        session_id = await runtime.start("look at it", model=model, policy="all")
+        running = asyncio.create_task(runtime.run(session_id))
+
+        def waiting() -> Any:
+            return runtime.store.read_now(proposals.select_pending) or (
+                True if running.done() else None
+            )
+
+        (shown,) = await runtime.engine.change_waiter.wait_for(waiting)
+        assert ["guide reads without asking", "file:guide/g1.md (at most 32 jobs a wave)"] in list(
+            map(list, shown.body["fields"])
+        )
+        assert jobs_by_wave(runtime, session_id) == [[]]
+        await runtime.approve(shown.proposal_id, shown_digest=shown.shown_digest)
+        assert (await running).result["status"] == "done"
+        assert jobs_by_wave(runtime, session_id) == [[], [("file:guide/g1.md", "done")], []]
+        (change,) = await runtime.store.read(profile_changes.select_changes)
+        assert change.approved_by == "main"
+
+
+async def test_without_a_user_an_agents_rule_that_fetches_expires(project, tmp_path):
+    model = script(tmp_path, PROPOSE % FETCH, WAIT)
+    settings = {"limits": Limits(deadline_s=0.01)}
+    runtime_settings = RuntimeSettings(user_dir=tmp_path / "user", **settings)
+    async with open_runtime(locate_project(project), runtime_settings) as runtime:
+        session_id = await runtime.start("look", model=model, policy="all", interactive=False)
+        await asyncio.wait_for(runtime.run(session_id), 60)
+        assert [job for wave in jobs_by_wave(runtime, session_id) for job in wave] == []
+        ended = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        assert ended.status != "completed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("{ rule_id = 'file', source_type = 'file', fetch = ['search:x'] }", "malformed"),
+        ("{ rule_id = 'file', source_type = 'file', fetch = ['file:'] }", "malformed"),
+        ("{ rule_id = 'receipt', source_type = 'receipt', fetch = ['receipt:1.1'] }", "malformed"),
+        ("{ rule_id = 'search', fetch = ['search:TODO'], quota = 5 }", "outside_envelope"),
+        ("{ rule_id = 'search', fetch = [] }", "outside_envelope"),
+    ],
+)
+async def test_an_agents_rule_that_cannot_be_is_refused(project, tmp_path, rule, code):
+    model = script(tmp_path, (PROPOSE % rule).replace("version = 1", "version = 2"))
+    async with runtime_on(project) as runtime:
+        await change_rules(
+            runtime, {"rule_id": "search", "fetch": ["search:TODO", "search:FIXME"], "quota": 9}
+        )
+        await run(runtime, model)
+        changes = await runtime.store.read(profile_changes.select_changes)
+        assert [c.rejection_code for c in changes if c.requested_by != "main"] == [code]
+
+
+def test_a_profile_without_fetching_rules_keeps_its_digest():
+    """The digest that packets of earlier versions were compiled under."""
+    assert load_shipped().digest == (
+        "fee3a414120cbe34c41e3ffe61eede21b1a27c3deef448bdb5fa87ad988c0fc6"
+    )
