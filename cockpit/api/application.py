@@ -12,13 +12,14 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from cockpit import __version__
-from cockpit.api import health_metrics, routes
+from cockpit.api import audit, health_metrics, routes
 from cockpit.api.callers import At
 from cockpit.api.problem_documents import MEDIA_TYPE, of_error, problem
 from cockpit.api.schemas import PROBLEM
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
+from cockpit.store.journal.refused_requests import RefusedRequests
 
 DOCUMENT = "/openapi.json"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -29,8 +30,13 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(store: Store, settings: RuntimeSettings) -> FastAPI:
-    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.middleware`)."""
+def application(
+    store: Store, settings: RuntimeSettings, refused: RefusedRequests | None = None
+) -> FastAPI:
+    """The routes over ``store``, without the gate before them (:mod:`cockpit.api.middleware`).
+
+    ``refused`` journals refusals; by default one of its own, which writes none after the first of a minute.
+    """
     app = FastAPI(
         title="cockpit",
         version=__version__,
@@ -45,7 +51,9 @@ def application(store: Store, settings: RuntimeSettings) -> FastAPI:
     app.state.store = store
     app.state.settings = settings
     app.state.numbers = health_metrics.Numbers()
+    app.state.refused = refused or RefusedRequests(store, "http")
     app.include_router(routes.router)
+    app.include_router(audit.router)
     app.include_router(health_metrics.router)
 
     @app.get(DOCUMENT, include_in_schema=False)
@@ -61,6 +69,8 @@ def application(store: Store, settings: RuntimeSettings) -> FastAPI:
 
 
 async def _answer_error(request: Request, error: CockpitError) -> Response:
+    refused: RefusedRequests = request.app.state.refused
+    await refused.add(error.code, str(error), f"{request.method} {request.url.path}")
     return of_error(error)
 
 
@@ -85,7 +95,12 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
 
 def _methods_at(request: Request) -> list[str]:
     """The methods of every route at the address; the router names those of the first one only."""
-    every = [*routes.router.routes, *health_metrics.router.routes, *request.app.routes]
+    every = [
+        *routes.router.routes,
+        *audit.router.routes,
+        *health_metrics.router.routes,
+        *request.app.routes,
+    ]
     own = [route for route in every if isinstance(route, Route)]
     matching = [route for route in own if route.matches(request.scope)[0] is Match.PARTIAL]
     return sorted({method for route in matching for method in route.methods or ()})

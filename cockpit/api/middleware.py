@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cockpit.access.listen_address import Address
 from cockpit.api.problem_documents import problem
 from cockpit.core.secrets import mask
+from cockpit.store.journal.refused_requests import RefusedRequests
 
 LARGEST_BODY = 1_000_000
 PATIENCE_S = 10.0
@@ -28,10 +29,21 @@ _SEALED = (
 
 
 class Gate:
-    """An ASGI application around ``app``. ``patience_s`` is what a client has to send its body."""
+    """An ASGI application around ``app``. ``patience_s`` is what a client has to send its body.
 
-    def __init__(self, app: ASGIApp, address: Address, *, patience_s: float = PATIENCE_S) -> None:
+    ``refused`` journals pages of another origin.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        address: Address,
+        *,
+        patience_s: float = PATIENCE_S,
+        refused: RefusedRequests | None = None,
+    ) -> None:
         self._app = app
+        self._log = refused
         self._hosts = frozenset(address.hosts)
         self._origins = frozenset(address.origins)
         self._patience_s = patience_s
@@ -50,6 +62,12 @@ class Gate:
         if refused is None and scope["method"] not in _READS:
             refused, body = await self._body(scope, receive)
         if refused is not None:
+            if self._log is not None and refused.status_code == 403:
+                await self._log.add(
+                    "origin_refused",
+                    "A page of another origin was refused.",
+                    f"{scope['method']} {scope['path']}",
+                )
             await refused(scope, receive, sealed)
             return
         try:

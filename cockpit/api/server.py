@@ -12,6 +12,7 @@ from cockpit.api.middleware import Gate
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.log_lines import logged
 from cockpit.store.db.database import Store
+from cockpit.store.journal.refused_requests import RefusedRequests
 
 _LEAVE_S = 2
 
@@ -22,9 +23,10 @@ async def serve(
     """Serve until it is interrupted; ``tell`` is called with the address. Raises
     ``CannotListen``."""
     listener, address = listening(host, port)
+    refused = RefusedRequests(store, "http")
     with listener:
         config = uvicorn.Config(
-            Gate(application(store, settings), address),
+            Gate(application(store, settings, refused), address, refused=refused),
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=_LEAVE_S,
@@ -33,6 +35,6 @@ async def serve(
             ws="none",
             lifespan="off",
         )
-        async with logged(store, settings.log_json):
+        async with logged(store, settings.log_json), refused.flushing():
             tell(address.url)
             await uvicorn.Server(config).serve(sockets=[listener])

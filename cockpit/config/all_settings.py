@@ -264,7 +264,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a path of a file",
         default=None,
         env="COCKPIT_LOG_JSON",
-        purpose="File to which this process appends every new journal row as a line of JSON",
+        purpose="File to which sessions, chains and servers append every new journal row, as a line of JSON",
         project="none",
     ),
     Key(

@@ -22,6 +22,7 @@ from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.engine_thread import EngineThread
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.refused_requests import RefusedRequests
 
 if TYPE_CHECKING:
     from cockpit.mcp.client_session import ClientSession
@@ -56,6 +57,7 @@ class Dispatcher:
         self.store = store
         self.engine = EngineThread(store, place, require_user_decisions(settings))
         self._answer_tokens = settings.answer_tokens
+        self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
 
     async def call(

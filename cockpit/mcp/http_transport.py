@@ -39,7 +39,8 @@ class BearerTokens:
             return None
         try:
             caller = await self._dispatcher.authenticate(ClientConnection(token=token))
-        except TokenRefused:
+        except TokenRefused as error:
+            await self._dispatcher.refused.add(error.code, str(error), f"POST {PATH}")
             return None
         return AccessToken(
             token=token,

@@ -10,6 +10,7 @@ from cockpit.access.listen_address import Address
 from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.views.log_lines import logged
 from cockpit.mcp import stdio_transport
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.dispatcher import Dispatcher
@@ -50,8 +51,11 @@ async def _open_dispatcher(
 ) -> AsyncIterator[Dispatcher]:
     place.prepare()
     with Store.open(place.database) as store:
-        dispatcher = Dispatcher(store, place, settings)
-        try:
-            yield dispatcher
-        finally:
-            await dispatcher.close()
+        # Beside what its engine logs: most clients only use the backlog and never open one.
+        async with logged(store, settings.log_json):
+            dispatcher = Dispatcher(store, place, settings)
+            try:
+                async with dispatcher.refused.flushing():
+                    yield dispatcher
+            finally:
+                await dispatcher.close()

@@ -61,6 +61,7 @@ def create_server(dispatcher: Dispatcher, tier: Tier, token: str = "") -> Server
         try:
             answer = await dispatcher.call(tool, _identify_client(ctx, token), params.arguments)
         except CockpitError as error:
+            await dispatcher.refused.add(error.code, str(error), tool.name)
             return _error_result(str(error))
         except asyncio.CancelledError:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from cockpit.access.listen_address import Address
 from cockpit.access.principals import PERSON
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
+from cockpit.core.clock import FixedClock
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
+from cockpit.store.journal.refused_requests import RefusedRequests
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions import waves as wave_runs
 
@@ -35,8 +39,9 @@ GUARDED = (
     ("GET", f"{API}/packets/w-none", READ),
     ("GET", f"{API}/feedback/w-none", READ),
     ("GET", "/metrics", READ),
+    ("GET", "/api/admin/audit", "audit.read"),
 )
-EVERYTHING = (READ, PROPOSE, APPROVE, "orientation.admin")
+EVERYTHING = (READ, PROPOSE, APPROVE, "orientation.admin", "audit.read")
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), GUARDED)
@@ -300,3 +305,41 @@ async def test_what_nobody_foresaw_tells_the_client_nothing(
             body = told(await client.get("/metrics", headers=bearer), 500, code)
         assert str(tmp_path) not in json.dumps(body)
     assert "AttributeError" in capsys.readouterr().err
+
+
+async def test_a_flood_of_refused_requests_adds_two_rows_of_each_kind_a_minute(
+    tmp_path: Path,
+) -> None:
+    """The first at once, the others counted; the next minute's again."""
+    clock = FixedClock()
+    with Store.open(tmp_path / "cockpit.db", clock) as store:
+        refused = RefusedRequests(store, "http")
+        address = Address("127.0.0.1", 1, ("127.0.0.1",))
+        gate = Gate(application(store, RuntimeSettings(), refused), address, refused=refused)
+        transport = httpx2.ASGITransport(app=gate)
+        async with httpx2.AsyncClient(transport=transport, base_url=address.url) as client:
+            path = f"{API}/profile/current"
+            for at in range(300):
+                wrong = {"Authorization": f"Bearer wrong-{at}"}
+                assert (await client.get(path, headers=wrong)).status_code == 401
+                assert (await client.get(path)).status_code == 401
+                page = {"Origin": "http://evil.example"}
+                assert (await client.get(path, headers=page)).status_code == 403
+        await refused.flush()
+
+        def rows(connection: sqlite3.Connection) -> list[tuple[str, int]]:
+            return [
+                (row.error_code, row.raw_detail()["count"])
+                for row in journal.rows(connection)
+                if row.action == "access.refused"
+            ]
+
+        assert sorted(store.read_now(rows)) == [
+            (code, count)
+            for code in ("origin_refused", "token_missing", "token_unknown")
+            for count in (1, 299)
+        ]
+        assert "wrong-" not in str(store.read_now(journal.rows))
+        clock.advance(61)
+        await refused.add("token_missing", "again", "GET /")
+        assert store.read_now(rows)[-1] == ("token_missing", 1)

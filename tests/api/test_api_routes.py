@@ -299,6 +299,7 @@ def test_the_metrics_are_counted_once_however_often_they_are_asked_for(
 def test_the_document_describes_every_route(at: Project, http: httpx2.Client) -> None:
     found = http.get("/openapi.json", headers=at.bearer("ci", READ)).json()
     assert sorted((path, *methods) for path, methods in found["paths"].items()) == [
+        ("/api/admin/audit", "get"),
         (f"{API}/feedback/{{wave_id}}", "get"),
         (f"{API}/packets/{{wave_id}}", "get"),
         (f"{API}/profile/current", "get"),
@@ -332,3 +333,29 @@ def test_an_address_that_is_none_is_refused_in_words(at: Project, host: str) -> 
     )
     assert done.returncode == 2
     assert done.stderr.startswith("cockpit: ")
+
+
+def test_the_audit_log_is_read_page_by_page(at: Project, http: httpx2.Client) -> None:
+    proposed(at, http)
+    bearer = at.bearer("auditor", "audit.read")
+    pages, after = [], 0
+    while True:
+        body = http.get(
+            "/api/admin/audit", params={"after": after, "limit": 7}, headers=bearer
+        ).json()
+        pages.append(body["rows"])
+        if body["next"] is None:
+            break
+        after = body["next"]
+    rows = [row for page in pages for row in page]
+    assert [row["seq"] for row in rows] == list(range(1, body["last_seq"] + 1))
+    assert all(row["digest"] for row in rows)
+    only = {"action": "orientation.profile.proposed"}
+    named = http.get("/api/admin/audit", params=only, headers=bearer).json()["rows"]
+    assert named == [row for row in rows if row["action"] == only["action"]]
+    wave_rows = [row for row in rows if row["session_id"]]
+    session = {"session_id": wave_rows[0]["session_id"]}
+    assert (
+        http.get("/api/admin/audit", params=session, headers=bearer).json()["rows"]
+        == [row for row in wave_rows if row["session_id"] == session["session_id"]][:100]
+    )

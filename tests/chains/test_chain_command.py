@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -12,6 +13,7 @@ from commands.cli_world import Project
 from tasks.taskrun_world import git
 
 from cockpit.core.processes import is_process_alive
+from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
 
@@ -117,12 +119,29 @@ def test_what_waits_for_others_starts_no_chain(tmp_path: Path) -> None:
     assert "No task in story S-1 can start: 1 waiting for others" in told
 
 
+def assert_logged_once(world: Chains, log: Path) -> None:
+    """The supervisor and its workers log to one file: every row of the chain once, in order."""
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    rows = world.read(lambda seen: journal.rows(seen, limit=100_000))
+    assert {"chain.created", "batch.started", "task.run.step", "chain.completed"} <= {
+        line["action"] for line in lines
+    }
+    first = next(row.seq for row in rows if row.action == "chain.created")
+    sealed = [row.seq for row in rows if row.digest]
+    assert [line["seq"] for line in lines] == [seq for seq in sealed if seq >= first]
+    model = [line for line in lines if line["action"] == "model.completed"]
+    assert all(line["session_id"] and line["wave_id"] and line["trace_id"] for line in model)
+    assert all(isinstance(line["latency_ms"], int) for line in lines)
+
+
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 3)
     (world.root / "mine.txt").write_text("mine\n", encoding="utf-8")
     before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
-    world.project.extra = PRESSED
+    log = tmp_path / "steps.jsonl"
+    world.project.extra = {**PRESSED, "COCKPIT_LOG_JSON": str(log)}
     done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
+    assert_logged_once(world, log)
     assert "reached its token limit" in done.stdout
     assert "Resuming T-" in done.stdout
     assert "ch-1 is completed. 3/3 tasks done" in done.stdout

@@ -26,7 +26,8 @@ from cockpit.store.sessions import proposals, sessions, waves
 pytestmark = pytest.mark.slow
 
 TURN = "[[turn]]\nwhen = { wave = %d }\ntext = 'Step.'\n[[turn.call]]\n%s\n"
-WAIT = "name = 'update_wip'\narguments = { next_step = 'go on' }"
+WAIT = "name = 'request_context'\narguments = { purpose = 'wait', question = '?', scope = [] }"
+"""A refused request: the wave passes and reads nothing."""
 FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
 
 
@@ -91,7 +92,7 @@ async def change_rules(runtime: Runtime, *rules: dict[str, Any]) -> None:
 
 
 async def run(runtime: Runtime, model: str, policy: str = "all") -> str:
-    session_id = await runtime.start("look at it", model=model, policy=policy, interactive=False)
+    session_id = await runtime.start("implement it", model=model, policy=policy, interactive=False)
     session = await asyncio.wait_for(runtime.run(session_id), 60)
     assert session.result.get("status") == "done", session
     return session_id
@@ -123,7 +124,7 @@ def refs_in_packet(runtime: Runtime, session_id: str, ordinal: int) -> set[str]:
         entries = [e.fact_id for _, e in packets.load(c, wave.wave_id).packet.rendered()]
         marks = ",".join("?" * len(entries))
         rows = c.execute(
-            f"SELECT source_ref FROM observed_facts WHERE fact_id IN ({marks})",  # noqa: S608
+            f"SELECT source_ref FROM observed_facts WHERE fact_id IN ({marks})",
             entries,
         )
         return {ref for (ref,) in rows}
@@ -166,7 +167,9 @@ async def test_a_rule_that_is_switched_off_reads_nothing(project, tmp_path):
     async with runtime_on(project) as runtime:
         await change_rules(runtime, {"rule_id": "search", "fetch": ["search:TODO"]})
         await change_rules(
-            runtime, {"rule_id": "search", "enabled": False}, {"rule_id": "log", "priority_weight": 2}
+            runtime,
+            {"rule_id": "search", "enabled": False},
+            {"rule_id": "log", "priority_weight": 2},
         )
         session_id = await run(runtime, script(tmp_path, WAIT))
         assert jobs_by_wave(runtime, session_id) == [[], []]
@@ -224,7 +227,7 @@ FETCH = "{ rule_id = 'guide', source_type = 'file', fetch = ['file:guide/g1.md']
 async def test_an_agents_rule_that_fetches_waits_for_the_user_under_every_policy(project, tmp_path):
     model = script(tmp_path, PROPOSE % FETCH, WAIT)
     async with runtime_on(project, adaptation=ProfileChangeLimits(auto="weights")) as runtime:
-        session_id = await runtime.start("look at it", model=model, policy="all")
+        session_id = await runtime.start("implement it", model=model, policy="all")
         running = asyncio.create_task(runtime.run(session_id))
 
         def waiting() -> Any:
@@ -249,7 +252,9 @@ async def test_without_a_user_an_agents_rule_that_fetches_expires(project, tmp_p
     settings = {"limits": Limits(deadline_s=0.01)}
     runtime_settings = RuntimeSettings(user_dir=tmp_path / "user", **settings)
     async with open_runtime(locate_project(project), runtime_settings) as runtime:
-        session_id = await runtime.start("look", model=model, policy="all", interactive=False)
+        session_id = await runtime.start(
+            "implement it", model=model, policy="all", interactive=False
+        )
         await asyncio.wait_for(runtime.run(session_id), 60)
         assert [job for wave in jobs_by_wave(runtime, session_id) for job in wave] == []
         ended = await runtime.store.read(lambda c: sessions.load(c, session_id))

@@ -12,6 +12,7 @@ import pytest
 from mcp_world import Project, Wire
 
 from cockpit.observe.count_tokens import count_tokens
+from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
 
@@ -236,3 +237,24 @@ def test_without_standard_input_it_says_so(project: Project) -> None:
     )
     assert done.returncode == 2
     assert "Standard input is closed" in done.stderr
+
+
+def test_calls_are_logged_and_refusals_are_journalled_once_a_minute(project: Project) -> None:
+    """Also those of a client that only uses the backlog, for which no engine opens."""
+    log = project.root.parent / "steps.jsonl"
+    project.extra = {
+        "COCKPIT_LOG_JSON": str(log),
+        "COCKPIT_TOKEN": project.token("reader", "work.read"),
+    }
+    with Wire(project).greet() as wire:
+        for _ in range(50):
+            assert "may not" in wire.refused("create_task", title="Not mine to make")
+        assert wire.leave()[0] == 0
+    with project.store() as store:
+        rows = [row for row in store.read_now(journal.rows) if row.action == "access.refused"]
+    details = [row.raw_detail() for row in rows]
+    assert [(row.result, row.error_code) for row in rows] == [("refused", "not_allowed")] * 2
+    assert [detail["count"] for detail in details] == [1, 49]
+    assert {(detail["face"], detail["request"]) for detail in details} == {("mcp", "create_task")}
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [line["action"] for line in lines] == ["access.refused"] * 2

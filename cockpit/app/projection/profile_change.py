@@ -43,8 +43,8 @@ def _list_reads(body: ProposalBody) -> Iterator[str]:
     before = {rule.rule_id: rule for rule in body.rules_before if rule.enabled}
     for rule in body.rules_after:
         old = before.get(rule.rule_id)
-        known = old.fetch if old and rule.quota <= old.quota else ()
-        more = [item for item in rule.fetch if item not in known]
+        so_far = old.fetch if old and rule.quota <= old.quota else ()
+        more = [item for item in rule.fetch if item not in so_far]
         if rule.enabled and more:
             yield f"{', '.join(more)} ({rule.quota} jobs a wave at most)"
 

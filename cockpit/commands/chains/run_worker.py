@@ -14,6 +14,7 @@ from cockpit.loop.decisions.approval_policy import current_policy
 from cockpit.store.chains import chains
 
 if TYPE_CHECKING:
+    from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.chains.workers import Worker
     from cockpit.store.db.database import Store
@@ -31,13 +32,22 @@ def run_worker(chain_id: str, ordinal: int) -> Exit:
 
 
 async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -> Worker:
-    from cockpit.chains import worker as chain_worker
-    from cockpit.chains.report.chain_report import write_report_if_set
+    from cockpit.loop.views.log_lines import logged
 
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     settings = load_project_settings(
         place, {"[approval] policy": current_policy(chain.approve), "[model] name": chain.model}
     )
+    async with logged(store, settings.runtime.log_json):
+        return await _run_logged(store, place, settings, chain_id, ordinal)
+
+
+async def _run_logged(
+    store: Store, place: ProjectPaths, settings: Settings, chain_id: str, ordinal: int
+) -> Worker:
+    from cockpit.chains import worker as chain_worker
+    from cockpit.chains.report.chain_report import write_report_if_set
+
     working = asyncio.ensure_future(
         chain_worker.run_worker(
             store, place, settings.runtime, settings.work, chain_id, ordinal, say=say

@@ -142,6 +142,15 @@ async def supervise_and_print(
     store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     """Supervise the chain to its end and print its events after journal row ``after``."""
+    from cockpit.loop.views.log_lines import logged
+
+    async with logged(store, settings.runtime.log_json, after=after):
+        return await _supervise_and_print(store, place, settings, chain, after, as_json)
+
+
+async def _supervise_and_print(
+    store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
+) -> Exit:
     from cockpit.chains.progress_lines import describe_status
     from cockpit.chains.report.chain_report import write_report_if_set
     from cockpit.chains.supervisor import Supervision, supervise

@@ -43,7 +43,7 @@ def work_on_task(
     settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
     check_prerequisites(settings, place, runner)
     with open_store(place) as store:
-        outcome = asyncio.run(_do(store, place, settings, task_id, runner))
+        outcome = asyncio.run(_do_logged(store, place, settings, task_id, runner))
         worktree = store.read_now(lambda connection: worktrees.find(connection, outcome.task_id))
     if as_json:
         show_json(
@@ -154,6 +154,15 @@ async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
             f"{pluralize(len(paths), 'file')} in your checkout {verb} not committed. {subject} not see these"
             " changes and will not touch them."
         )
+
+
+async def _do_logged(
+    store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
+) -> TaskOutcome:
+    from cockpit.loop.views.log_lines import logged
+
+    async with logged(store, settings.runtime.log_json):
+        return await _do(store, place, settings, task_id, runner)
 
 
 async def _do(

@@ -109,9 +109,9 @@ def _list_due(connection: sqlite3.Connection, context: WaveContext) -> list[_Due
     acted = has_acted(connection, context)
     due: list[_DueRule] = []
     for rule in rules:
-        known = _items_so_far(connection, context, rule)
-        first = tuple(item for item in rule.fetch if item not in known)
-        again = tuple(item for item in rule.fetch if item in known) if acted else ()
+        so_far = _items_so_far(connection, context, rule)
+        first = tuple(item for item in rule.fetch if item not in so_far)
+        again = tuple(item for item in rule.fetch if item in so_far) if acted else ()
         if first or again:
             due.append(_DueRule(rule, first, again))
     return due

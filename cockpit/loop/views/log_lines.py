@@ -7,19 +7,22 @@ nothing that the journal does not, and secrets are masked in both.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TextIO
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
+
+_TURN_LOOK_S = 1.0
+"""Seconds between two looks whether the process that writes the log has ended."""
 
 FIELDS = (
     "trace_id",
@@ -55,7 +58,7 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         try:
-            descriptor = os.open(
+            self._descriptor = os.open(
                 path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
             )
         except OSError as error:
@@ -63,48 +66,101 @@ class LogFile:
                 f"The log {path} cannot be written: {error.strerror or error}. "
                 "Name another file with --log-json."
             ) from error
-        self._file: TextIO = os.fdopen(descriptor, "a", encoding="utf-8")
         self.seq = 0
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Append rows and flush them; provisional fragments of text are left out."""
-        self._file.writelines(f"{line(row)}\n" for row in rows if row.digest)
-        self._file.flush()
+        """Append rows, whole lines at a time; provisional fragments of text are left out."""
+        text = "".join(f"{line(row)}\n" for row in rows if row.digest).encode("utf-8")
+        while text:
+            text = text[os.write(self._descriptor, text) :]
         self.seq = rows[-1].seq
 
     def close(self) -> None:
-        self._file.close()
+        os.close(self._descriptor)
+
+
+class Turn:
+    """The right to write the rows of one store to one log: held by one writer at a time.
+
+    The screen, a chain and its workers may log to the same file, and each row is written once. The lock's
+    file has the last row that was written; the lock ends with its process.
+    """
+
+    def __init__(self, store: Store, path: Path) -> None:
+        name = text_digest(str(path.absolute()))[:12]
+        file = store.path.with_name(f"log-{name}.lock")
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+    def take(self) -> bool:
+        """Take the turn if no other writer has it."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def last_seq(self) -> int:
+        """Return the last row that was written; 0 before the first."""
+        text = os.pread(self._descriptor, 32, 0).decode("ascii", "replace")
+        return int(text) if text.isdigit() else 0
+
+    def store_seq(self, seq: int) -> None:
+        """Store the last row that was written."""
+        os.pwrite(self._descriptor, str(seq).encode("ascii"), 0)
+
+    def give_back(self) -> None:
+        """Let another writer have the turn."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 @asynccontextmanager
-async def logged(store: Store, path: str | None) -> AsyncIterator[None]:
+async def logged(
+    store: Store, path: str | None, *, after: int | None = None
+) -> AsyncIterator[None]:
     """Write every new row of the journal to the log at ``path``, in order, until the context ends.
 
-    None logs nothing. Raises :class:`LogUnwritable`.
+    New are the rows with a seq greater than ``after``; None: from now on. Where several processes log the
+    same store to the same file, one of them writes. A ``path`` of None logs nothing. Raises
+    :class:`LogUnwritable`.
     """
     if path is None:
         yield
         return
-    after = await store.read(journal.last_seq)
+    if after is None:
+        after = await store.read(journal.last_seq)
     log = LogFile(Path(path))
-    follower = asyncio.create_task(_follow(store, log, after), name="log")
+    turn = Turn(store, Path(path))
+    follower = asyncio.create_task(_follow(store, log, turn, after), name="log")
     try:
         yield
     finally:
         follower.cancel()
         await asyncio.gather(follower, return_exceptions=True)
-        await store.read(lambda connection: _rest(connection, log, after))
+        await store.read(lambda connection: _rest(connection, log, turn, after))
+        turn.close()
         log.close()
 
 
-async def _follow(store: Store, log: LogFile, after: int) -> None:
-    async for rows in follow(store, after=after):
+async def _follow(store: Store, log: LogFile, turn: Turn, after: int) -> None:
+    while not turn.take():
+        await store.clock.sleep(_TURN_LOOK_S)
+    async for rows in follow(store, after=max(after, turn.last_seq())):
         log.write(rows)
+        turn.store_seq(log.seq)
 
 
-def _rest(connection: sqlite3.Connection, log: LogFile, after: int) -> None:
-    """Write the rows that were committed after the follower stopped."""
-    after = max(after, log.seq)
-    while rows := journal.rows(connection, after=after):
-        log.write(rows)
-        after = rows[-1].seq
+def _rest(connection: sqlite3.Connection, log: LogFile, turn: Turn, after: int) -> None:
+    """Write the rows that were committed after the follower stopped, unless another writer will."""
+    while turn.take():
+        seq = max(after, turn.last_seq(), log.seq)
+        while rows := journal.rows(connection, after=seq):
+            log.write(rows)
+            seq = log.seq
+            turn.store_seq(seq)
+        turn.give_back()
+        # A writer that ended while this one had the turn left its last rows to it.
+        if not journal.rows(connection, after=seq, limit=1):
+            return

@@ -156,8 +156,8 @@ def widened_fetches(base: Profile, after: Profile) -> list[tuple[Rule, tuple[str
         before = old.get(rule.rule_id)
         if not rule.enabled or not rule.fetch:
             continue
-        known = () if before is None or rule.quota > before.quota else before.fetch
-        more = tuple(item for item in rule.fetch if item not in known)
+        so_far = () if before is None or rule.quota > before.quota else before.fetch
+        more = tuple(item for item in rule.fetch if item not in so_far)
         if more:
             widened.append((rule, more))
     return widened

@@ -125,6 +125,7 @@ class Action(StrEnum):
     AGENT_HOOK = "agent.hook"
     CAPABILITY_ISSUED = "capability.issued"
     CAPABILITY_REVOKED = "capability.revoked"
+    ACCESS_REFUSED = "access.refused"
     STORE_MIGRATED = "store.migrated"
     STORE_PRUNED = "store.pruned"
     STORE_RESTORED = "store.restored"

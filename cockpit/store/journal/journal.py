@@ -72,9 +72,13 @@ class Row:
 
     def line(self) -> str:
         """Return the row as one line of canonical JSON, as ``stream-json`` and exports print it."""
+        return canonical_json(self.body())
+
+    def body(self) -> dict[str, Any]:
+        """Return the row as a JSON object: its columns, with the detail as an object."""
         names = COLUMNS[:-2]
         body: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return canonical_json({**body, "detail": self.raw_detail(), "digest": self.digest})
+        return {**body, "detail": self.raw_detail(), "digest": self.digest}
 
 
 COLUMNS = (
@@ -211,16 +215,21 @@ def rows(
     *,
     after: int = 0,
     session_id: str | None = None,
+    action: str | None = None,
     limit: int = 1000,
 ) -> list[Row]:
-    """Return the rows with a seq greater than ``after``, in order, at most ``limit``."""
-    if session_id is None:
-        records = connection.execute(f"{SELECT} WHERE seq>? ORDER BY seq LIMIT ?", (after, limit))
-    else:
-        records = connection.execute(
-            f"{SELECT} WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?",
-            (session_id, after, limit),
-        )
+    """Return the rows with a seq greater than ``after``, in order, at most ``limit``.
+
+    ``session_id`` and ``action`` leave out rows of other sessions and of other event types.
+    """
+    terms, values = "", []
+    for term, value in (("session_id=?", session_id), ("action=?", action)):
+        if value is not None:
+            terms += f"{term} AND "
+            values.append(value)
+    records = connection.execute(
+        f"{SELECT} WHERE {terms}seq>? ORDER BY seq LIMIT ?", (*values, after, limit)
+    )
     return [read_row(values) for values in records]
 
 

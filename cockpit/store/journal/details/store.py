@@ -29,6 +29,21 @@ class CapabilityRevoked(Detail, frozen=True, kw_only=True):
     """The principal who had the token."""
 
 
+class AccessRefused(Detail, frozen=True, kw_only=True):
+    """Requests were refused for one reason: the caller is not known, or may not do what it asked for."""
+
+    face: str
+    """The server: ``http`` or ``mcp``."""
+    count: int
+    """How many requests since the last row of this reason; a row is written once a minute at most."""
+    since: str
+    """When the first of them was refused."""
+    request: str
+    """The last of them: method and path, or the tool."""
+    message: str
+    """What the last of them was answered."""
+
+
 class StoreMigrated(Detail, frozen=True, kw_only=True):
     """The store was brought to the schema of this version of cockpit."""
 

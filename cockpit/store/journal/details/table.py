@@ -132,6 +132,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.AGENT_HOOK: agents.AgentHook,
     Action.CAPABILITY_ISSUED: store.CapabilityIssued,
     Action.CAPABILITY_REVOKED: store.CapabilityRevoked,
+    Action.ACCESS_REFUSED: store.AccessRefused,
     Action.STORE_MIGRATED: store.StoreMigrated,
     Action.STORE_PRUNED: store.StorePruned,
     Action.STORE_RESTORED: store.StoreRestored,
