@@ -14,6 +14,7 @@ from typing import Protocol
 
 _ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"  # without 0/o, 1/i/l and u, which users mistype
 _LETTERS = 8
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 
 
 class Clock(Protocol):
@@ -49,11 +50,11 @@ class RandomIds:
     """Ids from the system's randomness."""
 
     def new(self, prefix: str) -> str:
-        number, letters = secrets.randbelow(len(_ALPHABET) ** _LETTERS), ""
-        for _ in range(_LETTERS):
-            number, letter = divmod(number, len(_ALPHABET))
-            letters += _ALPHABET[letter]
-        return f"{prefix}-{letters}"
+        number = secrets.randbelow(len(_ALPHABET) ** _LETTERS)
+        number, low = divmod(number, len(_PAIRS) ** 2)
+        first, second = divmod(number, len(_PAIRS))
+        third, fourth = divmod(low, len(_PAIRS))
+        return f"{prefix}-{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}"
 
 
 class FixedClock:
@@ -97,8 +98,9 @@ class CountingIds:
 
 def format_time(moment: datetime) -> str:
     """Format a time as the store keeps and sorts it: ISO 8601 in UTC with microseconds, ``…Z``."""
-    text = moment.astimezone(UTC).isoformat(timespec="microseconds")
-    return text.removesuffix("+00:00") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def milliseconds_between(start: str | None, end: str) -> int | None:
@@ -110,4 +112,6 @@ def milliseconds_between(start: str | None, end: str) -> int | None:
 
 def parse_time(text: str) -> datetime:
     """Reverse :func:`format_time`."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    if not text.endswith("Z"):
+        raise ValueError(f"{text!r} is not a time as the store keeps it")
+    return datetime.fromisoformat(text)

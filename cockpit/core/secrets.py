@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from functools import cache, lru_cache
 
+from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secret_hints import lacks_secret_signs as lacks_secret_signs
 
 TYPE_CHECKING = False
@@ -138,6 +139,12 @@ def mask_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [mask_value(member) for member in value]
     return value
+
+
+def masked_json(value: Any) -> str:
+    """Return the canonical JSON of a value with its secrets masked."""
+    text = canonical_json(value)
+    return text if lacks_secret_signs(text) else canonical_json(mask_value(value))
 
 
 @lru_cache(maxsize=1024)

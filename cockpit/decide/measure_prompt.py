@@ -7,7 +7,8 @@ and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+
+import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS
@@ -45,9 +46,8 @@ def _count_message(message: PromptMessage, count: CountTokens) -> int:
 
 def digest_prompt(prompt: Prompt) -> str:
     """Return the sha256 of everything that is sent."""
-    messages = [
-        {name: value for name, value in asdict(message).items() if name != "cache"}
-        for message in prompt.messages
-    ]
+    messages = msgspec.to_builtins(prompt.messages)
+    for message in messages:
+        del message["cache"]
     tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in prompt.tools]
     return text_digest(canonical_json([prompt.system, messages, tools, prompt.max_output_tokens]))

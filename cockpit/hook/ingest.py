@@ -129,7 +129,7 @@ class _Work:
     def take(self, event: HookEvent) -> None:
         """Journal the event and add its patch to that of its task."""
         try:
-            patch = self._safely(partial(_journal_event, self._tx, event, self.over))
+            patch = self._tx.attempt(partial(_journal_event, self._tx, event, self.over))
         except Exception as error:
             self._failed(event, error)
             return
@@ -150,25 +150,12 @@ class _Work:
         if not behind:
             return
         try:
-            self._safely(lambda: wip.update(self._tx, self._task, patch, by="agent"))
+            self._tx.attempt(lambda: wip.update(self._tx, self._task, patch, by="agent"))
         except Exception as error:
             for event in behind:
                 self._failed(event, error)
         else:
             self.done += [event.key for event in behind]
-
-    def _safely(self, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Run ``step`` in a savepoint: its failure rolls back nothing else."""
-        self._tx.execute("SAVEPOINT told")
-        try:
-            value = step()
-        except Exception as error:
-            if not self._hopeless(error):
-                self._tx.execute("ROLLBACK TO told")
-                self._tx.execute("RELEASE told")
-            raise
-        self._tx.execute("RELEASE told")
-        return value
 
     def _failed(self, event: HookEvent, error: Exception) -> None:
         if self._hopeless(error):

@@ -168,7 +168,10 @@ def test_a_forged_row_behind_the_end_is_found_and_does_not_stop_the_work(store: 
         "INSERT INTO journal(seq, at, actor, action, detail_json, session_id)"
         " SELECT seq+1, 'x', 'agent', 'message.delta', '{}', '' FROM journal_head"
     )
-    verdict = tampered(store, forged)
+    with sqlite3.connect(store.path) as another_program:
+        another_program.execute(forged)
+    another_program.close()
+    verdict = store.read_now(journal.verify)
     last = store.read_now(journal.last_seq)
     assert verdict.broken == (last + 1, f"row {last + 1} is behind the recorded end {last}")
     assert store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING)) == last + 2

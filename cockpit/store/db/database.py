@@ -19,6 +19,7 @@ from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
 from cockpit.store.db.connection import BUSY_TIMEOUT_MS, connect, translate_errors
 from cockpit.store.db.migrate import migrate
+from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
 from cockpit.store.journal import journal
@@ -53,7 +54,7 @@ class Store:
         self._lock = threading.Lock()
 
         def begin(connection: sqlite3.Connection) -> Tx:
-            return Tx(connection, clock, ids, journal.Tail(connection))
+            return Tx(connection, clock, ids, journal.Tail(connection), RowCache(connection))
 
         def connect_writer() -> sqlite3.Connection:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
@@ -136,7 +137,7 @@ class Store:
                 self._return_reader(connection)
 
     def on_commit(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` on the writer's thread after every commit; call the result to stop.
+        """Call ``listener`` after every commit, on the thread that made it; call the result to stop.
 
         Exceptions of the listener are logged and ignored.
         """

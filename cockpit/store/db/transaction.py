@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import Clock, Ids, format_time
-from cockpit.core.secrets import lacks_secret_signs, mask_value, replace_surrogates
+from cockpit.core.secrets import masked_json, replace_surrogates
+from cockpit.store.db.connection import is_fatal
+from cockpit.store.db.row_cache import RowCache
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.detail import Detail, detail_body
 from cockpit.store.journal.details.table import ACTIONS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.trace_ids import Trace
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,40 @@ class Tx:
     clock: Clock
     ids: Ids
     tail: journal.Tail
+    rows: RowCache
+    """Rows that need not be read again."""
+
+    def begin(self) -> None:
+        """Take the lock for writing, and forget what another process may have changed."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        if not self.rows.begin():
+            self.tail.forget()
+
+    def forget(self) -> None:
+        """Forget what the transaction wrote: it was rolled back."""
+        self.tail.forget()
+        self.rows.forget()
+
+    def attempt(self, step: Callable[[], T]) -> T:
+        """Run ``step`` in a savepoint: its failure rolls back nothing else, and is raised.
+
+        An error of the disk or the lock is raised without a rollback: nothing of the transaction can be
+        kept.
+        """
+        mark = self.tail.mark()
+        self.connection.execute("SAVEPOINT step")
+        try:
+            value = step()
+        except BaseException as error:
+            # After some errors SQLite itself rolls back the whole transaction.
+            if not is_fatal(error) and self.connection.in_transaction:
+                self.connection.execute("ROLLBACK TO step")
+                self.connection.execute("RELEASE step")
+                self.rows.forget()
+                self.tail.reset(mark)
+            raise
+        self.connection.execute("RELEASE step")
+        return value
 
     def now(self) -> str:
         """Return this moment as it is stored."""
@@ -88,12 +125,9 @@ class Tx:
         """Append a row with any JSON object as its detail; events are written with :meth:`journal`."""
         provisional = action is Action.MESSAGE_DELTA
         if not provisional:
-            trace = trace.filled(self.connection, session_id, wave_id)
+            trace = trace.filled(self.connection, self.rows, session_id, wave_id)
         write = self.tail.append_provisional if provisional else self.tail.append
-        detail = dict(body or {})
-        detail_json = canonical_json(detail)
-        if not lacks_secret_signs(detail_json):
-            detail_json = canonical_json(mask_value(detail))
+        detail_json = masked_json(dict(body or {}))
         return write(
             (
                 self.now(),

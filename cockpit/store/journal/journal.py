@@ -101,20 +101,27 @@ COLUMNS = (
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
 _INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608
 
+_NO_HEAD = (
+    "The journal's recorded end is missing: the file was altered. Restore a copy from the backups next"
+    " to it."
+)
+
 
 class Tail:
-    """The end of the journal inside one transaction: read before its first row, stored after its last.
+    """The end of the journal: read before its first row, stored after the last one of a transaction.
 
-    Call ``settle`` before the transaction (or savepoint) ends, ``forget`` after it was rolled back.
+    Call ``settle`` before the transaction (or savepoint) ends, and ``forget`` after it was rolled back or
+    when another connection may have written. ``mark`` and ``reset`` go back to a savepoint.
     """
 
-    __slots__ = ("_connection", "_digest", "_sealed", "_seq")
+    __slots__ = ("_connection", "_digest", "_has_rows", "_sealed", "_seq")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._seq: int | None = None
         self._digest = ""
         self._sealed = 0
+        self._has_rows = False
 
     def append(self, values: tuple[Any, ...]) -> int:
         """Append a row to the chain and return its seq.
@@ -126,6 +133,7 @@ class Tail:
         self._connection.execute(_INSERT, (seq, *values, digest))
         self._seq, self._digest = seq, digest
         self._sealed += 1
+        self._has_rows = True
         return seq
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
@@ -133,20 +141,31 @@ class Tail:
         seq = self._next()
         self._connection.execute(_INSERT, (seq, *values, None))
         self._seq = seq
+        self._has_rows = True
         return seq
 
     def settle(self) -> None:
         """Store the new end of the journal."""
-        if self._seq is not None:
-            self._connection.execute(
+        if self._has_rows:
+            settled = self._connection.execute(
                 "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
                 (self._seq, self._digest, self._sealed),
             )
-            self.forget()
+            if settled.rowcount != 1:
+                raise StoreCorrupt(_NO_HEAD)
+            self._sealed, self._has_rows = 0, False
 
     def forget(self) -> None:
         """Read the end again before the next row."""
-        self._seq, self._digest, self._sealed = None, "", 0
+        self.reset((None, "", 0, False))
+
+    def mark(self) -> tuple[int | None, str, int, bool]:
+        """Return where the journal ends now, for :meth:`reset`."""
+        return self._seq, self._digest, self._sealed, self._has_rows
+
+    def reset(self, mark: tuple[int | None, str, int, bool]) -> None:
+        """Go back to a mark: the rows since were rolled back."""
+        self._seq, self._digest, self._sealed, self._has_rows = mark
 
     def _next(self) -> int:
         """Return the next free seq.
@@ -160,10 +179,7 @@ class Tail:
             "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
         ).fetchone()
         if row is None:
-            raise StoreCorrupt(
-                "The journal's recorded end is missing: the file was altered. Restore a copy from the "
-                "backups next to it."
-            )
+            raise StoreCorrupt(_NO_HEAD)
         self._digest = row[1]
         return int(row[0]) + 1
 

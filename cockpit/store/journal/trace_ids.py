@@ -9,6 +9,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from cockpit.store.db.row_cache import RowCache
+
 _OF_WAVE = (
     "SELECT w.trace_id, coalesce(w.orientation_packet_id, ''), s.profile_id,"
     " w.orientation_profile_version FROM wave_runs w JOIN sessions s USING (session_id)"
@@ -32,14 +34,16 @@ class Trace:
     profile_id: str = ""
     profile_version: int | None = None
 
-    def filled(self, connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
+    def filled(
+        self, connection: sqlite3.Connection, rows: RowCache, session_id: str, wave_id: str
+    ) -> Trace:
         """Return the trace with missing values taken from the wave, or from the session outside a wave.
 
         Values that are there stay, and a profile that is there is never mixed with the wave's.
         """
         if self.trace_id and self.packet_id and self.profile_id and self.profile_version:
             return self
-        of_wave = _stored(connection, session_id, wave_id)
+        of_wave = _load(connection, rows, session_id, wave_id)
         version = self.profile_version
         if version is None and self.profile_id in ("", of_wave.profile_id):
             version = of_wave.profile_version
@@ -53,9 +57,33 @@ class Trace:
 
 
 _EMPTY = Trace()
+_SESSIONS = "traces"
 
 
-def _stored(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
+def drop_traces(rows: RowCache, session_id: str) -> None:
+    """Read the traces of a session's rows again: its profile, its newest wave or a packet changed."""
+    sessions = rows.get(_SESSIONS)
+    if sessions is not None:
+        sessions.pop(session_id, None)
+
+
+def _load(connection: sqlite3.Connection, rows: RowCache, session_id: str, wave_id: str) -> Trace:
+    if not session_id:
+        return _read(connection, "", wave_id)
+    sessions: dict[str, dict[str, Trace]] | None = rows.get(_SESSIONS)
+    if sessions is None:
+        sessions = {}
+        rows.put(_SESSIONS, sessions)
+    traces = sessions.setdefault(session_id, {})
+    trace = traces.get(wave_id)
+    if trace is None:
+        trace = _read(connection, session_id, wave_id)
+        if trace is not _EMPTY:
+            traces[wave_id] = trace
+    return trace
+
+
+def _read(connection: sqlite3.Connection, session_id: str, wave_id: str) -> Trace:
     if wave_id:
         row = connection.execute(_OF_WAVE, (wave_id,)).fetchone()
         if row is not None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
-from cockpit.core.secrets import mask, mask_value
+from cockpit.core.secrets import mask, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
     EventAcked,
@@ -116,7 +115,7 @@ def ingest(
             source_event_id,
             event_type,
             tier,
-            canonical_json(mask_value(dict(payload))),
+            masked_json(dict(payload)),
             now,
             now,
             trace_id,

@@ -17,7 +17,7 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
-from cockpit.core.secrets import mask, mask_value
+from cockpit.core.secrets import mask, mask_value, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import (
     ActionConfirmed,
@@ -72,11 +72,11 @@ class Receipt:
     detail: Mapping[str, Any]
 
 
-_SELECT = (
-    "SELECT action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
+_COLUMNS = (
+    "action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
     " payload_json, phase, attempts, max_attempts, next_retry_at, lease_owner, last_error"
-    " FROM outbox_actions"
 )
+_SELECT = f"SELECT {_COLUMNS} FROM outbox_actions"  # noqa: S608 - fixed columns
 
 
 def plan(
@@ -92,16 +92,14 @@ def plan(
     max_attempts: int = 3,
 ) -> OutboxAction:
     """Store an intended action in phase ``planned``. Idempotent by ``key``."""
-    row = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
-    if row is not None:
-        return _read(row)
-    action_id, now = tx.ids.new("a"), tx.now()
-    tx.execute(
-        "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"
+    now = tx.now()
+    row = tx.execute(
+        "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"  # noqa: S608 - fixed columns
         " action_type, target_adapter, title, payload_json, phase, max_attempts, created_at, updated_at)"
-        " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)"
+        f" ON CONFLICT(idempotency_key) DO NOTHING RETURNING {_COLUMNS}",
         (
-            action_id,
+            tx.ids.new("a"),
             wave_id,
             session_id,
             position,
@@ -109,27 +107,29 @@ def plan(
             action_type,
             action_type,
             mask(title),
-            canonical_json(mask_value(dict(payload))),
+            masked_json(dict(payload)),
             max_attempts,
             now,
             now,
         ),
-    )
-    return load(tx.connection, action_id)
+    ).fetchone()
+    if row is None:
+        row = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
+    return _read(row)
 
 
 def enqueue(
     tx: Tx, action_id: str, *, proposal_id: str | None, payload: Mapping[str, Any]
 ) -> OutboxAction:
     """Queue an approved action with exactly the ``payload`` that was shown."""
-    action = _from(tx, action_id, ("planned",))
-    tx.execute(
-        "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"
-        " WHERE action_id=?",
-        (proposal_id, canonical_json(mask_value(dict(payload))), tx.now(), action_id),
-    )
+    row = tx.execute(
+        "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"  # noqa: S608 - fixed columns
+        f" WHERE action_id=? AND phase='planned' RETURNING {_COLUMNS}",
+        (proposal_id, masked_json(dict(payload)), tx.now(), action_id),
+    ).fetchone()
+    action = _read(row) if row is not None else _from(tx, action_id, ("planned",))  # raises
     queued = ActionQueued(**_head(action), proposal_id=proposal_id or "", key=action.key)
-    return _journal(tx, action_id, queued)
+    return _journal(tx, action, queued)
 
 
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
@@ -157,7 +157,7 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     if changed.rowcount != 1:
         return None
     action = load(tx.connection, action_id)
-    return _journal(tx, action_id, ActionDispatched(**_head(action), attempt=action.attempts))
+    return _journal(tx, action, ActionDispatched(**_head(action), attempt=action.attempts))
 
 
 def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
@@ -165,9 +165,9 @@ def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) 
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     took = _took_ms(tx, action_id)
     receipt = _receipt(tx, action, "success", True, summary, detail)
-    _settle(tx, action_id, "confirmed", "")
+    ended = _settle(tx, action_id, "confirmed", "")
     confirmed = ActionConfirmed(**_head(action), summary=summary, receipt=receipt)
-    return _journal(tx, action_id, confirmed, latency_ms=took)
+    return _journal(tx, ended, confirmed, latency_ms=took)
 
 
 def fail(
@@ -190,33 +190,33 @@ def fail(
     receipt = _receipt(tx, action, status, not again, summary, detail)
     if again and retry_in_s is not None:
         retry_at = format_time(tx.clock.now() + timedelta(seconds=retry_in_s))
-        _settle(tx, action_id, "failed_retryable", summary, retry_at)
+        ended = _settle(tx, action_id, "failed_retryable", summary, retry_at)
         retried = ActionRetried(**_head(action), message=summary, wait_s=retry_in_s)
-        return _journal(tx, action_id, retried, "error", error_code, took)
-    _settle(tx, action_id, "failed_terminal", summary)
+        return _journal(tx, ended, retried, "error", error_code, took)
+    ended = _settle(tx, action_id, "failed_terminal", summary)
     failed = ActionFailed(**_head(action), message=summary, receipt=receipt)
-    return _journal(tx, action_id, failed, "error", error_code, took)
+    return _journal(tx, ended, failed, "error", error_code, took)
 
 
 def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     """Record that the effect may or may not have happened; the user is asked."""
     action = _from(tx, action_id, ("dispatched",))
-    _settle(tx, action_id, "uncertain", message)
-    return _journal(tx, action_id, ActionUncertain(**_head(action), message=message), "error")
+    ended = _settle(tx, action_id, "uncertain", message)
+    return _journal(tx, ended, ActionUncertain(**_head(action), message=message), "error")
 
 
 def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
     """Journal the result of a probe: ``done``, ``not_done`` or ``unknown``."""
     action = load(tx.connection, action_id)
-    return _journal(tx, action_id, ActionProbed(**_head(action), result=result))
+    return _journal(tx, action, ActionProbed(**_head(action), result=result))
 
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
     """Queue an action again after a probe (or the user) said that its effect did not happen."""
     action = _from(tx, action_id, ("dispatched", "uncertain"))
-    _settle(tx, action_id, "queued", "")
+    ended = _settle(tx, action_id, "queued", "")
     queued = ActionQueued(**_head(action), proposal_id=action.proposal_id or "", key=action.key)
-    return _journal(tx, action_id, queued)
+    return _journal(tx, ended, queued)
 
 
 def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
@@ -289,12 +289,15 @@ def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:
     return action
 
 
-def _settle(tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None = None) -> None:
-    tx.execute(
-        "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"
-        " updated_at=? WHERE action_id=?",
+def _settle(
+    tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None = None
+) -> OutboxAction:
+    row = tx.execute(
+        "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"  # noqa: S608 - fixed columns
+        f" updated_at=? WHERE action_id=? RETURNING {_COLUMNS}",
         (phase, mask(error), retry_at, tx.now(), action_id),
-    )
+    ).fetchone()
+    return _read(row)
 
 
 def _receipt(
@@ -325,13 +328,12 @@ def _receipt(
 
 def _journal(
     tx: Tx,
-    action_id: str,
+    row: OutboxAction,
     event: OfAction,
     result: str = "ok",
     error_code: str = "",
     latency_ms: int | None = None,
 ) -> OutboxAction:
-    row = load(tx.connection, action_id)
     tx.journal(
         event,
         session_id=row.session_id,

@@ -17,7 +17,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
-from cockpit.core.secrets import mask, mask_value
+from cockpit.core.secrets import mask, mask_value, masked_json
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
     SessionChanged,
@@ -31,6 +31,7 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.trace_ids import drop_traces
 
 STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 NEEDS_ANSWER = "needs_answer"
@@ -152,7 +153,7 @@ def create(
             role,
             task_id,
             profile_id,
-            canonical_json(mask_value(dict(limits))),
+            masked_json(dict(limits)),
             "{}",
             0,
             0,
@@ -222,6 +223,7 @@ def set_status(
 def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:
     """Let the session's next waves follow another profile: that of a larger budget."""
     tx.execute("UPDATE sessions SET profile_id=? WHERE session_id=?", (profile_id, session_id))
+    drop_traces(tx.rows, session_id)
     return load(tx.connection, session_id)
 
 

@@ -30,6 +30,7 @@ from cockpit.store.journal.details.waves import (
     WaveReentered,
     WaveStarted,
 )
+from cockpit.store.journal.trace_ids import drop_traces
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
@@ -71,6 +72,13 @@ _SELECT = (
 )
 
 
+_ENTERED_AT = (
+    "CASE phase WHEN 'created' THEN created_at WHEN 'observing' THEN observing_at"
+    " WHEN 'orienting' THEN orienting_at WHEN 'deciding' THEN deciding_at"
+    " WHEN 'acting' THEN acting_at WHEN 'learning' THEN learning_at END"
+)
+
+
 def wave_id_of(session_id: str, ordinal: int) -> str:
     """Return the id of a session's wave by its place, from 1."""
     return f"{session_id}-w{ordinal}"
@@ -95,6 +103,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
         (wave_id, session_id, event_id, ordinal, trace_id, now, now),
     )
     wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
+    _keep(tx, wave, now)
     _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id))
     return wave
 
@@ -115,23 +124,20 @@ def advance(
 
     Raises :class:`IllegalTransition` for any other phase; then nothing changed.
     """
-    wave = load(tx.connection, wave_id)
+    wave, began = _load_entered(tx, wave_id)
     if wave.phase not in PHASES[:-1] or phase != PHASES[PHASES.index(wave.phase) + 1]:
         raise IllegalTransition(
             f"Wave {wave.ordinal} of session {wave.session_id} cannot go from {wave.phase} to {phase}."
         )
+    now = tx.now()
     if latency_ms is None:
-        (began,) = tx.execute(
-            f"SELECT {wave.phase}_at FROM wave_runs WHERE wave_id=?",  # noqa: S608 - one of our phases
-            (wave_id,),
-        ).fetchone()
-        latency_ms = milliseconds_between(began, tx.now())
+        latency_ms = milliseconds_between(began, now)
     column = "ended_at" if phase == "completed" else f"{phase}_at"
     tx.execute(
         f"UPDATE wave_runs SET phase=?, {column}=?,"  # noqa: S608 - one of our phases
         " orientation_packet_id=coalesce(?, orientation_packet_id),"
         " orientation_profile_version=coalesce(?, orientation_profile_version) WHERE wave_id=?",
-        (phase, tx.now(), packet_id, profile_version, wave_id),
+        (phase, now, packet_id, profile_version, wave_id),
     )
     moved = replace(
         wave,
@@ -139,6 +145,7 @@ def advance(
         packet_id=packet_id or wave.packet_id,
         profile_version=wave.profile_version if profile_version is None else profile_version,
     )
+    _keep(tx, moved, now)
     event = structs.replace(detail or _ENTERED[phase](), ordinal=wave.ordinal, phase=phase)
     _journal(tx, moved, event, latency_ms=latency_ms)
     return moved
@@ -155,6 +162,7 @@ def fail(tx: Tx, wave_id: str, *, retryable: bool, error_class: str, message: st
         " WHERE wave_id=?",
         (phase, wave.phase if retryable else None, error_class, message, tx.now(), wave_id),
     )
+    _drop(tx, wave)
     failed = load(tx.connection, wave_id)
     tx.journal(
         WaveFailed(ordinal=wave.ordinal, phase=phase, message=message),
@@ -179,6 +187,7 @@ def reenter(tx: Tx, wave_id: str) -> Wave:
         "UPDATE wave_runs SET phase=?, reentry_phase=NULL, ended_at=NULL WHERE wave_id=?",
         (wave.reentry_phase, wave_id),
     )
+    _drop(tx, wave)
     again = load(tx.connection, wave_id)
     _journal(tx, again, WaveReentered(ordinal=again.ordinal, phase=again.phase))
     return again
@@ -199,7 +208,9 @@ def set_profile_version(tx: Tx, wave_id: str, version: int) -> Wave:
         " AND orientation_packet_id IS NULL",
         (version, wave_id),
     )
-    return load(tx.connection, wave_id)
+    wave = load(tx.connection, wave_id)
+    _drop(tx, wave)
+    return wave
 
 
 def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
@@ -208,6 +219,30 @@ def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
     if row is None:
         raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists the waves.")
     return Wave(*row)
+
+
+def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
+    """Read a wave and when it entered its phase."""
+    kept: tuple[Wave, str | None] | None = tx.rows.get(("wave", wave_id))
+    if kept is not None:
+        return kept
+    row = tx.execute(
+        f"{_SELECT.replace(' FROM', f', {_ENTERED_AT} FROM')} WHERE wave_id=?", (wave_id,)
+    ).fetchone()
+    if row is None:
+        return load(tx.connection, wave_id), None  # raises NotFound
+    return Wave(*row[:-1]), row[-1]
+
+
+def _keep(tx: Tx, wave: Wave, entered_at: str) -> None:
+    """Keep a wave as it is stored now."""
+    tx.rows.put(("wave", wave.wave_id), (wave, entered_at))
+    drop_traces(tx.rows, wave.session_id)
+
+
+def _drop(tx: Tx, wave: Wave) -> None:
+    tx.rows.drop(("wave", wave.wave_id))
+    drop_traces(tx.rows, wave.session_id)
 
 
 def find_latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:

@@ -12,12 +12,17 @@ import json
 import math
 import types
 from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+# Left as they are, so that writing them fails: msgspec would make text of them.
+_NOT_JSON = (bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)
 _MOST = 10**15  # Python refuses to print integers that have thousands of digits.
 
 
@@ -34,9 +39,12 @@ D = TypeVar("D", bound=Part)
 
 def detail_body(record: Part) -> dict[str, Any]:
     """Return the record as the JSON object that the journal stores; ``UNSET`` keys are left out."""
-    names = zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True)
-    values = ((key, getattr(record, name)) for name, key in names)
-    return {key: _plain(value) for key, value in values if value is not UNSET}
+    try:
+        return cast(dict[str, Any], msgspec.to_builtins(record, builtin_types=_NOT_JSON))
+    except (TypeError, ValueError):  # a mapping of another type inside it
+        names = zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True)
+        values = ((key, getattr(record, name)) for name, key in names)
+        return {key: _plain(value) for key, value in values if value is not UNSET}
 
 
 def decode_detail(kind: type[D], text: str) -> D:
