@@ -94,7 +94,7 @@ class _Writer:
             self._seq, self._now(), "t", self._session, self._wave, "", "default", 1, actor, action,
             "ok", None, "", canonical_json(detail),
         )  # fmt: skip
-        self._digest = journal._chain(self._digest, values)
+        self._digest = journal.chain_digest(self._digest, values)
         self._connection.execute(journal._INSERT, (*values, self._digest))
 
     def _one_session(self, number: int) -> None:
