@@ -22,6 +22,7 @@ RESULTS = Path(__file__).resolve().parent / "results.json"
 BENCHES = (
     "cold_start",
     "tokenizer",
+    "mcp_start",
     "open_screen",
     "journal_latency",
     "durable",

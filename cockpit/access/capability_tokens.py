@@ -22,6 +22,9 @@ from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.store import CapabilityIssued, CapabilityRevoked
 
+TOKEN_VARIABLE = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
+"""The environment variable with the capability token that a process acts under."""
+
 PREFIX = "ckp_"
 ROOT_FILE = "root.token"
 _FIRST_START = "first start"

@@ -100,6 +100,6 @@ def require_scope_of_command(store: Store) -> None:
 
 
 def _secret() -> str:
-    from cockpit.loop.decisions.decide_proposal import TOKEN_VARIABLE
+    from cockpit.access.capability_tokens import TOKEN_VARIABLE
 
     return os.environ.get(TOKEN_VARIABLE, "")

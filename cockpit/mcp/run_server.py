@@ -11,10 +11,11 @@ from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.log_lines import logged
-from cockpit.mcp import stdio_transport
+from cockpit.mcp.answer_call import ToolServer
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.dispatcher import Dispatcher
-from cockpit.mcp.server import create_server
+from cockpit.mcp.plain_protocol import PlainProtocol
+from cockpit.mcp.wire import claim_standard_streams
 from cockpit.store.db.database import Store
 
 
@@ -24,7 +25,8 @@ async def serve_stdio(
     """Serve the client on standard input and output. Raises ``TokenRefused`` for an invalid token."""
     async with _open_dispatcher(place, settings) as dispatcher:
         await dispatcher.authenticate(ClientConnection(token=token))
-        await stdio_transport.serve(create_server(dispatcher, tier, token))
+        with claim_standard_streams() as wire:
+            await PlainProtocol(ToolServer(dispatcher, tier), token, wire).serve()
 
 
 async def serve_http(
@@ -36,12 +38,13 @@ async def serve_http(
 ) -> None:
     """Serve clients that send tokens on a ``listener`` of
     :func:`~cockpit.access.listen_address.listening`; ``announce`` is called with the address."""
-    # Imported here: the HTTP server takes time to load, and a client on standard input needs none.
+    # Imported here: both take time to load, and a client on standard input rarely needs them.
     from cockpit.mcp import http_transport
+    from cockpit.mcp.server import create_server
 
     async with _open_dispatcher(place, settings) as dispatcher:
         await dispatcher.engine.warm()
-        server = create_server(dispatcher, tier)
+        server = create_server(ToolServer(dispatcher, tier))
         await http_transport.serve(server, dispatcher, *listener, announce)
 
 

@@ -1,75 +1,38 @@
-"""MCP over standard input and output: one client, until it closes the input."""
+"""The SDK's server over lines of standard input, for clients whose messages need it."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import re
-import threading
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
-_READ_AHEAD = 64
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+from cockpit.mcp.wire import Wire
 
 
-class Lines:
-    """Lines of standard input, read by a daemon thread.
+class _Output:
+    """What the SDK writes to: all but the answer to the request ``dropped``."""
 
-    A blocking read cannot be cancelled: on a daemon thread it does not keep a stopped server alive until
-    the client's next line.
-    """
+    def __init__(self, wire: Wire, dropped: str) -> None:
+        self._wire = wire
+        self._dropped = dropped
 
-    def __init__(self) -> None:
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._read_ahead = threading.Semaphore(_READ_AHEAD)
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True).start()
+    async def write(self, text: str) -> None:
+        if self._dropped not in text or json.loads(text).get("id") != self._dropped:
+            await self._wire.write(text)
 
-    def __aiter__(self) -> Lines:
-        return self
-
-    async def __anext__(self) -> str:
-        line = await self._lines.get()
-        self._read_ahead.release()
-        if line is None:
-            raise StopAsyncIteration
-        return line
-
-    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        # A duplicate: closing it at the end must not close the process's own standard input.
-        with os.fdopen(os.dup(0), encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                self._read_ahead.acquire()
-                if loop.is_closed():
-                    return
-                loop.call_soon_threadsafe(self._lines.put_nowait, _replace_surrogates(line))
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+    async def flush(self) -> None:
+        """Nothing is held back."""
 
 
-def _replace_surrogates(line: str) -> str:
-    r"""Replace halves of surrogate pairs, such as ``"\ud83d"`` from a text cut inside an emoji.
-
-    The SDK's reader rejects such a line, and the client would never get an answer.
-    """
-    if not _SURROGATE.search(line):
-        return line
+async def serve(server: Server[Any], lines: AsyncIterator[str], wire: Wire, dropped: str) -> None:
+    """Serve until ``lines`` end. The answer to the request with the id ``dropped`` is not written."""
     try:
-        message = json.loads(line)
-    except ValueError:
-        return line
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
-
-
-async def serve(server: Server[Any]) -> None:
-    """Serve the client until it closes the input. Nothing else writes to standard output."""
-    try:
-        async with stdio_server(stdin=cast(Any, Lines())) as (read, write):
+        async with stdio_server(
+            stdin=cast(Any, lines), stdout=cast(Any, _Output(wire, dropped))
+        ) as (read, write):
             await server.run(read, write, server.create_initialization_options())
     except BaseExceptionGroup as errors:
         # A client that stopped reading is gone, so there is no one to report the error to.

@@ -66,8 +66,8 @@ def mcp(tier: str, http: bool, host: str, port: int, token: str) -> None:
         raise WrongUse("--token excludes --http, because each HTTP client sends its own token.")
     if not http and (host, port) != (_HOST, _PORT):
         raise WrongUse("--host and --port need --http.")
+    from cockpit.access.capability_tokens import TOKEN_VARIABLE
     from cockpit.access.listen_address import listening
-    from cockpit.loop.decisions.decide_proposal import TOKEN_VARIABLE
 
     place = find_project()
     settings = load_project_settings(place).runtime

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from cockpit.access.capability_tokens import caller
+from cockpit.access.capability_tokens import TOKEN_VARIABLE, caller
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.loop.decisions.approval_effects import find_approval_effect
@@ -19,9 +19,6 @@ from cockpit.loop.decisions.profile_change_decision import decide_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
-
-TOKEN_VARIABLE = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
-"""The environment variable with the capability token that a process acts under."""
 
 Decision = Literal["approved", "rejected", "discussed"]
 
