@@ -11,7 +11,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
 from cockpit.loop.change_waiter import ChangeWaiter
-from cockpit.loop.intake.roles import NOBODY, Role, load_roles
+from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.store.db.database import Store
@@ -36,7 +36,8 @@ class Engine:
     repo: str | None
     """``owner/name`` of the project on GitHub, where one remote names it."""
     models: dict[str | None, Model] = field(default_factory=dict)
-    roles: dict[str, Role] = field(default_factory=dict)
+    loaded_roles: list[LoadedRoles] = field(default_factory=list)
+    """The roles, once they were needed."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 
@@ -60,13 +61,18 @@ class Engine:
         """Return the role of that name; None for a session without a role ('').
 
         A role that does not exist can do nothing but finish. Roles come from the main checkout: an edit
-        in a task's own worktree gives no rights. Raises ``RoleInvalid``.
+        in a task's own worktree gives no rights.
         """
-        if not name:
-            return None
-        if not self.roles:
-            self.roles.update(load_roles(self.place.home, self.settings.user_dir))
-        return self.roles.get(name, NOBODY)
+        return self._load_roles().roles.get(name, NOBODY) if name else None
+
+    def file_problems(self) -> tuple[str, ...]:
+        """Return one sentence for each file of a task type or a role that is not used."""
+        return (*self.type_problems, *self._load_roles().problems)
+
+    def _load_roles(self) -> LoadedRoles:
+        if not self.loaded_roles:
+            self.loaded_roles.append(load_roles(self.place.home, self.settings.user_dir))
+        return self.loaded_roles[0]
 
 
 @dataclass(frozen=True, slots=True)

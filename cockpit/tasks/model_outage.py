@@ -13,7 +13,6 @@ from typing import Final
 from cockpit.agents.agent_command import RunnerMissing
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
-from cockpit.loop.intake.roles import RoleInvalid
 from cockpit.tasks.task_context import TaskOutcome
 
 NO_MODEL: Final = "no model"
@@ -28,7 +27,6 @@ WAIT_S: Final = 30.0
 MAX_BATCHES: Final = 2
 """So many batches in a row without a model end the worker."""
 
-_CONFIGURATION_ERRORS = (RunnerMissing, RoleInvalid)
 _TEMPORARY = ("network", "rate_limit")
 _PERMANENT = ("auth", "config", "not_found")
 
@@ -37,7 +35,7 @@ def outage_reason(error: Exception) -> str:
     """Return the outcome's reason when ``error`` means that no call can succeed now; else empty."""
     if isinstance(error, ModelError) and error.code in (*_TEMPORARY, *_PERMANENT):
         return f"{NO_MODEL}: {error.code}"
-    return f"{NO_MODEL}: {error.code}" if isinstance(error, _CONFIGURATION_ERRORS) else ""
+    return f"{NO_MODEL}: {error.code}" if isinstance(error, RunnerMissing) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,15 @@ def test_a_chain_whose_branch_a_person_looks_at_is_not_gone_on_with(tmp_path: Pa
 
 def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
+    # An invalid role file disables itself and not every run.
+    (world.project.config / "roles").mkdir(parents=True)
+    (world.project.config / "roles" / "fixer.md").write_text('+++\nname = "fixer"\nspeed = 1\n+++\n')
     words = (*WORK, "--all", *world.model(world.scenario(1)))
-    assert "git merge cockpit/ch-1" in world.project.run(*words).stdout
+    done = world.project.run(*words)
+    assert "git merge cockpit/ch-1" in done.stdout
+    assert "Not used: role fixer.md (user layer): unknown field `speed`" in done.stderr
+    notices = [row["text"] for row in world.rows("message.completed") if row["role"] == "notice"]
+    assert any("role fixer.md" in notice for notice in notices)
     refused = world.project.run(*words, expect=2)
     assert "There is no task in the backlog to do" in refused.stderr
     assert "git merge" not in refused.stdout

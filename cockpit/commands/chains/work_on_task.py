@@ -74,10 +74,12 @@ def work_on_task(
 def check_prerequisites(
     settings: Settings, place: ProjectPaths, runner: str | None, *, needs_model: bool = True
 ) -> None:
-    """Raise ``WrongUse`` for a problem that every task would have: with the runner, with a file of a
-    role, with the test command or, if ``needs_model``, with the model. A resumed chain has its model."""
+    """Raise ``WrongUse`` for a problem that every task would have: with the runner, with the test command
+    or, if ``needs_model``, with the model. A resumed chain has its model.
+
+    Prints the files of roles and task types that are invalid; the work goes on without them."""
     check_runner(settings, runner)
-    _check_roles(settings, place)
+    _say_unused_files(settings, place)
     _check_test_command(settings)
     if needs_model:
         _check_model(settings, runner)
@@ -106,14 +108,20 @@ def check_runner(settings: Settings, name: str | None) -> None:
         )
 
 
-def _check_roles(settings: Settings, place: ProjectPaths) -> None:
-    """Raise ``WrongUse`` for an invalid file of a role."""
-    from cockpit.loop.intake.roles import RoleInvalid, load_roles
+def _say_unused_files(settings: Settings, place: ProjectPaths) -> None:
+    """Print each invalid file of a role or a task type, and what applies instead."""
+    from cockpit.loop.intake.roles import load_roles
+    from cockpit.loop.intake.task_types import load_task_types
 
-    try:
-        load_roles(place.home, settings.runtime.user_dir)
-    except RoleInvalid as error:
-        raise WrongUse(str(error)) from error
+    user_dir = settings.runtime.user_dir
+    problems = [
+        *load_roles(place.home, user_dir).problems,
+        *load_task_types(place.home, user_dir).problems,
+    ]
+    for problem in problems:
+        say(f"Not used: {problem}")
+    if problems:
+        say("What these files would have changed stays as it is without them. Correct them.")
 
 
 def _check_test_command(settings: Settings) -> None:

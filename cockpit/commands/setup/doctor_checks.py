@@ -101,10 +101,8 @@ def _files(place: ProjectPaths) -> list[Check]:
     fix = "correct that file; until then it is not used"
     problems = load_task_types(place.root, user).problems
     checks = [Check("task types", "broken", problem, fix) for problem in problems]
-    try:
-        load_roles(place.home, user)
-    except CockpitError as error:
-        checks.append(Check("roles", "broken", str(error), "correct that file"))
+    problems = load_roles(place.home, user).problems
+    checks += [Check("roles", "broken", problem, fix) for problem in problems]
     return [*checks, *_linked_context(place)]
 
 

@@ -86,6 +86,9 @@ async def assign(
             role="person",
             text=f"{task.task_id}, {role.name.replace('_', ' ')}: {task.title}",
         )
+        for problem in engine.file_problems():
+            notice = f"Not used: {problem}"
+            messages.complete(tx, session_id=session.session_id, role="notice", text=notice)
         if not runner:
             events.ingest(
                 tx,

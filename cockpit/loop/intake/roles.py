@@ -72,10 +72,18 @@ class Role:
         return fill(self.template, {**dict.fromkeys(PLACEHOLDERS, ""), **values})
 
 
-def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str, Role]:
-    """All roles by name: built-in, then ``user_dir/roles``, then ``project_root/.cockpit/roles``.
+@dataclass(frozen=True, slots=True)
+class LoadedRoles:
+    """The roles by name, and one sentence for each file that is not used because it is invalid."""
 
-    Raises :class:`RoleInvalid`.
+    roles: Mapping[str, Role]
+    problems: tuple[str, ...] = ()
+
+
+def load_roles(project_root: Path | None, user_dir: Path | None) -> LoadedRoles:
+    """All roles: built-in, then ``user_dir/roles``, then ``project_root/.cockpit/roles``.
+
+    An invalid file is left out and is a problem: its role stays as the layers below have it.
     """
     folders: tuple[Traversable | None, ...] = (
         files("cockpit") / "data" / "roles",
@@ -83,18 +91,36 @@ def load_roles(project_root: Path | None, user_dir: Path | None) -> Mapping[str,
         project_root / ".cockpit" / "roles" if project_root else None,
     )
     roles: dict[str, Role] = {}
+    problems: list[str] = []
     for layer, folder in zip(LAYERS, folders, strict=True):
-        if folder is None or not folder.is_dir():
+        try:
+            entries = _entries(folder, layer)
+        except RoleInvalid as error:
+            problems.append(str(error))
             continue
+        for entry in entries:
+            try:
+                role = _read(entry, layer, roles)
+            except RoleInvalid as error:
+                problems.append(str(error))
+            else:
+                roles[role.name] = role
+    return LoadedRoles(MappingProxyType(roles), tuple(problems))
+
+
+def _entries(folder: Traversable | None, layer: str) -> list[Traversable]:
+    """The Markdown files of one layer's folder, by name. Raises :class:`RoleInvalid`."""
+    try:
+        if folder is None or not folder.is_dir():
+            return []
         if layer == "project" and isinstance(folder, Path) and folder.is_symlink():
             raise RoleInvalid(
                 f"{folder} is a link; a project's roles must be files of the project."
             )
-        for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-            if entry.name.endswith(".md"):
-                role = _read(entry, layer, roles)
-                roles[role.name] = role
-    return MappingProxyType(roles)
+        named = [entry for entry in folder.iterdir() if entry.name.endswith(".md")]
+    except OSError as error:
+        raise RoleInvalid(f"{folder} cannot be read: {error.strerror or error}.") from error
+    return sorted(named, key=lambda entry: entry.name)
 
 
 def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
