@@ -16,13 +16,15 @@ LOOKS = 1_000
 STILL = 4
 
 
-async def until(pilot: Pilot[int], true: Callable[[], object]) -> None:
+async def until(
+    pilot: Pilot[int], true: Callable[[], object], *, looks: int = LOOKS, pause_s: float = 0.01
+) -> None:
     """Let the app work until ``true``; a state that never comes fails the test."""
-    for _ in range(LOOKS):
+    for _ in range(looks):
         await pilot.pause()
         if true():
             return
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause_s)
     raise AssertionError("it never came to that")
 
 

@@ -9,6 +9,8 @@ import pytest
 import work_scenes
 from app_world import look, settled, until
 from chain_scenes import ChainScene
+from chains.chain_world import Chains
+from tasks.taskrun_world import git
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.peek_session import PeekDialog
@@ -17,6 +19,9 @@ from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
 from cockpit.chains import chain_lifecycle
 from cockpit.core.clock import RandomIds, SystemClock
+from cockpit.core.project_paths import locate_project
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
@@ -264,6 +269,31 @@ async def test_a_chain_begins_from_the_board_and_the_prompt(still, project, monk
     assert commands[0][:4] == ("work", "--all", "-n", "3")
     assert "--approve" in commands[0]
     assert commands[1] == ("chain", "resume", "ch-1")
+
+
+async def test_a_chain_is_started_on_the_board_and_finishes_there(tmp_path, monkeypatch):
+    """The real command, its worker process and a scripted model, from the key to the branch."""
+    world = Chains.made(tmp_path, 1)
+    env = world.project.env
+    for name in ("HOME", "COCKPIT_CONFIG_DIR"):
+        monkeypatch.setenv(name, env[name])
+    monkeypatch.setenv("COCKPIT_MODEL", world.project.script(world.scenario(1)))
+    settings = RuntimeSettings(user_dir=tmp_path / "user")
+    async with open_runtime(locate_project(world.root), settings) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await settled(pilot)
+            await pilot.press("ctrl+t")
+            await until(pilot, lambda: "Write part1" in text(app))
+            await pilot.press("W", "enter")
+            await settled(pilot)
+            await pilot.press(*"--approve all", "enter")
+            await until(pilot, lambda: "✔ T-1" in text(app), looks=600, pause_s=0.1)
+            await pilot.press("escape")
+            await until(pilot, lambda: "✔ ch-1" in text(app), looks=600, pause_s=0.1)
+            assert not [told for told in toasts(app) if "failed" in told]
+    assert world.statuses() == {"T-1": "done"}
+    assert git(world.root, "show", "cockpit/ch-1:part1.py") == "x = 1"
 
 
 async def test_a_chain_that_cannot_go_on_says_why(still, project):

@@ -105,7 +105,9 @@ def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> N
     world = Chains.made(tmp_path, 1)
     # An invalid role file disables itself and not every run.
     (world.project.config / "roles").mkdir(parents=True)
-    (world.project.config / "roles" / "fixer.md").write_text('+++\nname = "fixer"\nspeed = 1\n+++\n')
+    (world.project.config / "roles" / "fixer.md").write_text(
+        '+++\nname = "fixer"\nspeed = 1\n+++\n'
+    )
     words = (*WORK, "--all", *world.model(world.scenario(1)))
     done = world.project.run(*words)
     assert "git merge cockpit/ch-1" in done.stdout

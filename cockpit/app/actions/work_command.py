@@ -25,6 +25,7 @@ _SCOPES = {"E": "--epic", "S": "--story", "T": "--task"}
 _ID = re.compile(r"([EST])-?(\d+)", re.IGNORECASE)
 _CHAIN = re.compile(r"ch-?(\d+)", re.IGNORECASE)
 _SCOPE_OPTIONS = frozenset(("--all", "--epic", "--story", "--task", "--continue"))
+_FLAGS = frozenset(("--all", "--continue"))
 _OPTIONS = _SCOPE_OPTIONS | frozenset(
     [
         *("-n", "--parallel", "--max-sessions", "--max-chains", "--approve", "--max-cost"),
@@ -57,7 +58,7 @@ def build_arguments(words: str, options: Mapping[str, str]) -> tuple[str, ...]:
         raise WorkInvalid(f"Cannot read {words!r}: {error}. Close the quotation.") from error
     if tokens and (match := _CHAIN.fullmatch(tokens[0])):
         return ("chain", "resume", f"ch-{match[1]}", *_checked(tokens[1:]))
-    arguments = _checked([part for token in tokens for part in _expand(token)])
+    arguments = _checked(_expand_all(tokens))
     names = {argument.partition("=")[0] for argument in arguments}
     if not names & _SCOPE_OPTIONS:
         arguments = ("--all", *arguments)
@@ -65,6 +66,17 @@ def build_arguments(words: str, options: Mapping[str, str]) -> tuple[str, ...]:
         for name, value in options.items():
             arguments = arguments if name in names else (*arguments, name, value)
     return ("work", *arguments)
+
+
+def _expand_all(tokens: Sequence[str]) -> list[str]:
+    """Expand the words that name a scope; the value of an option stays (``--approve all``)."""
+    arguments: list[str] = []
+    before = ""
+    for token in tokens:
+        takes_value = before in _OPTIONS and before not in _FLAGS
+        arguments += [token] if takes_value else _expand(token)
+        before = "" if takes_value else token
+    return arguments
 
 
 def _expand(token: str) -> Sequence[str]:
