@@ -17,6 +17,7 @@ __all__ = ["briefing", "resume_line", "session_context"]
 _OPEN = 20
 """Tasks of one status that are named, the oldest first."""
 _HANDOFFS = 5
+_MOST_BEFORE = 20
 
 
 def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> dict[str, Any]:
@@ -24,6 +25,8 @@ def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> 
 
     ``resume`` has a line for every task in progress with saved progress; ``fields`` is the response
     mode of the tasks in progress, in review and blocked; ``suggested_next`` is always standard.
+    ``handoffs`` has those of the tasks that tasks in progress and the next task waited for, then the
+    newest.
     """
     under_way = tasks.select(connection, status="in_progress", limit=_OPEN)
     body: dict[str, Any] = {
@@ -38,8 +41,14 @@ def session_context(connection: sqlite3.Connection, fields: str = "minimal") -> 
     body["suggested_next"] = (
         render_task(tasks.load(connection, following[0].task_id), "standard") if following else None
     )
+    # Those that the work of now builds on come first, however old they are.
+    started = [task.task_id for task in under_way[:_HANDOFFS]] + [
+        task.task_id for task in following
+    ]
+    before = [each for task_id in started for each in handoffs.select_before(connection, task_id)]
+    recent = handoffs.select_recent(connection, _HANDOFFS)
+    listed = {handoff.task_id: handoff for handoff in (*before[-_MOST_BEFORE:], *recent)}
     body["handoffs"] = [
-        {"task_id": handoff.task_id, **handoff.brief()}
-        for handoff in handoffs.select_recent(connection, _HANDOFFS)
+        {"task_id": handoff.task_id, **handoff.brief()} for handoff in listed.values()
     ]
     return body

@@ -291,6 +291,7 @@ async def test_a_chain_is_started_on_the_board_and_finishes_there(tmp_path, monk
             await until(pilot, lambda: "✔ T-1" in text(app), looks=600, pause_s=0.1)
             await pilot.press("escape")
             await until(pilot, lambda: "✔ ch-1" in text(app), looks=600, pause_s=0.1)
+            await settled(pilot)  # the process of the chain has ended
             assert not [told for told in toasts(app) if "failed" in told]
     assert world.statuses() == {"T-1": "done"}
     assert git(world.root, "show", "cockpit/ch-1:part1.py") == "x = 1"

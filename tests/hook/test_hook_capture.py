@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from hook_world import SESSIONS, Project, git, recorded
 
-from cockpit.store.backlog import task_rows
+from cockpit.backlog import service
+from cockpit.backlog.session_context import session_context
+from cockpit.store.backlog import handoffs, task_rows
 from cockpit.store.backlog.work_queue import next_batch
 from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 
 
@@ -228,3 +231,39 @@ def test_the_process_behind_the_hooks_absorbs_by_itself(project: Project) -> Non
 def test_a_command_reads_nothing_older_than_what_was_told(project: Project) -> None:
     project.told("claude", "post_tool_use_write")
     assert "src/auth.py" in project.cockpit("wip", "show", "T-1", "--json").stdout
+
+
+def test_the_agent_is_told_the_handoffs_of_the_tasks_before_its_own(bare: Project) -> None:
+    """Also one that was archived when its epic ended, and of no other task."""
+    bare.begin("Sign tokens", "Rotate keys", "Unrelated", "Expired tokens must fail", started=0)
+    with Store.open(bare.place.database) as store:
+
+        def step(tx: Tx) -> None:
+            epic = service.create_epic(tx, title="Keys", by="person")
+            story = service.create_story(tx, title="Rotate", epic_id=epic.epic_id, by="person")
+            service.update_task(tx, "T-2", {"story_id": story.story_id}, by="person")
+            for task_id, summary in (
+                ("T-1", "Tokens are signed with the new key.\nSee sign()."),
+                ("T-2", "Keys rotate."),
+                ("T-3", "Nothing to do with it."),
+            ):
+                handoffs.set_handoff(tx, task_id, "PASS", summary, by="person")
+                service.set_status(tx, task_id, "done", by="person")
+            handoffs.archive_epic(tx, epic.epic_id)
+            for before in ("T-1", "T-2"):
+                service.add_dependency(tx, "T-4", before, by="person")
+            service.set_status(tx, "T-4", "in_progress", by="person")
+
+        store.write_now(step)
+        full = store.read_now(lambda connection: handoffs.select_before(connection, "T-4"))
+        told = store.read_now(lambda c: task_rows.select_handoffs_before(c, "T-4", 10))
+        assert told == [(each.task_id, each.status, each.summary) for each in full]
+        assert full[1].archived_at
+        listed = store.read_now(session_context)["handoffs"]
+        assert [each["task_id"] for each in listed[:2]] == ["T-1", "T-2"]
+    told_text = context(bare.told("claude", "session_start_startup"))
+    assert (
+        "Handoff of T-1 (PASS), before this task: Tokens are signed with the new key." in told_text
+    )
+    assert "Handoff of T-2 (PASS), before this task: Keys rotate." in told_text
+    assert "Nothing to do with it" not in told_text

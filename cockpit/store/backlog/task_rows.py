@@ -56,6 +56,27 @@ def select_ready(connection: sqlite3.Connection, most: int) -> list[tuple[str, s
     return [(str(task_id), str(title)) for task_id, title in rows]
 
 
+def select_handoffs_before(
+    connection: sqlite3.Connection, task_id: str, most: int
+) -> list[tuple[str, str, str]]:
+    """Read (task, status, summary) of the handoffs of the tasks that the task waited for, by number.
+
+    The same handoffs as :func:`cockpit.store.backlog.handoffs.select_before` returns, archived ones too.
+    """
+    rows = connection.execute(
+        "SELECT d.depends_on_task_id, coalesce(h.status, json_extract(j.detail_json, '$.status')),"
+        " coalesce(h.summary, json_extract(j.detail_json, '$.summary'))"
+        " FROM task_dependencies d JOIN tasks o ON o.task_id=d.depends_on_task_id"
+        " LEFT JOIN task_handoffs h ON h.task_id=d.depends_on_task_id"
+        " LEFT JOIN journal j ON h.task_id IS NULL AND j.seq=(SELECT max(seq) FROM journal WHERE"
+        " action='handoff.archived' AND json_extract(detail_json, '$.task_id')=d.depends_on_task_id)"
+        " WHERE d.task_id=? AND d.dependency_type<>'relates_to'"
+        " AND (h.task_id IS NOT NULL OR j.seq IS NOT NULL) ORDER BY o.number LIMIT ?",
+        (task_id, most),
+    )
+    return [(str(before), str(status), str(summary)) for before, status, summary in rows]
+
+
 def _read(row: tuple[Any, ...]) -> dict[str, Any]:
     task = dict(zip(_NAMES, row, strict=True))
     task["wip"] = json.loads(task["wip"])
