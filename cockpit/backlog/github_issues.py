@@ -7,8 +7,9 @@ and description, not its status. See ``docs/reference/backlog.md``.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ _TYPES = {
     "spike": "spike",
     "question": "investigate",
 }
-"""What a label says about the type; any other issue is a feature."""
+"""What a label says about the type, beside the names of task-type files; any other issue is a feature."""
 
 
 class IssuesUnread(CockpitError):
@@ -62,9 +63,14 @@ async def open_issues(
     labels: Sequence[str] = (),
     repo: str | None = None,
     limit: int = 100,
+    task_types: Collection[str] = validation.TASK_TYPES,
 ) -> list[Issue]:
     """The open issues with all of these labels, of ``repo`` (``owner/name``) or the folder's own
-    repository. Raises :class:`IssuesUnread` and ``GhRefused``."""
+    repository. A label that is the name of one of ``task_types`` gives its issue that type.
+
+    Raises :class:`IssuesUnread` and ``GhRefused``."""
+    added = {name: name for name in task_types if name not in validation.TASK_TYPES}
+    types_by_label = {**_TYPES, **added}
     words = ["issue", "list", "--state", "open", "--limit", str(limit), "--json", _FIELDS]
     for label in labels:
         words += ["--label", label]
@@ -90,7 +96,7 @@ async def open_issues(
         listed = json.loads(done.text)
         if not isinstance(listed, list):
             raise TypeError(f"a JSON {type(listed).__name__}")
-        return [_issue(issue) for issue in listed]
+        return [_issue(issue, types_by_label) for issue in listed]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IssuesUnread(f"gh wrote something other than a list of issues: {error}") from error
 
@@ -132,12 +138,14 @@ def _task_of(connection: sqlite3.Connection, source: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _issue(read: dict[str, Any]) -> Issue:
+def _issue(read: dict[str, Any], types_by_label: Mapping[str, str]) -> Issue:
     number, url = int(read["number"]), str(read["url"])
     # https://HOST/OWNER/NAME/issues/12: one issue has one name, whoever asks for it and how.
     repository = "/".join(url.split("/")[3:5])
     labels = [str(label["name"]).casefold() for label in read.get("labels") or ()]
-    kind = next((_TYPES[label] for label in labels if label in _TYPES), "feature")
+    # Labels are written "load test" or "load-test", names of types load_test.
+    names = [types_by_label.get(re.sub(r"[\s-]+", "_", label)) for label in labels]
+    kind = next(filter(None, names), "feature")
     body = str(read.get("body") or "")
     description = f"{body}\n\n{url}".strip()
     return Issue(f"github:{repository}#{number}", str(read["title"]), description, kind)

@@ -243,9 +243,31 @@ def test_issues_of_another_repository_are_asked_for_by_name(
 ) -> None:
     gh = GhStandIn(tmp_path / "bin", {})
     terminal.extra["PATH"] = f"{gh.directory}:{os.environ['PATH']}"
-    gh.answer(f"{ASKED} --repo acme/shop", json.dumps(ISSUES))
+    folder = terminal.root / ".cockpit" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "load.md").write_text('+++\nname = "load_test"\ndod = ["Measured."]\n+++\n')
+    load = {**ISSUES[0], "number": 14, "title": "Measure", "labels": [{"name": "Load test"}]}
+    load["url"] = "https://github.com/acme/shop/issues/14"
+    gh.answer(f"{ASKED} --repo acme/shop", json.dumps([*ISSUES, load]))
     out = terminal.out("tasks", "import", "github", "--repo", "acme/shop")
-    assert out == "2 created, 0 changed, 0 unchanged\n"
+    assert out == "3 created, 0 changed, 0 unchanged\n"
+    types = {
+        one["title"]: one["type"] for one in terminal.json("tasks", "list", "--fields", "full")
+    }
+    assert types == {
+        "Tokens never expire": "bug",
+        "Explain tokens": "docs",
+        "Measure": "load_test",
+    }
+    terminal.extra |= {
+        "_COCKPIT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "cockpit tasks add --type lo",
+        "COMP_CWORD": "4",
+    }
+    completed, _ = terminal.run()
+    assert completed == "plain,load_test\n"
+    for name in ("_COCKPIT_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
+        del terminal.extra[name]
     _, err = terminal.run("tasks", "import", "github", expect=1)
     assert "gh did not list the issues" in err
     for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):

@@ -20,18 +20,37 @@ from cockpit.commands.backlog.call_work_tools import (
 )
 from cockpit.commands.open_project import WrongUse, find_project, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from click.shell_completion import CompletionItem
 
     from cockpit.store.db.transaction import Tx
 
 
 class _TaskTypeChoice(click.Choice[str]):
-    """The built-in types for help and completion; a custom type is checked with the task."""
+    """The built-in types for help, and those of task-type files for completion too.
+
+    A custom type is checked with the task.
+    """
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from cockpit.backlog.task_type_names import read_names
+
+        try:
+            names = read_names(find_project().home)
+        except CockpitError:
+            names = TASK_TYPES  # outside a project
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 _TYPE = click.option(

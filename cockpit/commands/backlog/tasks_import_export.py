@@ -72,9 +72,12 @@ def import_tasks(
         import asyncio
 
         from cockpit.backlog.github_issues import import_issues, open_issues
+        from cockpit.backlog.task_type_names import read_names
 
         home = find_project().home
-        records = asyncio.run(open_issues(home, labels=labels, repo=repo, limit=limit))
+        records = asyncio.run(
+            open_issues(home, labels=labels, repo=repo, limit=limit, task_types=read_names(home))
+        )
 
         def step(tx: Tx) -> ImportCounts:
             by = authorize_writer(tx, token, "import issues")
