@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_project_work import DETAIL, JSON, row
 
+from cockpit.app.projection import chain_trees
 from cockpit.app.projection.chain_trees import CLOSED, LIVE, WHOLE, Trees
 from cockpit.app.projection.chains import Chains
 from cockpit.app.projection.fold import State
@@ -101,7 +102,7 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
         "    ? T-5 waits for you",
         "    ■ T-7 blocked",
         "    ✔ T-3 handoff",
-        "■ ch-1 ✔s1 1/2",
+        "■ ch-1 ✔s1 1/2 1 in progress",
     ]
     assert lines(state, WHOLE)[:6] == [
         "▶ ch-2 ✔s1 ✔s2 ▶s3 1/7",
@@ -248,3 +249,11 @@ def test_agents_from_outside_show_what_they_did_last():
     ]
     title, (turn,) = state.agents.turns("agent/a") or ("", ())
     assert (title, [each.text for each in turn.lines]) == ("T-4 claude", ["began", "Edit"])
+
+
+def test_a_chain_that_left_tasks_undone_says_why():
+    progress = chain_trees.Progress(total=9, done=2, blocked=3, ready=1, under_way=1)
+    assert chain_trees.left_undone(progress) == (
+        "3 blocked, 1 in progress, 1 ready, 2 waiting for other tasks"
+    )
+    assert chain_trees.left_undone(chain_trees.Progress(total=2, done=1, blocked=1)) == "1 blocked"

@@ -115,6 +115,8 @@ class Trees:
             state = "stopping" if chain.now else "draining"
         elif chain.status == "stopped":
             state = "stopped"
+        elif chain.status == "completed" and progress.done < progress.total:
+            state, words = left_undone(progress), []
         return ChainView(
             key=chain.chain_id,
             sign=mark,
@@ -145,6 +147,19 @@ class Trees:
         return tally[1] if tally[1].total else chain.progress
 
 
+def left_undone(progress: Progress) -> str:
+    """Say why a chain that ended by itself left tasks undone."""
+    others = progress.total - progress.done
+    others -= progress.blocked + progress.ready + progress.under_way
+    counts = (
+        (progress.blocked, "blocked"),
+        (progress.under_way, "in progress"),
+        (progress.ready, "ready"),
+        (others, "waiting for other tasks"),
+    )
+    return ", ".join(f"{count:,} {why}" for count, why in counts if count > 0)
+
+
 def _tally(chain: ChainState, work: Work) -> Progress:
     def count(tasks: Iterable[TaskState]) -> int:
         if not scope:
@@ -160,7 +175,7 @@ def _tally(chain: ChainState, work: Work) -> Progress:
         for run in chain.runs.values()
     )
     total = sum(counts.values()) - counts["done"] + done
-    return Progress(total, done, counts["blocked"], ready)
+    return Progress(total, done, counts["blocked"], ready, counts["in_progress"] + counts["review"])
 
 
 def _about(chain: ChainState, work: Work) -> str:

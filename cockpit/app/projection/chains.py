@@ -74,6 +74,8 @@ class Progress:
     done: int = 0
     blocked: int = 0
     ready: int = 0
+    under_way: int = 0
+    """In progress or in review."""
 
 
 @dataclass(slots=True)
@@ -141,7 +143,9 @@ class Chains:
                 self._step(chain, detail, row.seq)
         if isinstance(detail, _WITH_PROGRESS) and detail.progress is not None:
             counts = detail.progress
-            chain.progress = Progress(counts.total, counts.done, counts.blocked, counts.ready)
+            chain.progress = Progress(
+                counts.total, counts.done, counts.blocked, counts.ready, counts.under_way
+            )
         before, after = (self._rest, self._live) if chain.live else (self._live, self._rest)
         before.pop(chain_id, None)
         after.setdefault(chain_id)

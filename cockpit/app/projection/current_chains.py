@@ -108,9 +108,13 @@ def _progress(connection: sqlite3.Connection, stored: Chain) -> Progress:
         ready = task_states.count_ready(connection)
         done = chain_states.count_done(connection, stored.chain_id)
         total = sum(counts.values()) - counts["done"] + done
-        return Progress(total, done, counts["blocked"], ready)
+        return Progress(
+            total, done, counts["blocked"], ready, counts["in_progress"] + counts["review"]
+        )
     progress = chains.count_progress(connection, stored)
-    return Progress(progress.total, progress.done, progress.blocked, progress.ready)
+    return Progress(
+        progress.total, progress.done, progress.blocked, progress.ready, progress.under_way
+    )
 
 
 def _apply_step(run: Run, step: ChainStep) -> None:
@@ -136,7 +140,9 @@ def _add_ended_progress(state: Chains, connection: sqlite3.Connection) -> None:
             chain = state.chains.get(detail.chain_id)
             if chain is not None and not chain.live:
                 counts = detail.progress
-                chain.progress = Progress(counts.total, counts.done, counts.blocked, counts.ready)
+                chain.progress = Progress(
+                    counts.total, counts.done, counts.blocked, counts.ready, counts.under_way
+                )
 
 
 def _add_newest(state: Chains, connection: sqlite3.Connection) -> None:
