@@ -23,11 +23,12 @@ from measure import Row, row
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
-from cockpit.chains.handover import TOKEN_LIMIT, WorkerLimits
+from cockpit.chains.handover import WorkerLimits
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
+from cockpit.store.chains.end_reasons import TOKEN_LIMIT
 from cockpit.store.db.database import Store
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext

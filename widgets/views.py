@@ -7,8 +7,9 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from widgets.work.chain_tree_views import ChainRowView
 from widgets.work.task_card_views import TaskLineView
@@ -19,8 +20,7 @@ Kind = Literal["context", "action", "profile", "skill"]
 Fate = Literal["kept", "shortened", "dropped", "added", "removed", "changed"]
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderView:
+class HeaderView(msgspec.Struct, frozen=True):
     """The header: project, task, wave, phase, model, spend."""
 
     project: str
@@ -37,8 +37,7 @@ class HeaderView:
     """The state of the session as text: 'waits for you', 'running', 'done', ''."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineView:
+class LineView(msgspec.Struct, frozen=True):
     """One dim, indented line inside a turn: a proposal decided, a packet compiled, a receipt."""
 
     sign: str
@@ -47,8 +46,7 @@ class LineView:
     right: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnView:
+class TurnView(msgspec.Struct, frozen=True):
     """One block of the conversation, in the order of the journal.
 
     ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
@@ -63,8 +61,7 @@ class TurnView:
     interrupted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BandView:
+class BandView(msgspec.Struct, frozen=True):
     """One budget band: all numbers are tokens."""
 
     name: str
@@ -76,8 +73,7 @@ class BandView:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MeterView:
+class MeterView(msgspec.Struct, frozen=True):
     """The packet of the current wave, band by band."""
 
     bands: tuple[BandView, ...] = ()
@@ -90,8 +86,7 @@ class MeterView:
     waves_left: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ItemView:
+class ItemView(msgspec.Struct, frozen=True):
     """One item of a context request: what the agent wants to read, and its size in tokens."""
 
     item: str
@@ -102,8 +97,7 @@ class ItemView:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiffView:
+class FileDiffView(msgspec.Struct, frozen=True):
     """One file before and after; ``before`` None means the file is new, ``after`` None removed."""
 
     path: str
@@ -111,8 +105,7 @@ class FileDiffView:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FactView:
+class FactView(msgspec.Struct, frozen=True):
     """One fact of a packet, or one difference between two packets.
 
     ``tokens`` is its size in the packet, or its full size when it was dropped. ``utility`` is fixed
@@ -131,8 +124,7 @@ class FactView:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BandChangeView:
+class BandChangeView(msgspec.Struct, frozen=True):
     """A band before and after a profile change: (floor, target, ceiling), in tokens."""
 
     name: str
@@ -140,8 +132,7 @@ class BandChangeView:
     after: tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleChangeView:
+class RuleChangeView(msgspec.Struct, frozen=True):
     """An attention rule before and after, as text; empty without one."""
 
     name: str
@@ -149,8 +140,7 @@ class RuleChangeView:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class GuardCheckView:
+class GuardCheckView(msgspec.Struct, frozen=True):
     """One check of the guard: its code, whether it passed, and why."""
 
     code: str
@@ -158,8 +148,7 @@ class GuardCheckView:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChangeView:
+class ProfileChangeView(msgspec.Struct, frozen=True):
     """A profile change: the profile before and after, and the checks of the guard.
 
     ``duration`` is text ("for the next 3 waves"), ``budget`` the tokens before and after.
@@ -176,8 +165,7 @@ class ProfileChangeView:
     verdict: tuple[GuardCheckView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalView:
+class ProposalView(msgspec.Struct, frozen=True):
     """One proposal as the user decides it. ``digest`` covers everything that is drawn."""
 
     proposal_id: str
@@ -211,8 +199,7 @@ class ProposalView:
     """The worker that asks, as text: ``ch-3 s2``."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueView:
+class QueueView(msgspec.Struct, frozen=True):
     """The proposal queue: the one in front, its place and how many there are."""
 
     front: ProposalView | None = None
@@ -220,8 +207,7 @@ class QueueView:
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkRowView:
+class WorkRowView(msgspec.Struct, frozen=True):
     """One row of the work pane: a session or a chain. ``depth`` indents the tree."""
 
     key: str
@@ -234,8 +220,7 @@ class WorkRowView:
     current: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkPaneView:
+class WorkPaneView(msgspec.Struct, frozen=True):
     """The work pane.
 
     ``chains`` are the rows of chain trees. ``work`` sums up the backlog; ``tasks`` are active tasks that
@@ -249,8 +234,7 @@ class WorkPaneView:
     chains: tuple[ChainRowView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHintView:
+class KeyHintView(msgspec.Struct, frozen=True):
     """One entry of the footer: a key as people write it, and its current meaning."""
 
     key: str
@@ -258,8 +242,7 @@ class KeyHintView:
     strong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionView:
+class CompletionView(msgspec.Struct, frozen=True):
     """One completion in the prompt: the inserted text, and a dim hint next to it."""
 
     text: str

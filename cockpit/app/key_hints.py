@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from cockpit.app.actions.action import AnyAction
 from cockpit.app.actions.context import ActionContext
@@ -16,8 +17,7 @@ _STRONG = ("approve", "second", "discuss")
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
 
-@dataclass(frozen=True, slots=True)
-class PromptText:
+class PromptText(msgspec.Struct, frozen=True):
     """The text in and around the prompt."""
 
     placeholder: str

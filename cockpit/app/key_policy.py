@@ -9,7 +9,8 @@ carries out. Specified in ``docs/reference/screen.md``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from widgets.views import ProposalView
 
@@ -19,43 +20,37 @@ ARM_S = 0.5
 _LOOK_FIRST = "look first: keys work in a moment"
 
 
-@dataclass(frozen=True, slots=True)
-class Approve:
+class Approve(msgspec.Struct, frozen=True):
     """Approve the proposal as it was drawn."""
 
     proposal: ProposalView
 
 
-@dataclass(frozen=True, slots=True)
-class AskSecondKey:
+class AskSecondKey(msgspec.Struct, frozen=True):
     """The first of two keys was pressed."""
 
     proposal: ProposalView
 
 
-@dataclass(frozen=True, slots=True)
-class Discuss:
+class Discuss(msgspec.Struct, frozen=True):
     """End this revision of the proposal; ``text`` may be empty."""
 
     proposal: ProposalView
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Send a message; ``session`` is empty for the followed one."""
 
     text: str
     session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveMode:
+class LeaveMode(msgspec.Struct, frozen=True):
     """Leave the mode that was asking for a key or for text."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoNothing:
+class DoNothing(msgspec.Struct, frozen=True):
     """Do nothing; ``reason`` tells the user why, or is empty."""
 
     reason: str = ""

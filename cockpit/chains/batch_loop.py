@@ -22,13 +22,14 @@ from cockpit.chains.claim_batch import (
     is_being_done,
     scope_of,
 )
-from cockpit.chains.handover import DRAINED, TOKEN_LIMIT, HandoverCheck, UsageMeter, WorkerLimits
+from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
 from cockpit.store.chains import task_leases, worker_metrics
 from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.end_reasons import DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.model_outage import WAIT_S, Outage
 from cockpit.tasks.run_task import run_task

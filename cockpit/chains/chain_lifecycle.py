@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.chains.claim_batch import has_work, scope_of, unfinished_tasks
-from cockpit.chains.handover import CHAIN_LIMIT, HANDOVER_REASONS, WorkerLimits
+from cockpit.chains.handover import WorkerLimits
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
@@ -21,6 +21,7 @@ from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.backlog.queue_scope import count_ready
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.end_reasons import CHAIN_LIMIT, HANDOVER_REASONS
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx

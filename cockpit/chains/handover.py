@@ -9,11 +9,14 @@ reason of the first two is ``pressure``, of the third ``quota``. See ``docs/refe
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from cockpit.store.chains import task_runs
+from cockpit.store.chains.end_reasons import BATCH_LIMIT, CHAIN_LIMIT, TOKEN_LIMIT
 from cockpit.store.db.database import Store
 from cockpit.tasks import role_usage
 
@@ -23,32 +26,8 @@ MAX_DROPPED_SHARE: Final = 0.5
 TOKENS, DROPPED = "tokens", "dropped"
 """The two measures behind the reason :data:`TOKEN_LIMIT`."""
 
-TOKEN_LIMIT: Final = "pressure"  # noqa: S105 - a reason, no secret
-"""Stored reason: the worker reached its token limit, or its packets left out too much."""
-BATCH_LIMIT: Final = "quota"
-"""Stored reason: the worker has done its number of batches."""
-CHAIN_LIMIT: Final = "limit"
-"""Stored reason: the chain reached its limit of cost or time; no worker follows."""
-DRAINED: Final = "drained"
-"""Stored reason: the user asked the chain to stop."""
 
-HANDOVER_REASONS: Final = (TOKEN_LIMIT, BATCH_LIMIT)
-"""Reasons after which the next worker starts."""
-
-END_REASONS: Final[Mapping[str, str]] = {
-    TOKEN_LIMIT: "handed over: it reached its token limit",
-    BATCH_LIMIT: "handed over: its batches were done",
-    "empty": "no tasks were left",
-    "held": "the remaining tasks wait for others",
-    DRAINED: "stopped after the current steps",
-    CHAIN_LIMIT: "the chain reached its limit of cost or time",
-    "stopped": "was stopped",
-}
-"""Text for users by stored reason. Any other stored reason is already a text."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLimits:
+class WorkerLimits(msgspec.Struct, frozen=True):
     """What one worker may use; None means unlimited."""
 
     tokens: int | None = None
@@ -63,8 +42,7 @@ class WorkerLimits:
     """What is left of the chain's time limit, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerUsage:
+class WorkerUsage(msgspec.Struct, frozen=True):
     """What a worker has used, against its limits."""
 
     limits: WorkerLimits

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cockpit.chains.handover import END_REASONS
 from cockpit.core.text import pluralize
 from cockpit.learn.resume_line import one_line
+from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.journal.details import chains
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.proposals import ProposalCreated

@@ -11,8 +11,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
 from cockpit.core.clock import format_time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -16,8 +15,7 @@ class OutOfBounds(ValueError):
     """A value that its setting does not allow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """One setting. Listed in ``docs/reference/configuration.md``."""
 
     table: str

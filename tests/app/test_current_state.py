@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 
 import app_scenes
 import chain_scenes
 import pytest
 import work_scenes
 from app_scenes import Scene
+from msgspec.structs import replace
 
 from cockpit.app.projection import current_work
 from cockpit.app.projection.chain_trees import WHOLE, Trees

@@ -1,9 +1,9 @@
 """The board: only visible cards are drawn, the cursor stays on its card, every key works."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from widgets.work.kanban import Kanban, Spot
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView

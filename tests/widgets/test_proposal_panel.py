@@ -1,9 +1,9 @@
 """The proposal panel shows everything that will be decided, and decides nothing."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView

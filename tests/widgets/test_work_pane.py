@@ -1,7 +1,8 @@
 """The work pane: a tree of rows that scrolls, opens and peeks."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.work_pane import WorkPane

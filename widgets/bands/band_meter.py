@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -115,8 +116,7 @@ class BandMeter(Widget, can_focus=True):
         return left if left.cell_length <= width else line(*used).truncate(width)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(msgspec.Struct, frozen=True):
     """The widths of the columns of one drawing: 0 leaves a column out."""
 
     name: int

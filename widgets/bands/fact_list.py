@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+from msgspec.structs import replace
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -255,8 +257,7 @@ class FactList(ScrollView, can_focus=True):
         return _Columns.fit(width, max(why, 3), worth=self._rows[0].utility is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(msgspec.Struct, frozen=True):
     """The widths of the columns of one drawing: 0 leaves a column out."""
 
     worth: int

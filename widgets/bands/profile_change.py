@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
@@ -65,8 +64,7 @@ class ProfileChange(Widget):
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(msgspec.Struct, frozen=True):
     """The widths of one drawing: 0 cells of bar leave it out. ``scale`` is in tokens."""
 
     name: int

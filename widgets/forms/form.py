@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -20,8 +21,7 @@ from widgets.text.clean import clean
 from widgets.text.tone import CURSOR, DIM, STRONG, Part, line
 
 
-@dataclass(frozen=True, slots=True)
-class FieldView:
+class FieldView(msgspec.Struct, frozen=True):
     """One field of a form: a ``line``, a ``text`` of many lines, or one of ``choices``."""
 
     name: str
@@ -32,8 +32,7 @@ class FieldView:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FormView:
+class FormView(msgspec.Struct, frozen=True):
     """A form: a title and its fields, the first one first."""
 
     title: str

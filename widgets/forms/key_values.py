@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import reactive
@@ -16,8 +16,7 @@ _COLUMN_MOST = 14
 _VALUE_LEAST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class SheetRow:
+class SheetRow(msgspec.Struct, frozen=True):
     """One row: a cleaned ``value`` next to a dim ``name``.
 
     Without a value the name is a heading; without a name the value has the whole width.

@@ -5,13 +5,12 @@ As in :mod:`widgets.views` every string may be hostile; the widgets clean each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from widgets.work.task_card_views import TaskLineView, Tone
 
 
-@dataclass(frozen=True, slots=True)
-class MarkView:
+class MarkView(msgspec.Struct, frozen=True):
     """One worker in the row of its chain: ``✔ s1``."""
 
     sign: str
@@ -19,8 +18,7 @@ class MarkView:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainView:
+class ChainView(msgspec.Struct, frozen=True):
     """The first row of a chain's tree: its workers, and the progress of the tasks in its scope.
 
     ``scope`` is short, ``about`` is its title. ``earlier`` counts the workers before ``marks``. ``text``
@@ -46,8 +44,7 @@ class ChainView:
     folded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChainSessionView:
+class ChainSessionView(msgspec.Struct, frozen=True):
     """One worker in its chain's tree; ``pressure`` is the share of its token limit, as text."""
 
     key: str
@@ -62,8 +59,7 @@ class ChainSessionView:
     """True near the token limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainTaskView:
+class ChainTaskView(msgspec.Struct, frozen=True):
     """One task in its chain's tree; ``current`` while its session is followed."""
 
     key: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -26,8 +27,7 @@ _ROOMY = 26
 _VERY_ROOMY = 34
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True):
     """A place on the board: a column, and the number of a card in it."""
 
     column: int = 0

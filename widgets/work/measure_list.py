@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -21,8 +21,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _BAR_CELLS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureView:
+class MeasureView(msgspec.Struct, frozen=True):
     """One measure."""
 
     name: str

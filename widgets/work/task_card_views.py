@@ -5,14 +5,14 @@ As in :mod:`widgets.views` every string may be hostile; the widgets clean each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Tone = Literal["dim", "good", "bad", "warn", "accent", "plain"]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsView:
+class ResultsView(msgspec.Struct, frozen=True):
     """The last test run of a task; counts are None when they are unknown."""
 
     passed: int | None = None
@@ -21,8 +21,7 @@ class ResultsView:
     ran: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLineView:
+class TaskLineView(msgspec.Struct, frozen=True):
     """One active task on one line: ``T-42 ▶ testing 12✓ 1✗ next: token expiry``.
 
     ``text`` is the next step, or the reason why the task is blocked.
@@ -37,8 +36,7 @@ class TaskLineView:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CardView:
+class CardView(msgspec.Struct, frozen=True):
     """One card of the board. ``mark`` (a priority) is at its right edge, ``note`` below the title.
 
     A card with ``heading`` only names the group that follows.
@@ -55,8 +53,7 @@ class CardView:
     heading: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnView:
+class ColumnView(msgspec.Struct, frozen=True):
     """One column of the board; ``count`` is the number of its tasks, without headings."""
 
     key: str
@@ -65,8 +62,7 @@ class ColumnView:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class KanbanView:
+class KanbanView(msgspec.Struct, frozen=True):
     """The backlog as a board, filtered by ``scope`` and ``filter_text``."""
 
     columns: tuple[ColumnView, ...] = ()

@@ -5,13 +5,12 @@ As in :mod:`widgets.views` every string may be hostile; the widgets clean each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from widgets.work.task_card_views import ResultsView, Tone
 
 
-@dataclass(frozen=True, slots=True)
-class LinkView:
+class LinkView(msgspec.Struct, frozen=True):
     """A task that this one depends on, or that depends on it."""
 
     key: str
@@ -21,8 +20,7 @@ class LinkView:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorView:
+class ErrorView(msgspec.Struct, frozen=True):
     """One error in the work in progress of a task."""
 
     kind: str
@@ -30,8 +28,7 @@ class ErrorView:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class WipView:
+class WipView(msgspec.Struct, frozen=True):
     """A task's work in progress. ``decisions`` are (what, why), the newest last."""
 
     task: str
@@ -49,8 +46,7 @@ class WipView:
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffView:
+class HandoffView(msgspec.Struct, frozen=True):
     """The handoff of a task. ``details`` is None while they are hidden; ``kept`` says whether there are any.
 
     ``state`` describes compaction and archiving.
@@ -68,8 +64,7 @@ class HandoffView:
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityView:
+class ActivityView(msgspec.Struct, frozen=True):
     """One line of a task's activity or failures."""
 
     at: str
@@ -80,8 +75,7 @@ class ActivityView:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskView:
+class TaskView(msgspec.Struct, frozen=True):
     """One task in full. ``facts`` are (name, value) pairs; ``blocker`` is the reason of a blocked task."""
 
     key: str
@@ -100,8 +94,7 @@ class TaskView:
     activity: tuple[ActivityView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedView:
+class QueuedView(msgspec.Struct, frozen=True):
     """One task of the queue. ``state`` says whether it is ready; ``why`` explains its place, or what it
     waits for."""
 

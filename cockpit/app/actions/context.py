@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""]
 """Which part of the screen gets the keys. ``tasks`` is any place with a task under the cursor: the work
 pane, the board, the queue and the screen of one task."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionContext:
+class ActionContext(msgspec.Struct, frozen=True):
     """The state of the screen at the moment of a key. Conditions of actions read nothing else."""
 
     pane: Pane = "prompt"

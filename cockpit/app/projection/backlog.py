@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import UnsetType
 
 from cockpit.store.journal.details import backlog as details
@@ -95,8 +96,7 @@ class TaskState:
     """The words by which it is found, likewise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True):
     """How many tasks are in each status and how many are ready, while not all tasks are there."""
 
     counts: Mapping[str, int]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
 from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
-from cockpit.chains.handover import END_REASONS
 from cockpit.core.text import pluralize
+from cockpit.store.chains.end_reasons import END_REASONS
 from widgets.text.numerals import money, tokens
 from widgets.work.chain_tree_views import (
     ChainRowView,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from cockpit.loop.views.event_text import EventLine, event_line, list_items
 from cockpit.store.journal.details import agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
@@ -41,8 +43,7 @@ class _Turn:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(msgspec.Struct, frozen=True):
     """A line that later rows rewrite: the fate of a proposal, the end of an action."""
 
     turn: _Turn

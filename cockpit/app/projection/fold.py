@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from cockpit.app.projection import chains
 from cockpit.app.projection.backlog import PREFIXES, Work
@@ -30,8 +31,7 @@ _NOT_OF_SESSIONS = (*chains.PREFIXES, *PREFIXES, PREFIX)
 """What begins rows that name a session and do not change it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(msgspec.Struct, frozen=True):
     """One picture of the whole screen. ``turns`` are those changed since the revision asked for;
     ``revision`` is the one to ask with next."""
 

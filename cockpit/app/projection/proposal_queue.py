@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
@@ -26,8 +27,7 @@ def _nowhere(_: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionPreview:
+class ActionPreview(msgspec.Struct, frozen=True):
     """One proposal as the journal shows it."""
 
     proposal_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
@@ -33,8 +34,7 @@ _CLAIMS = 3
 _RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "relates to"}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRecord:
+class TaskRecord(msgspec.Struct, frozen=True):
     """The records of a task in the store; the newest comes first."""
 
     task: Task

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cockpit.chains.handover import END_REASONS
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.review_template import visible
 from cockpit.store.chains.chains import Chain, Progress
+from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
 
 MAX_DETAILS = 8_000

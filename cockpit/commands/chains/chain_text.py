@@ -7,11 +7,11 @@ from typing import Any
 
 from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
-from cockpit.chains.handover import END_REASONS
 from cockpit.chains.progress_lines import describe_status
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
 
 

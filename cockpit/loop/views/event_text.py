@@ -7,8 +7,9 @@ output prints them in one line. See ``docs/reference/journal.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from cockpit.core.text import pluralize
 from cockpit.store.journal.details import agents, proposals, sessions, waves
@@ -19,8 +20,7 @@ Tone = Literal["dim", "good", "bad", "warn", "accent"]
 _LISTED_ITEMS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class EventLine:
+class EventLine(msgspec.Struct, frozen=True):
     """An event in words."""
 
     sign: str

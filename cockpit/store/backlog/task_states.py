@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
@@ -16,8 +17,7 @@ PART = 500
 _ARCHIVED_HANDOFFS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTask:
+class StoredTask(msgspec.Struct, frozen=True):
     """One task, its handoff and what it depends on. JSON columns are as they are stored."""
 
     task_id: str

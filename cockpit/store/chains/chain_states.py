@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
@@ -13,8 +14,7 @@ from cockpit.store.chains.workers import Worker
 _LIVE_MOST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ChainStep:
+class ChainStep(msgspec.Struct, frozen=True):
     """One step of a task in a chain; ``moment`` orders steps by their last change."""
 
     task_id: str
@@ -27,8 +27,7 @@ class ChainStep:
     moment: int
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """What one session of a chain's task used."""
 
     task_id: str

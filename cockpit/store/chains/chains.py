@@ -10,9 +10,10 @@ import json
 import re
 import sqlite3
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
+
+import msgspec
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
@@ -43,8 +44,7 @@ _AT_END: Mapping[str, type[ChainState]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(msgspec.Struct, frozen=True):
     """One row of ``chains``."""
 
     chain_id: str
@@ -112,8 +112,7 @@ class Chain:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """The tasks in a chain's scope by status, without archived ones and those that others did."""
 
     total: int

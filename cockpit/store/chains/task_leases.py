@@ -7,8 +7,9 @@ A lease ends when it is released, when it expires, or when its process is gone. 
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from datetime import timedelta
+
+import msgspec
 
 from cockpit.core.clock import format_time
 from cockpit.core.errors import Stale
@@ -19,8 +20,7 @@ LEASE_S = 60.0
 """Seconds after which a lease expires that is not renewed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLease:
+class TaskLease(msgspec.Struct, frozen=True):
     """One row of ``task_leases``."""
 
     task_id: str

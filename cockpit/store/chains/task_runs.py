@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import IllegalTransition
@@ -22,8 +23,7 @@ ENDS = ("done", "blocked")
 """The steps that end a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One row of ``task_runs``."""
 
     task_id: str

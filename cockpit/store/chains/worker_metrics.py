@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from cockpit.store.chains.chains import Chain, count_progress
 from cockpit.store.db.transaction import Tx
@@ -27,8 +28,7 @@ A blocked task counts as completed; ``failed`` means that an error outside the t
 """
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerMetrics:
+class WorkerMetrics(msgspec.Struct, frozen=True):
     """One row of ``session_metrics``."""
 
     session_id: str

@@ -6,8 +6,9 @@ Stored in ``chain_sessions``. Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.processes import current_process, is_process_alive
@@ -24,8 +25,7 @@ from cockpit.store.journal.details.chains import (
 from cockpit.store.journal.details.detail import read_part
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True):
     """One row of ``chain_sessions``."""
 
     chain_id: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
@@ -32,8 +33,7 @@ _ENTERED: Mapping[str, type[WorktreeState]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Worktree:
+class Worktree(msgspec.Struct, frozen=True):
     """One row of ``worktrees``."""
 
     name: str

@@ -13,8 +13,6 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
-
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.file_changes import FileWatch, watch_without_inotify
@@ -39,6 +37,8 @@ async def follow(
 
     Close the generator (or cancel its task) to stop; nothing is left running then.
     """
+    import aiosqlite  # the screen shows its first frame before it follows anything
+
     where, values = ("", ()) if session_id is None else (" AND session_id=?", (session_id,))
     sql = f"{journal.SELECT} WHERE seq>?{where} ORDER BY seq LIMIT {BATCH}"
     async with AsyncExitStack() as stack:

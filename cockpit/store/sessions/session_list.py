@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """One session with the rows that say how it is now."""
 
     session_id: str
@@ -37,8 +37,7 @@ class Listed:
     """The newest row that changed what a list shows of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(msgspec.Struct, frozen=True):
     """The sessions outside chains in one status; ``cost_usd`` is None where no cost is known."""
 
     sessions: int
