@@ -26,6 +26,7 @@ BENCHES = (
     "open_screen",
     "journal_latency",
     "durable",
+    "writers",
     "wave",
     "fan_out",
     "compile",

@@ -107,15 +107,22 @@ def read_store(read: Callable[[sqlite3.Connection], T], *, empty: T | None = Non
     Without a store it returns ``empty``, or raises :class:`NotFound` where that is None.
     """
     place = find_project()
-    if not place.database.exists():
-        if empty is None:
-            raise NotFound(
-                f"Nothing was recorded in {place.home} yet. Start with `cockpit run TASK`, or with"
-                " `cockpit tasks add TITLE` and `cockpit work`."
-            )
+    if empty is None:
+        require_records()
+    elif not place.database.exists():
         return empty
     with open_store(place) as store:
         return store.read_now(read)
+
+
+def require_records() -> None:
+    """Raise :class:`NotFound` where this project has no store yet."""
+    place = find_project()
+    if not place.database.exists():
+        raise NotFound(
+            f"Nothing was recorded in {place.home} yet. Start with `cockpit run TASK`, or with"
+            " `cockpit tasks add TITLE` and `cockpit work`."
+        )
 
 
 def choose_session(connection: sqlite3.Connection, named: str | None) -> str:

@@ -9,11 +9,18 @@ import click
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import choose_session, find_project, open_store, read_store
+from cockpit.commands.open_project import (
+    choose_session,
+    find_project,
+    open_store,
+    read_store,
+    require_records,
+)
 from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
 from cockpit.store.journal import journal as stored
+from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
 
@@ -54,25 +61,43 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 
 
 @journal.command(epilog=examples("cockpit journal verify --json"))
+@click.option(
+    "--recent", is_flag=True, help="Read only rows since the last verification that found nothing."
+)
 @AS_JSON
 @click.pass_context
-def verify(ctx: click.Context, as_json: bool) -> None:
+def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
     """Verify the digests of the whole journal.
 
     It finds any row that was changed, removed or inserted, and then ends with 1.
+
+    A sound journal is remembered up to its end. --recent goes on from there: it is quick, and does not
+    look at older rows again.
     """
-    verdict = read_store(stored.verify)
+    verdict = _verify_and_remember(recent)
     if as_json:
         seq, why = verdict.broken or (None, None)
         body = {"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why}
+        body |= {"since": verdict.since} if recent else {}
         show_json(body | ({"pruned_until": verdict.pruned} if verdict.pruned else {}))
     elif verdict.broken is None:
         pruned = f"; rows up to {verdict.pruned} were pruned" if verdict.pruned else ""
-        show(f"ok: {pluralize(verdict.rows, 'row')}, each follows from the one before{pruned}")
+        since = f" since row {verdict.since}" if verdict.since else ""
+        show(
+            f"ok: {pluralize(verdict.rows, 'row')}{since}, each follows from the one before{pruned}"
+        )
     else:
         show(f"broken: {verdict.broken[1]}")
     if not verdict.ok:
         ctx.exit(Exit.FAILED)
+
+
+def _verify_and_remember(recent: bool) -> stored.Verdict:
+    require_records()
+    with open_store(find_project()) as store:
+        verdict = store.read_now(verify_recent if recent else stored.verify)
+        remember_verdict(store, verdict)
+    return verdict
 
 
 @journal.command(epilog=examples("cockpit journal export > journal.jsonl"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cockpit.cli_options import examples
-from cockpit.commands.open_project import read_store
+from cockpit.commands.open_project import find_project, open_store
 from cockpit.commands.terminal import show
 
 
@@ -15,10 +15,11 @@ from cockpit.commands.terminal import show
 )
 def metrics() -> None:
     """Print the metrics of this project, counted from its journal, in Prometheus text format."""
-    from cockpit.loop.views.metrics import Metrics, measured
+    from cockpit.loop.views.metrics import Metrics, measured, store_counts
 
-    show(
-        read_store(
-            lambda connection: measured(connection).exposition(), empty=Metrics().exposition()
-        ).rstrip()
-    )
+    place, counted = find_project(), Metrics()
+    if place.database.exists():
+        with open_store(place) as store:
+            counted = store.read_now(measured)
+            store_counts(store, counted)
+    show(counted.exposition().rstrip())

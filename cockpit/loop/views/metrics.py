@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from cockpit.core.errors import StoreError
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
-from cockpit.store.journal import anchor, journal
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import anchor, checkpoints, journal
+from cockpit.store.journal.details.detail import Part, decode_detail
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
-from cockpit.store.journal.details.waves import FeedbackRecorded, ObservationJobs, PacketCompiled
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-BATCH = 5_000
+BATCH = 50_000
+"""Rows of the journal whose counted ones are read at once."""
+CHECKPOINT_EVERY = 20_000
+"""Rows after which the counts are stored, so that the next process goes on from them."""
 _PROFILE = "orientation.profile."
 _DECIDED = ("approved", "rejected", "expired")
 
@@ -50,12 +57,39 @@ class Counts(msgspec.Struct):
     regrets: int = 0
 
 
+class _Packet(Part, frozen=True, kw_only=True):
+    """What is counted of a compiled packet; the rest of the detail is not read."""
+
+    token_used: int
+    drops: Mapping[str, int]
+
+
+class _Jobs(Part, frozen=True, kw_only=True):
+    sources: Mapping[str, Mapping[str, int]]
+    refused: Mapping[str, int]
+    latency_buckets: Mapping[str, int] | UnsetType = UNSET
+    latency_sum_ms: int | UnsetType = UNSET
+
+
+class _Feedback(Part, frozen=True, kw_only=True):
+    regret: bool
+
+
+class Counted(NamedTuple):
+    """A row of the journal that is counted."""
+
+    seq: int
+    action: str
+    error_code: str
+    detail_json: str
+
+
 class Metrics:
     """The metrics; rows are counted in the journal's order."""
 
     def __init__(self) -> None:
         self.counts = Counts()
-        self._takers: Mapping[str, Callable[[Row], None]] = {
+        self._takers: Mapping[str, Callable[[Counted | Row], None]] = {
             Action.PACKET_COMPILED: self._compiled,
             Action.WAVE_FAILED: self._failed,
             Action.OBSERVATION_JOBS: self._observed,
@@ -74,17 +108,25 @@ class Metrics:
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = msgspec.json.decode(pruned.metrics_json, type=Counts)
             self.counts.seq = pruned.seq
-        while limit := BATCH if until is None else min(BATCH, until - self.counts.seq):
-            rows = journal.rows(connection, after=self.counts.seq, limit=limit)
-            if not rows:
-                break
-            for row in rows:
-                if until is not None and row.seq > until:
-                    return self
-                self.take(row)
+        stored = checkpoints.find(connection, "metrics")
+        if stored is not None:
+            counts = msgspec.json.decode(stored.body_json, type=Counts)
+            if self.counts.seq < counts.seq <= (counts.seq if until is None else until):
+                self.counts = counts
+        end = journal.last_seq(connection) if until is None else until
+        while self.counts.seq < end:
+            last = min(self.counts.seq + BATCH, end)
+            # Through the index of actions: most rows are not counted, and not read.
+            for row in connection.execute(
+                "SELECT seq, action, error_code, detail_json FROM journal WHERE action IN"  # noqa: S608 - placeholders
+                f" ({','.join('?' * len(self._takers))}) AND seq>? AND seq<=? ORDER BY seq",
+                (*self._takers, self.counts.seq, last),
+            ):
+                self.take(Counted(*row))
+            self.counts.seq = last
         return self
 
-    def take(self, row: Row) -> None:
+    def take(self, row: Counted | Row) -> None:
         """Count one row."""
         taker = self._takers.get(row.action)
         if taker is not None:
@@ -170,18 +212,18 @@ class Metrics:
             "decision_regret_total", "Decisions that were later taken back.", counts.regrets
         )
 
-    def _compiled(self, row: Row) -> None:
-        packet = row.read(PacketCompiled)
+    def _compiled(self, row: Counted | Row) -> None:
+        packet = decode_detail(_Packet, row.detail_json)
         self.counts.packet_tokens_used = packet.token_used
         for reason, count in packet.drops.items():
             _add(self.counts.drops, reason, count)
 
-    def _failed(self, row: Row) -> None:
+    def _failed(self, row: Counted | Row) -> None:
         if row.error_code == "pinned_over_budget":
             self.counts.overflows += 1
 
-    def _observed(self, row: Row) -> None:
-        jobs = row.read(ObservationJobs)
+    def _observed(self, row: Counted | Row) -> None:
+        jobs = decode_detail(_Jobs, row.detail_json)
         for source, statuses in jobs.sources.items():
             for status, count in statuses.items():
                 _add(self.counts.jobs.setdefault(source, {}), status, count)
@@ -194,29 +236,29 @@ class Metrics:
         if isinstance(jobs.latency_sum_ms, int):
             self.counts.latency_sum_ms += jobs.latency_sum_ms
 
-    def _judged(self, row: Row) -> None:
-        if row.read(FeedbackRecorded).regret:
+    def _judged(self, row: Counted | Row) -> None:
+        if decode_detail(_Feedback, row.detail_json).regret:
             self.counts.regrets += 1
 
-    def _proposed(self, row: Row) -> None:
+    def _proposed(self, row: Counted | Row) -> None:
         _add(self.counts.proposals, "proposed", 1)
-        self.counts.undecided.add(row.read(ProfileChange).proposal_id)
+        self.counts.undecided.add(decode_detail(ProfileChange, row.detail_json).proposal_id)
 
-    def _decided(self, row: Row) -> None:
-        proposal_id = row.read(ProfileChange).proposal_id
+    def _decided(self, row: Counted | Row) -> None:
+        proposal_id = decode_detail(ProfileChange, row.detail_json).proposal_id
         if proposal_id not in self.counts.undecided:
             # Earlier versions of cockpit did not journal the proposal of a change that the guard refused.
             _add(self.counts.proposals, "proposed", 1)
         self.counts.undecided.discard(proposal_id)
         _add(self.counts.proposals, row.action.removeprefix(_PROFILE), 1)
 
-    def _applied(self, row: Row) -> None:
-        if row.read(ProfileChange).effective_waves:
+    def _applied(self, row: Counted | Row) -> None:
+        if decode_detail(ProfileChange, row.detail_json).effective_waves:
             self.counts.started += 1
 
-    def _ended(self, row: Row) -> None:
+    def _ended(self, row: Counted | Row) -> None:
         how = row.action.removeprefix(_PROFILE)
-        if row.read(ProfileEnded).proposal_id:
+        if decode_detail(ProfileEnded, row.detail_json).proposal_id:
             _add(self.counts.ended, how, 1)
         if how != "promoted":
             self.counts.rollbacks += 1
@@ -225,6 +267,26 @@ class Metrics:
 def measured(connection: sqlite3.Connection) -> Metrics:
     """Count the whole journal."""
     return Metrics().catch_up(connection)
+
+
+def store_counts(store: Store, metrics: Metrics) -> None:
+    """Store the counts, if many rows were counted since they were stored last.
+
+    A store that cannot be written now is left as it is: the next process counts these rows again.
+    """
+
+    def write(tx: Tx) -> None:
+        before = checkpoints.find(tx.connection, "metrics")
+        if metrics.counts.seq < (before.seq if before else 0) + CHECKPOINT_EVERY:
+            return
+        seq, digest = checkpoints.last_sealed(tx.connection, metrics.counts.seq)
+        body = msgspec.json.encode(metrics.counts).decode()
+        checkpoints.store_checkpoint(tx, "metrics", seq, digest, body)
+
+    try:
+        store.write_now(write)
+    except StoreError:
+        return
 
 
 def fold_counts(connection: sqlite3.Connection, until: int) -> str:

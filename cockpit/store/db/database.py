@@ -72,7 +72,7 @@ class Store:
                 connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
-        self._writer = Writer(path, connection, connect_writer, begin)
+        self._writer = Writer(path, connection, connect_writer, begin, busy_timeout_ms / 2000)
 
     @property
     def commits(self) -> int:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 from cockpit.core.errors import StoreError
 from cockpit.store.db.connection import as_store_error, is_fatal
 from cockpit.store.db.transaction import Tx
+from cockpit.store.db.write_queue import WriteQueue
 
 T = TypeVar("T")
 GROUP_LIMIT = 64
@@ -34,7 +35,8 @@ class Writer:
     """Runs writes on ``connection``, which it owns from then on.
 
     ``connect`` opens another connection after a rollback that failed; ``begin`` makes the
-    transaction that steps receive. ``commits`` counts commits, one fsync each.
+    transaction that steps receive; ``patience_s`` is how long a write waits for its turn among other
+    processes, in seconds. ``commits`` counts commits, one fsync each.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Writer:
         connection: sqlite3.Connection,
         connect: Callable[[], sqlite3.Connection],
         begin: Callable[[sqlite3.Connection], Tx],
+        patience_s: float,
     ) -> None:
         self.commits = 0
         self._path = path
@@ -50,6 +53,7 @@ class Writer:
         self._tx: Tx | None = None
         self._connect = connect
         self._begin = begin
+        self._write_queue = WriteQueue(path, patience_s)
         self._turn = threading.Lock()
         """Held while a transaction runs."""
         self._waiting_count = 0
@@ -118,6 +122,8 @@ class Writer:
     def disconnect(self) -> None:
         """Close the connection, after :meth:`finish`."""
         connection, self._connection, self._tx = self._connection, None, None
+        if self._closed:
+            self._write_queue.close()
         try:
             if connection is not None:
                 connection.close()
@@ -155,6 +161,7 @@ class Writer:
         try:
             self._commit_group(group)
         finally:
+            self._write_queue.leave()
             self._runner = 0
 
     def _commit_group(self, group: list[_Write]) -> None:
@@ -179,6 +186,7 @@ class Writer:
         if self._tx is None:
             self._tx = self._begin(self._connection)
         tx = self._tx
+        self._write_queue.enter()
         tx.begin()
         if len(group) == 1:
             group[0].run(tx)
@@ -186,6 +194,7 @@ class Writer:
             for write in group:
                 write.attempt(tx)
         self._connection.execute("COMMIT")
+        self._write_queue.leave()
 
     def _roll_back(self) -> None:
         try:

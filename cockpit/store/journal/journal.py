@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
@@ -104,6 +108,16 @@ _INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * le
 _NO_HEAD = (
     "The journal's recorded end is missing: the file was altered. Restore a copy from the backups next"
     " to it."
+)
+
+
+# SQLite writes a row's canonical JSON, nearly always byte for byte: a digest that matches proves it. Any
+# other row is read as a whole and checked on its own.
+_FIRST = -(2**63)
+_VERIFY = (
+    f"SELECT seq, CAST(json_array({', '.join(COLUMNS[:-1])}) AS BLOB), digest,"  # noqa: S608 - fixed column names
+    f" action IN ('{Action.MESSAGE_STARTED}', '{Action.MESSAGE_COMPLETED}') FROM journal"
+    " WHERE seq>=? ORDER BY seq"
 )
 
 
@@ -254,6 +268,17 @@ def last_seq(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT seq FROM journal_head").fetchone()[0])
 
 
+class Verified(msgspec.Struct, frozen=True):
+    """How far the journal was verified."""
+
+    seq: int
+    digest: str
+    sealed: int
+    """Rows of the chain up to ``seq``."""
+    streaming: tuple[tuple[str, str], ...]
+    """Session and id of the messages that were streaming there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of a verification."""
@@ -264,17 +289,22 @@ class Verdict:
     """The first row that is wrong, and why; None for a sound journal."""
     pruned: int = 0
     """The last row that was pruned; 0 for a journal that begins at its first row."""
+    since: int = 0
+    """The row that it went on from; 0 for a verification of the whole journal."""
+    checkpoint: Verified | None = field(default=None, compare=False)
+    """Where a later verification can go on; None for a broken journal and an empty one."""
 
     @property
     def ok(self) -> bool:
         return self.broken is None
 
 
-def verify(connection: sqlite3.Connection) -> Verdict:
+def verify(connection: sqlite3.Connection, since: Verified | None = None) -> Verdict:
     """Check the whole chain against the recorded end, from the anchor on where the journal was pruned.
 
     This finds any row of the chain that was changed, removed or inserted, and an altered end. Provisional
-    rows are allowed only for messages that are still streaming.
+    rows are allowed only for messages that are still streaming. With ``since`` only the rows after it are
+    read.
     """
     head = connection.execute("SELECT seq, digest, sealed FROM journal_head").fetchall()
     if len(head) != 1:
@@ -282,26 +312,61 @@ def verify(connection: sqlite3.Connection) -> Verdict:
     start = anchor.find(connection) or anchor.START
     if start is not anchor.START and not anchor.is_sound(connection, start):
         return Verdict(0, (start.seq, "the anchor of the pruned journal was changed"), start.seq)
+    pruned, first = start.seq, _FIRST
+    if since is not None:
+        start = anchor.Anchor(since.seq, since.digest, since.sealed, "{}", "", "")
+        first = since.seq + 1
     seq, digest, sealed = head[0]
-    walk = _Walk(seq, digest, sealed, start)
+    walk = _Walk(seq, digest, sealed, start, since.streaming if since else ())
     try:
-        for values in connection.execute(f"{SELECT} ORDER BY seq"):
-            fault = walk.fault(values)
-            if fault is not None:
-                return Verdict(walk.counted, fault, start.seq)
+        fault = _walk_bodies(connection, walk, first)
+        if fault is not None:
+            return Verdict(walk.counted, fault, pruned)
     except sqlite3.OperationalError as error:
         if hasattr(error, "sqlite_errorcode"):
             raise
         # Raised by Python for text that is not UTF-8; cockpit writes no such row.
         why = f"the row after {walk.last} is not readable"
-        return Verdict(walk.counted, (walk.last, why), start.seq)
-    return Verdict(walk.counted, walk.end(), start.seq)
+        return Verdict(walk.counted, (walk.last, why), pruned)
+    fault = walk.end()
+    checkpoint = walk.checkpoint() if fault is None else None
+    return Verdict(walk.counted, fault, pruned, since.seq if since else 0, checkpoint)
+
+
+def _walk_bodies(connection: sqlite3.Connection, walk: _Walk, first: int) -> tuple[int, str] | None:
+    """Check all rows by their canonical JSON; what does not match is checked column by column."""
+    try:
+        rows = connection.execute(_VERIFY, (first,))
+        while (stop := walk.follow(rows)) is not None:
+            seq, fault = stop
+            if fault is None:
+                values = connection.execute(f"{SELECT} WHERE seq=?", (seq,)).fetchone()
+                fault = walk.fault(values)
+            if fault is not None:
+                return fault
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) != sqlite3.SQLITE_ERROR:
+            raise
+        # Bytes that are no text: which row, and whether it is read at all, the columns show.
+        following = walk.last + 1 if walk.counted else first
+        for values in connection.execute(f"{SELECT} WHERE seq>=? ORDER BY seq", (following,)):
+            fault = walk.fault(values)
+            if fault is not None:
+                return fault
+    return None
 
 
 class _Walk:
     """The state of one verification: the chain, and which messages are streaming."""
 
-    def __init__(self, head_seq: int, head_digest: str, sealed: int, start: anchor.Anchor) -> None:
+    def __init__(
+        self,
+        head_seq: int,
+        head_digest: str,
+        sealed: int,
+        start: anchor.Anchor,
+        streaming: Iterable[tuple[str, str]],
+    ) -> None:
         self.counted = 0
         """How many sound rows of the chain were read, rows before the anchor included."""
         self.last = start.seq
@@ -310,11 +375,49 @@ class _Walk:
         self._kept_sum = ""
         self._head = (head_digest, sealed, head_seq)
         self._previous = start.digest
-        self._streaming: dict[tuple[str, str], int] = {}
+        self._streaming: dict[tuple[str, str], int] = dict.fromkeys(streaming, 0)
+        self._sealed_at = start.seq
+
+    def checkpoint(self) -> Verified | None:
+        """Return where a later verification can go on, after a sound one."""
+        digest, sealed, _ = self._head
+        if not self._sealed_at:
+            return None
+        return Verified(self._sealed_at, digest, sealed, tuple(self._streaming))
+
+    def follow(
+        self, rows: Iterable[tuple[int, bytes, str, int]]
+    ) -> tuple[int, tuple[int, str] | None] | None:
+        """Count rows by their canonical JSON until one does not follow; return its seq, None at the end.
+
+        Such a row says nothing yet: :meth:`fault` checks it column by column. Where its message is at
+        fault, that is returned with it. The loop is written out, because it runs for every row.
+        """
+        first, most = self._start.seq, self._head[2]
+        previous, counted, last = self._previous, self.counted, self.last
+        sealed_at = self._sealed_at
+        start = previous.encode()
+        try:
+            for seq, body, stored, is_message in rows:
+                if (
+                    not first < seq <= most
+                    or sha256(b"%b\n%b" % (start, body)).hexdigest() != stored
+                ):
+                    return seq, None
+                counted, previous, start = counted + 1, stored, stored.encode()
+                last = sealed_at = seq
+                if is_message:
+                    fault = self.message_fault((*msgspec.json.decode(body), stored))
+                    if fault is not None:
+                        return seq, fault
+            return None
+        finally:
+            self._previous, self.counted, self.last = previous, counted, last
+            self._sealed_at = sealed_at
 
     def fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
         """Check the next row; return its seq and what is wrong, or None."""
-        seq, action, digest = values[0], values[9], values[-1]
+        seq, digest = values[0], values[-1]
         if seq <= self._start.seq:
             return self._kept_fault(values)
         self.last = seq
@@ -328,10 +431,12 @@ class _Walk:
                 seq,
                 f"row {seq} does not follow from the row before it: changed, removed or inserted",
             )
-        self._previous = digest
-        return self._message_fault(values, action)
+        self._previous, self._sealed_at = digest, seq
+        return self.message_fault(values)
 
-    def _message_fault(self, values: tuple[Any, ...], action: str) -> tuple[int, str] | None:
+    def message_fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
+        """Keep in mind which messages stream; return what is wrong with a finished one, or None."""
+        action = values[9]
         if action == Action.MESSAGE_STARTED:
             self._streaming[_message(values)] = 0
         elif action == Action.MESSAGE_COMPLETED and (
@@ -368,7 +473,7 @@ class _Walk:
         self._kept_rows += 1
         try:
             self._kept_sum = anchor.add_digests(self._kept_sum, [values])
-            return self._message_fault(values, values[9])
+            return self.message_fault(values)
         except (TypeError, ValueError, AttributeError):
             return seq, f"row {seq}, which pruning left, was changed"
 

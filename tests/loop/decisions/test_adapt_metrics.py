@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from cockpit.access.principals import agent
-from cockpit.loop.views.metrics import Metrics, measured
+from cockpit.core.canonical_json import canonical_json
+from cockpit.loop.views import metrics as views
+from cockpit.loop.views.metrics import Counted, Metrics, measured
 from cockpit.store.context.observation_jobs import LATENCY_BUCKETS_MS, count_latencies
+from cockpit.store.journal import checkpoints
+from cockpit.store.journal.details.detail import detail_body
 from cockpit.store.journal.details.waves import ObservationJobs
+from cockpit.store.journal.event_types import Action
 
 
 def exposed(metrics: Metrics) -> dict[tuple[str, str], float]:
@@ -106,7 +111,8 @@ LATENCIES = st.lists(st.integers(0, 100_000), max_size=60)
 def test_the_histogram_has_every_job_and_the_drops_every_fact(waves, capped):
     metrics = Metrics()
     for took in waves:
-        metrics._observed(Detail(jobs(sorted(took), capped)))
+        body = canonical_json(detail_body(jobs(sorted(took), capped)))
+        metrics.take(Counted(1, str(Action.OBSERVATION_JOBS), "", body))
     found = exposed(metrics)
     every = [latency for took in waves for latency in took]
     assert found[("observation_job_latency_ms_count", "")] == len(every)
@@ -115,16 +121,6 @@ def test_the_histogram_has_every_job_and_the_drops_every_fact(waves, capped):
         within = sum(latency <= bound for latency in every)
         assert found[("observation_job_latency_ms_bucket", str(bound))] == within
     assert found[("orientation_fact_drop_total", "fact_cap")] == capped * len(waves)
-
-
-class Detail:
-    """A row whose detail is given."""
-
-    def __init__(self, detail: ObservationJobs) -> None:
-        self.detail = detail
-
-    def read(self, kind: type) -> ObservationJobs:
-        return self.detail
 
 
 def jobs(took: list[int], capped: int) -> ObservationJobs:
@@ -139,3 +135,25 @@ def jobs(took: list[int], capped: int) -> ObservationJobs:
         latency_buckets=count_latencies(took),
         latency_sum_ms=sum(took),
     )
+
+
+def test_stored_counts_are_gone_on_from_and_count_every_row_once(at_desk, monkeypatch):
+    monkeypatch.setattr(views, "CHECKPOINT_EVERY", 1)
+    desk = at_desk()
+    desk.propose(desk.payload(effective_waves=5_000))
+    first = desk.store.read_now(measured)
+    views.store_counts(desk.store, first)
+    assert desk.store.read_now(lambda c: checkpoints.find(c, "metrics")) is not None
+    desk.propose(desk.payload(effective_waves=5_001))
+    assert counted(desk)[("profile_proposal_total", "proposed")] == 2
+    # One that was counted already goes on from its own counts.
+    assert exposed(desk.store.read_now(first.catch_up)) == counted(desk)
+
+
+def test_counts_up_to_a_row_before_the_stored_ones_start_from_the_first(at_desk, monkeypatch):
+    monkeypatch.setattr(views, "CHECKPOINT_EVERY", 1)
+    desk = at_desk()
+    desk.propose(desk.payload(effective_waves=5_000))
+    before = desk.store.read_now(lambda c: views.fold_counts(c, 2))
+    views.store_counts(desk.store, desk.store.read_now(measured))
+    assert desk.store.read_now(lambda c: views.fold_counts(c, 2)) == before
