@@ -35,14 +35,14 @@ def test_everything_is_for_the_owner_only(tmp_path: Path) -> None:
             names = {path.name: oct(mode(path)) for path in tmp_path.iterdir()}
     finally:
         os.umask(old)
-    assert names == {f"cockpit.db{end}": "0o600" for end in ("", "-wal", "-shm")}
+    assert names == {f"cockpit.db{end}": "0o600" for end in ("", "-wal", "-shm", "-queue")}
 
 
-def test_closing_leaves_one_file(tmp_path: Path) -> None:
+def test_closing_leaves_the_database_and_its_queue(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.write_now(begin)
         store.read_now(journal.rows)
-    assert [path.name for path in tmp_path.iterdir()] == ["cockpit.db"]
+    assert {path.name for path in tmp_path.iterdir()} == {"cockpit.db", "cockpit.db-queue"}
 
 
 def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:

@@ -159,7 +159,8 @@ def test_no_entry_lets_a_secret_into_the_files(
     with open_store(tmp_path, clock=FixedClock()) as store:
         store.write_now(lambda tx: entry(Ground(tx)))
         files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-        assert set(files) == {"cockpit.db", "cockpit.db-wal", "cockpit.db-shm"}
+        names = {"cockpit.db", "cockpit.db-wal", "cockpit.db-shm", "cockpit.db-queue"}
+        assert set(files) == names
         assert store.read_now(journal.verify).ok
     files["after closing"] = (tmp_path / "cockpit.db").read_bytes()
     assert b"[masked:" in files["after closing"], "the entry stored nothing of what it was given"

@@ -251,7 +251,12 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
 
 
 def _verify(connection: sqlite3.Connection) -> journal.Verdict | None:
-    """Verify the journal from where it was verified last; None where that would be too many rows."""
+    """Verify the journal, a long one from where it was verified last.
+
+    None where that would be too many rows.
+    """
+    if journal.last_seq(connection) <= MOST_ROWS:
+        return journal.verify(connection)
     checkpoint = checkpoints.find(connection, "verified")
     first = checkpoint.seq if checkpoint is not None else 0
     if journal.last_seq(connection) - first > MOST_ROWS:
