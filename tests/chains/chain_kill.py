@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import warm
 from commands.cli_world import Project
 from tasks.taskrun_world import PASSES, edit, finish, git
 
@@ -182,15 +183,14 @@ def _kill(
         if running.poll() is not None:
             return False
         time.sleep(0.005)
-    pids = {running.pid} if who != "session" else set()
     session = _session(store)
+    if who != "session":
+        running.kill()
     if session is not None and who != "supervisor":
-        pids.add(session)
-    for pid in pids:
         with _gone_is_well():
-            os.kill(pid, signal.SIGKILL)
+            os.kill(session, signal.SIGKILL)
     played.kills.append(f"{who} at row {_rows(store)}")
-    if running.pid in pids:
+    if who != "session":
         running.wait(PATIENCE_S)
     return running.poll() is None
 
@@ -288,6 +288,7 @@ def _check_git(project: Project, standing: Path) -> None:
 
 def main(first: int, last: int) -> int:
     """Play the seeds; returns how many did not hold."""
+    warm.start_server()
     failed = 0
     for seed in range(first, last + 1):
         folder = Path(tempfile.mkdtemp(prefix=f"chain-kill-{seed}-"))

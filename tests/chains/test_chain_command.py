@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
 from tasks.taskrun_world import git
@@ -281,6 +282,7 @@ def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     for name in ("cockpit", "click", "asyncio"):
         (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
+    world.project.extra = warm.COLD
     world.project.run(*WORK, "--all", *world.model(world.scenario(1)))
     assert world.statuses() == {"T-1": "done"}
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import warm
 
-COMMAND = (sys.executable, "-m", "cockpit")
+COLD = (sys.executable, "-m", "cockpit")
+"""A process that starts from nothing, as do the workers that it starts."""
 PATIENCE_S = 90
 
 SCENARIO = """
@@ -65,8 +66,13 @@ class Project:
         """Start ``cockpit``; the caller ends it."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         given = {"stdin": subprocess.DEVNULL, **pipes, **options}
-        return subprocess.Popen(
-            [*COMMAND, *words], cwd=self.root, env=self.env, text=True, encoding="utf-8", **given
+        return warm.Process(
+            [*warm.command(), *words],
+            cwd=self.root,
+            env=self.env,
+            text=True,
+            encoding="utf-8",
+            **given,
         )
 
     def run(

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import COMMAND, PATIENCE_S, Project
+import warm
+from cli_world import PATIENCE_S, Project
 
 from cockpit import __version__
 
@@ -226,7 +227,7 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
 def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, "-c"],
+        [*warm.command(), "-c"],
         cwd=played.root,
         env={**played.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
         stdin=follower,

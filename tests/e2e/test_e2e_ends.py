@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.cli_world import COMMAND, PATIENCE_S, Project
+import warm
+from commands.cli_world import COLD, PATIENCE_S, Project
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def closed(project: Project, *words: str, keep: str) -> subprocess.CompletedProc
     """Run ``cockpit`` with stdout or stderr closed from the start, as ``>&-`` does it."""
     shell = 'exec "$@" >&-' if keep == "stderr" else 'exec "$@" 2>&-'
     return subprocess.run(
-        ["sh", "-c", shell, "sh", *COMMAND, *words],
+        ["sh", "-c", shell, "sh", *COLD, *words],
         cwd=project.root,
         env=project.env,
         capture_output=True,
@@ -110,7 +111,7 @@ def test_an_error_does_not_repeat_a_secret(project: Project) -> None:
         ["review", token],
     ):
         done = subprocess.run(
-            [*COMMAND, *words],
+            [*warm.command(), *words],
             cwd=project.root,
             env={**project.env, "PATH": os.environ["PATH"]},
             capture_output=True,

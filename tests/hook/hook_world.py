@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import warm
+
 from cockpit.backlog import service
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.hook.ingest import ingest_all
@@ -56,7 +58,7 @@ class Project:
         return json.dumps({**body, **changes}).encode()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a hook call; the caller feeds and ends it."""
+        """Start a hook call from nothing; the caller feeds and ends it."""
         pipe = subprocess.PIPE
         return subprocess.Popen(
             [sys.executable, "-m", "cockpit", "hook", *words],
@@ -69,10 +71,11 @@ class Project:
 
     def call(self, payload: bytes, *words: str) -> Any:
         """What the hook answers, as JSON; None when it says nothing. It must end with 0, silently."""
-        process = self.start(*words)
-        out, err = process.communicate(payload, timeout=PATIENCE_S)
-        assert (process.returncode, err) == (0, b"")
-        return json.loads(out) if out else None
+        done = warm.run_bytes(
+            ("hook", *words), cwd=self.root, env=self.env, stdin=payload, patience_s=PATIENCE_S
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return json.loads(done.stdout) if done.stdout else None
 
     def told(self, agent: str, name: str, **changes: Any) -> Any:
         """The answer to a recorded payload."""
@@ -82,15 +85,7 @@ class Project:
         self, *words: str, expect: int = 0, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run ``cockpit`` as the person."""
-        done = subprocess.run(
-            [sys.executable, "-m", "cockpit", *words],
-            cwd=self.root,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-        )
+        done = warm.run(words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
 
 from cockpit.hook.start_chain import LOG
+from cockpit.store.chains import chains
 
 pytestmark = pytest.mark.slow
 
@@ -43,15 +43,14 @@ def ends(world: Chains, agent: str = "claude", *, cwd: Path | None = None, **cha
     body = json.loads(text.replace("{root}", str(cwd or world.root)))
     told = {name: value for name, value in changes.items() if not name.isupper()}
     env = {name: value for name, value in changes.items() if name.isupper()}
-    done = subprocess.run(
-        [sys.executable, "-m", "cockpit", "hook", "--agent", agent],
+    done = warm.run(
+        ("hook", "--agent", agent),
         cwd=cwd or world.root,
         env={**world.project.env, **env},
-        input=json.dumps({**body, **told}).encode(),
-        capture_output=True,
-        timeout=PATIENCE_S,
+        stdin=json.dumps({**body, **told}),
+        patience_s=PATIENCE_S,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     until(lambda: world.read(lambda seen: _at_rest(seen)))
 
 
@@ -87,7 +86,9 @@ def chain_ids(world: Chains) -> list[str]:
 
 def ended(world: Chains, chain_id: str = "ch-1") -> str:
     """How the chain ended, once it has."""
-    until(lambda: chain_id in chain_ids(world))
+    until(
+        lambda: world.read(lambda seen: chain_id in {one.chain_id for one in chains.select(seen)})
+    )
     world.project.run("chain", "watch", chain_id)
     return world.chain(chain_id).status
 
