@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import hypothesis
+import new_stores
 import pytest
 import warm
 from _pytest.assertion import rewrite
@@ -28,6 +29,8 @@ hypothesis.settings.load_profile("at any load")
 
 # Before the conftest of any folder, whose helpers name the server's command when they are imported.
 warm.start_server()
+
+new_stores.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -116,16 +116,17 @@ class Process(subprocess.Popen[Any]):
         self.send_signal(signal.SIGUSR1)
 
 
-def load(module: str) -> None:
+def load(name: str) -> None:
     """Let the server load a module, once, so that no process that it forks later has to.
 
-    For what few commands need and what takes seconds to import, as a provider's SDK.
+    For what few commands need and what takes seconds to import, as a provider's SDK. Of a name like
+    ``module:function`` it calls the function as well.
     """
     with _connected() as line:
-        line.sendall(LOAD + module.encode())
+        line.sendall(LOAD + name.encode())
         line.shutdown(socket.SHUT_WR)
         line.settimeout(4 * _START_S)
-        assert line.recv(1), f"The warm server could not load {module}"
+        assert line.recv(1), f"The warm server could not load {name}"
 
 
 def start_server() -> None:

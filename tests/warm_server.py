@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOAD = b"\xff" * 4
-"""In the place of a length: the rest is the name of a module to load."""
+"""In the place of a length: the rest is the name of a module to load, and perhaps of its function to call."""
 SESSION, GROUP = 2, 1
 """What the client leads, and so the process: a session with its process group, a group, or (0) neither."""
 
@@ -123,6 +123,7 @@ def _send(line: socket.socket, number: int) -> None:
 
 
 _loaded = False
+_called: set[tuple[str, str]] = set()
 
 
 def _load() -> None:
@@ -130,6 +131,7 @@ def _load() -> None:
     if _loaded:
         return
     _loaded = True
+    import new_stores
     from cockpit import cli
     from cockpit.observe.count_tokens import count_tokens
 
@@ -138,13 +140,18 @@ def _load() -> None:
     for name in _MODULES:
         importlib.import_module(f"cockpit.{name}")
     count_tokens("loads the vocabulary")
+    new_stores.install()
     gc.collect()
     gc.freeze()
 
 
 def _load_more(line: socket.socket) -> None:
-    with line, line.makefile("rb") as name:
-        importlib.import_module(name.read().decode())
+    with line, line.makefile("rb") as asked:
+        module, _, function = asked.read().decode().partition(":")
+        loaded = importlib.import_module(module)
+        if function and (module, function) not in _called:
+            _called.add((module, function))
+            getattr(loaded, function)()
         gc.collect()
         gc.freeze()
         _send(line, 0)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import warm
 from commands.cli_world import Project
+from loop.provider_schemas import VENDORS
 from loopback.replies import Drop, Refuse, Reply, Say, Use
 from loopback.server import Loopback, LoopbackThread
 
 pytestmark = pytest.mark.slow
 
 KEY = "canary-" + "4f9Kq2" * 4
-VENDORS = ("anthropic", "openai", "openai-compatible")
 
 ASK = Say(
     "I need two files.",
@@ -91,8 +91,7 @@ class Provided:
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """The SDKs are loaded once, and not by every process of these tests."""
-    for name in ("direct", "models.anthropic", "models.openai", "providers.openai_compatible"):
-        warm.load(f"pydantic_ai.{name}")
+    warm.load("loop.provider_schemas:talk_with_each")
 
 
 @pytest.fixture(params=VENDORS)
