@@ -1,6 +1,6 @@
 """Make new stores of tests from a copy of one that was migrated once: 200 statements less for each.
 
-All that a migration writes of its own (its time, the journal's row) is written to the copy, in one transaction
+What a migration writes of its own (its time, the journal's row) is written to the copy, in one transaction
 as ever. ``tests/store`` and processes that start from nothing migrate in full.
 """
 

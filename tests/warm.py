@@ -164,7 +164,7 @@ def _forked(
     streams: list[int],
     patience_s: float,
 ) -> int:
-    body = marshal.dumps((0, list(words), str(cwd), dict(env)))
+    body = marshal.dumps((0, [], list(words), str(cwd), dict(env)))
     with _connected() as line:
         socket.send_fds(line, [len(body).to_bytes(4, "big")], streams)
         line.sendall(body)

@@ -14,6 +14,7 @@ import time
 from _socket import AF_UNIX, CMSG_LEN, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
 _OURS = ("cockpit", "cockpit.hook.ingest_worker")
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HARMLESS = ("PYTHONDONTWRITEBYTECODE",)
 
 
@@ -54,6 +55,7 @@ def main() -> int:
     if not words:
         os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
     pid = 0
+    ignored = [int(one) for one in _PASSED_ON if signal.getsignal(one) == signal.SIG_IGN]
 
     def forward(number: int, _: object) -> None:
         # Not yet started: the server sees that its client is gone.
@@ -62,7 +64,7 @@ def main() -> int:
     signal.signal(signal.SIGUSR1, forward)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     line = connected(os.path.join(os.path.dirname(sys.argv[0]), "socket"))
-    body = marshal.dumps((leads(), words, os.getcwd(), dict(os.environ)))
+    body = marshal.dumps((leads(), ignored, words, os.getcwd(), dict(os.environ)))
     handles = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
     assert CMSG_LEN(len(handles))
     line.sendmsg([len(body).to_bytes(4, "big")], [(SOL_SOCKET, SCM_RIGHTS, handles)])
@@ -75,8 +77,9 @@ def main() -> int:
         answer += chunk
         if not pid and b"\n" in answer:
             pid = int(answer.split(b"\n")[0])
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                signal.signal(number, forward)
+            for number in _PASSED_ON:
+                if number not in ignored:
+                    signal.signal(number, forward)
     code = int(answer.split()[1])
     if code < 0:
         if -code != signal.SIGKILL:

@@ -69,10 +69,10 @@ def _take(
     length = int.from_bytes(head, "big")
     body = _receive(line, length)
     if head and len(body) == length:
-        leads, words, cwd, env = marshal.loads(body)
+        leads, ignored, words, cwd, env = marshal.loads(body)
         pid = os.fork()
         if pid == 0:
-            _become(leads, handles)
+            _become(leads, ignored, handles)
             _run(words, cwd, env)
         children[pid] = line
         _send(line, pid)
@@ -132,6 +132,7 @@ def _load() -> None:
         return
     _loaded = True
     import new_stores
+
     from cockpit import cli
     from cockpit.observe.count_tokens import count_tokens
 
@@ -157,10 +158,15 @@ def _load_more(line: socket.socket) -> None:
         _send(line, 0)
 
 
-def _become(leads: int, handles: list[int]) -> None:
-    """Take the client's streams and its place among processes; keep nothing else that is open here."""
+def _become(leads: int, ignored: list[int], handles: list[int]) -> None:
+    """Take the client's streams, signals and place among processes; keep nothing else that is open here."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
     if leads == SESSION:
         os.setsid()
     elif leads == GROUP:
