@@ -18,6 +18,8 @@ JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/
 
 VENV := .venv
 BIN := $(VENV)/bin
+# The variable would have every process compile pytest's plugins anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
@@ -34,10 +36,10 @@ demo: $(RUNTIME)
 	@$(BIN)/cockpit demo
 
 test: $(DEVELOPMENT)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(if $(FILTER),-k '$(FILTER)')
+	@$(PYTEST) $(if $(FILTER),-k '$(FILTER)')
 
 test-fast: $(DEVELOPMENT)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
+	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
 
 check: $(DEVELOPMENT)
 	@$(BIN)/ruff format --check .
@@ -53,7 +55,7 @@ docs: $(DEVELOPMENT)
 	@$(BIN)/python docs/generate.py
 
 snapshots: $(DEVELOPMENT)
-	@$(BIN)/pytest tests/app -n $(JOBS) --dist worksteal --snapshot-update
+	@$(PYTEST) tests/app --snapshot-update
 
 clean:
 	rm -rf $(VENV) bench/results.json build dist

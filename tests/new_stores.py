@@ -26,12 +26,13 @@ _migrate = database.migrate
 
 
 def install() -> None:
-    """Let stores that this process creates be copies."""
+    """Let stores that this process creates be copies, and those that processes forked from it create."""
+    _template()
     database.connect = _connect_to_copy
     database.migrate = _stamp
 
 
-def remove() -> None:
+def uninstall() -> None:
     """Let them be migrated from the first statement to the last."""
     database.connect = _connect
     database.migrate = _migrate

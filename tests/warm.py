@@ -51,6 +51,11 @@ def command() -> tuple[str, ...]:
     return (python(), "-m", "cockpit")
 
 
+def script() -> tuple[str, ...]:
+    """The beginning of an argument list for a FILE or ``-c CODE`` of the tests' own that uses cockpit."""
+    return (python(), "--warm")
+
+
 def run(
     words: Sequence[str],
     *,

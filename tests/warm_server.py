@@ -9,6 +9,7 @@ import gc
 import importlib
 import marshal
 import os
+import pkgutil
 import random
 import runpy
 import selectors
@@ -23,16 +24,8 @@ LOAD = b"\xff" * 4
 SESSION, GROUP = 2, 1
 """What the client leads, and so the process: a session with its process group, a group, or (0) neither."""
 
-_MODULES = (
-    "loop.runtime",
-    "orient.compile_packet",
-    "orient.fact_columns",
-    "decide.offline.script_model",
-    "hook.ingest",
-    "hook.ingest_worker",
-    "mcp.run_server",
-    "mcp.stdio_transport",
-)
+_UNLOADED = ("cockpit.__main__", "cockpit.app", "cockpit.commands.sessions.screen")
+"""What only a screen needs, or what is run under another name."""
 
 
 def serve(folder: Path) -> None:
@@ -133,13 +126,12 @@ def _load() -> None:
     _loaded = True
     import new_stores
 
-    from cockpit import cli
+    import cockpit
     from cockpit.observe.count_tokens import count_tokens
 
-    for where, _ in cli.COMMANDS.values():
-        importlib.import_module(where.partition(":")[0])
-    for name in _MODULES:
-        importlib.import_module(f"cockpit.{name}")
+    for module in pkgutil.walk_packages(cockpit.__path__, "cockpit."):
+        if not module.name.startswith(_UNLOADED):
+            importlib.import_module(module.name)
     count_tokens("loads the vocabulary")
     new_stores.install()
     gc.collect()

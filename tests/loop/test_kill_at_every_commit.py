@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ MOST = 120
 def test_a_session_killed_after_any_commit_completes_once(project, tmp_path, fix, half):
     done = subprocess.run(
         [
-            sys.executable,
+            *warm.script(),
             str(DRIVER),
             str(project),
             str(tmp_path / "user"),

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import warm
 from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
@@ -64,7 +65,7 @@ async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
     assert [row.status for row in straight[1].jobs] == ["done"] * (FILES + 1)
 
     died = subprocess.run(
-        [sys.executable, str(DRIVER), str(killed), model],
+        [*warm.script(), str(DRIVER), str(killed), model],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -10,6 +10,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_copies() -> Iterator[None]:
-    new_stores.remove()
+    new_stores.uninstall()
     yield
     new_stores.install()

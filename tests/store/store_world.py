@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import warm
+
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -43,10 +45,12 @@ def begin(tx: Tx, **changes: Any) -> str:
     return sessions.create(tx, **{**words, **changes}).session_id
 
 
-def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+def python(
+    code: str, *arguments: object, program: tuple[str, ...] = (sys.executable,)
+) -> subprocess.Popen[str]:
     """Start a process that runs ``code``."""
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [*program, "-c", code, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -59,7 +63,7 @@ def race(code: str, count: int, *arguments: object) -> list[str]:
 
     The code prints ``ready`` and reads a line before it runs.
     """
-    runners = [python(code, number, *arguments) for number in range(count)]
+    runners = [python(code, number, *arguments, program=warm.script()) for number in range(count)]
     for runner in runners:
         assert runner.stdout is not None
         assert runner.stdout.readline() == "ready\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import as_file
@@ -187,8 +186,8 @@ def test_it_is_told_as_it_goes_and_says_what_to_do_next(ended: Ended) -> None:
 
 def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
     env = bare_environment(tmp_path / "home")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "cockpit", "demo", "--chain", "--dir", "sample"],
+    running = warm.Process(
+        [*warm.command(), "demo", "--chain", "--dir", "sample"],
         cwd=tmp_path,
         env=env,
         stdin=subprocess.DEVNULL,
@@ -207,14 +206,11 @@ def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
     assert running.returncode == 130, told
     assert "work --continue" in told
     assert "Traceback" not in told
-    done = subprocess.run(
-        [sys.executable, "-m", "cockpit", "work", "--continue", "--headless"],
+    done = warm.run(
+        ("work", "--continue", "--headless"),
         cwd=tmp_path / "sample",
         env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
+        patience_s=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     with Store.open(locate_project(tmp_path / "sample").database) as store:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 from adapt_world import runtime_on, settings_of
 
 from cockpit.loop.decisions.profile_change_tool import TOOL, describe_profile
@@ -171,12 +170,11 @@ arguments = { status = "done", summary = "shifted" }
     story.write_text(turns)
     done = subprocess.run(
         [
-            sys.executable,
+            *warm.script(),
             str(DRIVER),
             *(str(project), str(tmp_path / "user"), f"script:{story}"),
             *(str(half), str(MOST), "2"),
         ],
-        env={**os.environ, "PYTHONPATH": str(DRIVER.parent)},
         capture_output=True,
         text=True,
         timeout=300,
