@@ -29,6 +29,7 @@ from cockpit.agents.spending_limit import SpendingLimit
 from cockpit.agents.stream_events import Finish, UnreadableLine
 from cockpit.agents.stream_formats import open_stream
 from cockpit.core.errors import Stale
+from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 from cockpit.loop.runtime_settings import RunnerSettings
@@ -44,6 +45,8 @@ HEARTBEAT_S = 15.0
 
 Status = Literal["finished", "crashed", "stopped", "limit"]
 _MAX_MESSAGE = 2_000
+_LAST_LINES = 3
+"""Lines of a program's errors that its end tells, after two that say what failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +291,8 @@ class _Run:
             message = f"{name} ended with exit code {process.exit_code} after its finish."
         else:
             message = f"{name} ended with exit code {process.exit_code} and without a finish."
-        errors = process.errors.splitlines()[-3:]
+        lines = process.errors.splitlines()
+        errors = [*pick_failure_lines("\n".join(lines[:-_LAST_LINES]))[:2], *lines[-_LAST_LINES:]]
         stderr = f" Its last output: {' / '.join(errors)}" if errors and not reported else ""
         return mask(f"{message}{reported}{stderr}")[:_MAX_MESSAGE]
 

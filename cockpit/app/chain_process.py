@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cockpit.core.clock import Clock
 from cockpit.core.errors import CockpitError
+from cockpit.core.failure_lines import clip_start
 from cockpit.core.project_paths import ProjectPaths
 
 _OUTPUT_MOST = 400
@@ -45,9 +46,9 @@ async def run_chain_command(place: ProjectPaths, arguments: Sequence[str], clock
     while (code := process.poll()) is None:
         await clock.sleep(_POLL_S)
     if code in _ERRORS:
-        output = path.read_bytes()[log_start:][-_OUTPUT_MOST:].decode("utf-8", "replace").strip()
+        output = path.read_bytes()[log_start:].decode("utf-8", "replace").strip()
         resumed = f"{name} was not resumed" if arguments[0] == "chain" else f"`{command}` failed"
-        reason = output.removeprefix("cockpit: ") or f"exit code {code}"
+        reason = clip_start(output.removeprefix("cockpit: "), _OUTPUT_MOST) or f"exit code {code}"
         raise ChainCommandFailed(f"{resumed}: {reason}")
 
 

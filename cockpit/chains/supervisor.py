@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, StoreUnwritable
+from cockpit.core.failure_lines import clip_start
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.chains import chains, workers
@@ -237,4 +238,4 @@ def _log_tail(path: Path) -> str:
         output = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return "they wrote no output"
-    return output[-_LOG_TAIL:] or "they wrote no output"
+    return clip_start(output, _LOG_TAIL) or "they wrote no output"

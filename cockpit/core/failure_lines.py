@@ -22,11 +22,12 @@ LINE_CHARS = 160
 
 _FAILURE = re.compile(
     r"\b(?:FAIL(?:ED|URES?|ING)?|ERRORS?|[A-Za-z]*(?:Error|Exception)|[Ff]ail(?:ed|ure|ing)|error"
-    r"|panic(?:ked)?|assert(?:ion)?|Traceback|expected|not ok|refused|denied|cannot)\b|^E  |✖|✗|●"
+    r"|panic(?:ked)?|assert(?:ion)?|Traceback|expected|not ok|refused|denied|cannot|fatal|not found"
+    r"|No such file|not permitted|undefined)\b|ERR!|^E  |✖|✗|●"
 )
 _SIGNS = re.compile(
     r"FAIL|ERROR|Error|Exception|[Ff]ail|error|panic|assert|Traceback|expected|not ok|refused|denied"
-    r"|cannot|^E  |✖|✗|●",
+    r"|cannot|fatal|not found|No such file|not permitted|undefined|ERR!|^E  |✖|✗|●",
     re.MULTILINE,
 )
 """Finds every place that a failure line has, and more, without trying each letter of a long text."""

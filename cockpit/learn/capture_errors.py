@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from cockpit.access.shell_commands import RanCommand
+from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.learn.capture_edits import relative_to_root
 from cockpit.learn.test_output import TestResults, masked, plain
 
@@ -180,8 +181,11 @@ def error_command(command: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines that are not blank, of very long output the last ones: failures are printed there."""
-    return [line for line in text.splitlines() if line and not line.isspace()][-_LINES:]
+    """Return the lines that are not blank; of very long output those that say what failed, and the last."""
+    lines = [line for line in text.splitlines() if line and not line.isspace()]
+    if len(lines) <= _LINES:
+        return lines
+    return [*pick_failure_lines("\n".join(lines[:-_LINES])), *lines[-_LINES:]]
 
 
 def _last(text: str) -> str:

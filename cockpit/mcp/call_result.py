@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.core.errors import NotFound
+from cockpit.core.failure_lines import clip_middle
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
-from cockpit.loop.phases.tool_results import clip_text, read_exchanges
+from cockpit.loop.phases.tool_results import MAX_RESULT_CHARS, read_exchanges
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 from cockpit.store.context import facts
 from cockpit.store.sessions import plans, proposals, waves
@@ -67,7 +68,8 @@ def load_call_result(
         return CallResult("working", "The user decided; cockpit is carrying it out.", newest_id)
     exchange = read_exchanges(connection, wave)[0]
     granted = _granted_facts(connection, wave, call)
-    return CallResult(exchange.status, clip_text(exchange.result), newest_id, granted)
+    result = clip_middle(exchange.result, MAX_RESULT_CHARS)
+    return CallResult(exchange.status, result, newest_id, granted)
 
 
 def _last_calling_wave(connection: sqlite3.Connection, session_id: str) -> Wave:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cockpit.act.adapters.adapter import TAIL, tail
+from cockpit.chains.supervisor import _log_tail
 from cockpit.core.failure_lines import MOST_LINES, clip_middle, clip_start, pick_failure_lines
+from cockpit.learn.capture_errors import describe_failure
 
 FAILURE = "E   AssertionError: assert -1 == 3"
 PASSING = "".join(f"tests/test_{number}.py::test_it PASSED\n" for number in range(9_000))
@@ -48,3 +50,29 @@ def test_a_secret_is_masked_before_its_line_is_shortened():
     secret = "ghp_" + "a1B2c3D4e5" * 4
     (kept,) = pick_failure_lines(f"error {'x' * 140} {secret}")
     assert secret[:6] not in kept
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("sh: 1: protoc: command not found", "command_not_found"),
+        ("fatal: not a git repository", "git_error"),
+        ("npm ERR! missing script: build", "npm_error"),
+        ("cp: cannot stat 'a': No such file or directory", "no_such_file"),
+        ("src/app.c:3: error: x undeclared", "compile_error"),
+    ],
+)
+def test_the_error_of_a_command_is_found_before_thousands_of_lines(line, kind):
+    text = f"begin\n{line}\n" + "make[1]: entering directory\n" * 5_000
+    entry = describe_failure([], "make all", text, 2, None)
+    assert entry is not None
+    assert (entry["type"], entry["message"]) == (kind, line)
+
+
+def test_the_error_of_a_worker_is_told_whatever_it_printed_after_it(tmp_path):
+    log = tmp_path / "ch-1-s1.log"
+    after = "cleaning up\n" * 200
+    log.write_text(f"ModuleNotFoundError: No module named 'calc'\n{after}")
+    told = _log_tail(log)
+    assert "ModuleNotFoundError: No module named 'calc'" in told
+    assert len(told) < 500
