@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from widgets.proposals.file_diff import FileDiff
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
 
@@ -181,6 +182,23 @@ async def test_diffs_are_unified_or_side_by_side(stage: Any) -> None:
         await pilot.pause()
         await pilot.pause()
         assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
+
+
+async def test_a_diff_is_drawn_anew_for_new_colours_only(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(70, 40)) as pilot:
+        await show(pilot, panel, replace(ACTION, diffs=(DIFF,)))
+        (diff,) = panel.query(FileDiff)
+        drawn = list(diff.children)
+        panel.armed = True
+        for _ in range(3):
+            await pilot.pause()
+        assert drawn == list(diff.children)
+        pilot.app.theme = "cockpit-light"
+        for _ in range(3):
+            await pilot.pause()
+        assert drawn
+        assert not set(drawn) & set(diff.children)
 
 
 async def test_a_wide_panel_shows_diffs_side_by_side(stage: Any) -> None:

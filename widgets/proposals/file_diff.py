@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.style import Style
 from textual_diff_view import DiffView
@@ -33,6 +34,30 @@ class FileDiff(DiffView):
         )
         self._state = "new" if view.before is None else "removed" if view.after is None else ""
         self._unseen = _unseen(view)
+        self._drawn_in: tuple[object, ...] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Note the colours in which the lines are drawn."""
+        self._drawn_in = self._colours()
+        yield from super().compose()
+
+    def notify_style_update(self) -> None:
+        """Draw the lines anew if their colours changed.
+
+        Whatever restyles the panel around a diff restyles the diff too, as when a proposal may be approved.
+        Its lines are highlighted and mounted again only if that shows.
+        """
+        super(DiffView, self).notify_style_update()
+        if self._drawn_in is not None:
+            self.call_next(self._draw_in_new_colours)
+
+    def _draw_in_new_colours(self) -> None:
+        if self._drawn_in != self._colours():
+            super().notify_style_update()
+
+    def _colours(self) -> tuple[object, ...]:
+        names = sorted(DiffView.COMPONENT_CLASSES)
+        return (self.app.theme, *(self.get_visual_style(name) for name in names))
 
     def get_title(self) -> Content:
         """Return the path, whether the file is new or removed, and the counts of lines."""
