@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from textual._compositor import LayoutUpdate
+from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
@@ -54,17 +57,36 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
 
 
 async def calm(pilot: Pilot[int]) -> None:
-    """Wait until workers are done (Markdown, diffs) and the picture stands still."""
-    still, before = 0, None
+    """Wait until workers are done (Markdown, diffs) and the picture stands still.
+
+    Only a frame can change the picture: without a new one there is nothing to compare.
+    """
+    still, before, frame = 0, None, -1
     for _ in range(LOOKS):
         await pilot.pause()
         busy = any(not worker.is_finished for worker in pilot.app.workers)
-        now = drawn(pilot)
-        still, before = (still + 1 if now == before and not busy else 0), now
+        same, frame = frame == frames[pilot.app], frames[pilot.app]
+        if not same:
+            now = drawn(pilot)
+            same, before = now == before, now
+        still = still + 1 if same and not busy else 0
         if still >= STILL:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the screen never came to rest")
+
+
+frames: WeakKeyDictionary[App[object], int] = WeakKeyDictionary()
+"""How many frames each app has shown."""
+_display = App._display
+
+
+def _count_frames(app: App[object], screen: Screen[object], frame: object) -> None:
+    frames[app] = frames.get(app, 0) + 1
+    _display(app, screen, frame)
+
+
+App._display = _count_frames  # type: ignore[method-assign,assignment]
 
 
 def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
