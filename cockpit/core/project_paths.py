@@ -14,6 +14,9 @@ from pathlib import Path
 
 from cockpit.core.errors import StoreUnwritable
 
+OWN_FOLDER = ".cockpit"
+"""The folder of cockpit in a checkout."""
+
 GENERATED_FILES = """\
 # Written by cockpit: the files that it generates, this one included. Your own files in this folder
 # (config.toml, context.md, roles/, task-types/) belong into version control.
@@ -55,7 +58,7 @@ class ProjectPaths:
     @property
     def folder(self) -> Path:
         """``.cockpit``, which belongs into version control."""
-        return self.home / ".cockpit"
+        return self.home / OWN_FOLDER
 
     @property
     def state(self) -> Path:
@@ -84,11 +87,11 @@ class ProjectPaths:
                 _refuse_link(ignore)
                 with ignore.open("x", encoding="utf-8") as file:
                     file.write("*\n")
-            self._ignore_generated_files(self.folder)
-            linked = self.root / ".cockpit"
+            ignore_generated_files(self.folder)
+            linked = self.root / OWN_FOLDER
             if self.root != self.home and linked.is_dir():  # it has reviews of its own
                 _refuse_link(linked)
-                self._ignore_generated_files(linked)
+                ignore_generated_files(linked)
         except FileExistsError as error:
             if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
                 raise StoreUnwritable(
@@ -100,14 +103,16 @@ class ProjectPaths:
                 "Make the folder writable, or start cockpit in another project."
             ) from error
 
-    def _ignore_generated_files(self, folder: Path) -> None:
-        """Create ``.gitignore`` in a ``.cockpit`` without one; a folder that is read-only stays as it is."""
-        ignore = folder / ".gitignore"
-        if ignore.exists() or ignore.is_symlink() or not os.access(folder, os.W_OK):
-            return
-        partial = self.state / f".gitignore.{os.getpid()}"
-        partial.write_text(GENERATED_FILES, encoding="utf-8")
-        partial.replace(ignore)  # in one step: another process may start in this project as well
+
+def ignore_generated_files(folder: Path) -> None:
+    """Create ``.gitignore`` in a ``.cockpit`` without one; a folder that is read-only stays as it is."""
+    ignore = folder / ".gitignore"
+    if ignore.exists() or ignore.is_symlink() or not os.access(folder, os.W_OK):
+        return
+    # Beside it, as a worktree may be on another disk than the state.
+    partial = folder / f".gitignore.{os.getpid()}"
+    partial.write_text(GENERATED_FILES, encoding="utf-8")
+    partial.replace(ignore)  # in one step: another process may start in this project as well
 
 
 def locate_project(start: Path) -> ProjectPaths:

@@ -222,6 +222,14 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
     played.root = tmp_path / "tree"
     assert len(played.json("sessions", "list", "--json")) == 1
     assert not (played.root / ".cockpit").exists()
+    # Nothing of it is committed from there: state is in the main checkout, and the first review is ignored.
+    (played.root / "extra.py").write_text("def f(x=[]):\n    return x\n", encoding="utf-8")
+    played.git("add", "--all")
+    played.git("commit", "--quiet", "-m", "Extra")
+    played.run("review", "HEAD~1..HEAD", "--model", "offline", "--approve", "all")
+    assert list((played.root / ".cockpit" / "reviews").iterdir())
+    assert not (played.root / ".cockpit" / "state").exists()
+    assert played.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
 def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:

@@ -27,6 +27,7 @@ from cockpit.act.text_edits import (
     replace_text,
 )
 from cockpit.act.workspace import Workspace
+from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
 from cockpit.core.text import pluralize
 
 
@@ -92,6 +93,10 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
         return failed("conflict", f"{path}: the edit no longer gives what was shown.", path=path)
     try:
         written = _put(confined, path, after, key, request.before_sha256)
+        folder = confined.root / OWN_FOLDER
+        if path.startswith(f"{OWN_FOLDER}/") and not folder.is_symlink():
+            # In a linked worktree this is the first that is written there: git must not see it.
+            ignore_generated_files(folder)
     except OSError as error:
         return failed(
             "permanent", f"{path} cannot be written: {error.strerror or error}.", path=path
