@@ -56,13 +56,38 @@ _SUMMARIES = tuple(
         # bun, in two to four lines
         rf"^ *{_PASSED} pass\n(?: *{_SKIPPED} skip\n)?(?: *\d+ todo\n)? *{_FAILED} fail$",
         # deno
-        rf"^(?:ok|FAILED) \| {_PASSED} passed[^|\n]*\| {_FAILED} failed",
+        rf"^(?:ok|FAILED) \| {_PASSED} passed[^|\n]*\| {_FAILED} failed[^|\n]*?(?: \| {_SKIPPED} ignored)?"
+        r"[^|\n]*(?: \| \d+ filtered out[^|\n]*)?$",
+        # ava, in one to three lines
+        rf"^ *(?:{_PASSED} tests? passed\n)?(?: *{_ERRORS} uncaught exceptions?\n)?"
+        rf" *{_FAILED} tests? failed(?:\n *{_SKIPPED} tests? skipped)?$",
+        rf"^ *{_PASSED} tests? passed(?:\n *{_SKIPPED} tests? skipped)?$",
+        # tap
+        rf"^# {{ total: {_TOTAL}(?:, pass: {_PASSED})?(?:, fail: {_FAILED})?(?:, skip: {_SKIPPED})?",
         # tape and other TAP
         rf"^# pass +{_PASSED}\n(?:# fail +{_FAILED})?",
         # ctest
         rf"^\d+% tests passed, {_FAILED} tests failed out of {_TOTAL}",
     )
 )
+
+
+_FIRST = tuple(
+    re.compile(shape, re.MULTILINE)
+    for shape in (
+        r"^\(fail\) (?P<name>.+?)(?: \[[\d.]+m?s\])?$",  # bun
+        r"^[ \t]*✘ \[fail\]: (?P<name>.+)$",  # ava
+        r"^(?P<name>\S.*) => \S+:\d+:\d+$",  # deno
+        r"^[ \t]*\d+ - (?P<name>\S+) \((?:Failed|Timeout|Not Run|SEGFAULT|ILLEGAL)\)$",  # ctest
+        r"^[ \t]*not ok \d+ (?:- )?(?P<name>\S.*?)(?: +#.*)?$",  # TAP
+        r"^(?P<name>\S+) +\(Wstat: .*\bFailed: [1-9]",  # prove
+        r"^1\) (?P<name>\S.*)$",  # jasmine
+    )
+)
+"""Lines that name a failed test; the first of them is told."""
+_AVA_PASSED = re.compile(r"^[ \t]*✔ ", re.MULTILINE)
+_PROVE = re.compile(r"^Files=\d+, Tests=(\d+), .*\nResult: (PASS|FAIL|NOTESTS)$", re.MULTILINE)
+_PROVE_FAILED = re.compile(r"\(Wstat: .*\bFailed: (\d+)\)", re.MULTILINE)
 
 
 def read_mocha(text: str) -> Counts | None:
@@ -92,11 +117,34 @@ def _first_of_mocha(text: str) -> str:
 
 def read_summary(text: str) -> Counts | None:
     """Return the counts of the last summary line of a runner without a reader of its own."""
+    if prove := _PROVE.search(text):
+        total, failed = int(prove[1]), sum(map(int, _PROVE_FAILED.findall(text)))
+        broken = prove[2] == "FAIL"
+        return Counts(
+            max(0, total - failed),
+            failed,
+            first=_first_failed(text) if broken else "",
+            ran=total > 0,
+            broken=broken,
+        )
     for shape in _SUMMARIES:
         matches = list(shape.finditer(text))
         if matches:
             by = {name: int(number or 0) for name, number in matches[-1].groupdict().items()}
             failed, skipped = by.get("failed", 0) + by.get("errors", 0), by.get("skipped", 0)
             passed = by.get("passed", max(0, by.get("total", 0) - failed - skipped))
-            return Counts(passed, failed, skipped, ran=passed + failed + skipped > 0)
+            if (
+                not passed and "✘ [fail]: " in text
+            ):  # ava sums up what passed only without a failure
+                passed = len(_AVA_PASSED.findall(text))
+            first = _first_failed(text) if failed else ""
+            return Counts(passed, failed, skipped, first, passed + failed + skipped > 0)
     return None
+
+
+def _first_failed(text: str) -> str:
+    """Return the first failed test that the output names; '' where it names none."""
+    for shape in _FIRST:
+        if match := shape.search(text):
+            return match["name"].strip()
+    return ""

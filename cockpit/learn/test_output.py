@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cockpit.access.shell_commands import RanCommand, list_commands
+from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.learn.test_counts import Counts, read_mocha, read_summary
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
 _MOST = 200_000
-"""Characters of output that are looked at: the first and the last half."""
+"""Characters of output that are looked at: the first and the last half, and failures between them."""
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
 _LONGEST_LINE = 1_000
 _LONGEST_NAME = 300
@@ -156,9 +157,12 @@ def _by_their_words(simple: Sequence[RanCommand], text: str) -> list[tuple[RanCo
 
 
 def plain(output: str) -> str:
-    """Return output without colours, shortened to its beginning and end, with no long line."""
+    """Return output without colours and with no long line; of a long one its beginning, the lines of its
+    middle that say what failed, and its end."""
     if len(output) > _MOST:
-        output = f"{output[: _MOST // 2]}\n{output[-_MOST // 2 :]}"
+        half = _MOST // 2
+        kept = pick_failure_lines(output[half:-half])
+        output = "\n".join([output[:half], *kept, output[-half:]])
     return "\n".join(line[:_LONGEST_LINE] for line in _ESCAPE.sub("", output).split("\n"))
 
 

@@ -34,7 +34,10 @@ _PROGRAMS = {
     "nose2": "unittest",
     "jest": "jest",
     "vitest": "vitest",
-    **{name: name for name in ("mocha", "ava", "tape", "jasmine", "karma", "tox", "nox", "ctest")},
+    **{
+        name: name
+        for name in ("mocha", "ava", "tap", "tape", "jasmine", "karma", "tox", "nox", "ctest")
+    },
     **{name: name for name in ("rspec", "phpunit", "minitest", "gotestsum", "prove", "bats")},
 }
 _SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {
