@@ -50,7 +50,9 @@ class Chains:
         """A project whose tests pass, with ``count`` tasks that write a file each."""
         root = folder / "calc"
         shutil.copytree(_template(count), root, symlinks=True)
-        return cls(Project(root, folder / "config"))
+        # Each task's tests are run; those of the project's files start an interpreter in a sandbox.
+        extra = {"COCKPIT_TEST_COMMAND": "grep -q return calc.py"}
+        return cls(Project(root, folder / "config", extra))
 
     @classmethod
     def _made_anew(cls, folder: Path, count: int) -> Chains:
