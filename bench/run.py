@@ -32,6 +32,7 @@ BENCHES = (
     "compile",
     "prompt_budget",
     "keypress",
+    "streaming",
     "rivals",
     "adaptation",
     "capture",

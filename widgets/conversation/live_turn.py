@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -23,7 +24,8 @@ LONG = 40_000
 """Characters above which a finished turn is drawn as plain lines: a widget per block is too many."""
 
 _FRAME = 0.07
-_REST = 3
+_REST = 5
+"""Times that drawing an update took until the next update."""
 
 
 def _body() -> SafeMarkdown:
@@ -153,17 +155,22 @@ class Answer(Vertical):
             self.run_worker(self._write(), group="stream")
 
     async def _write(self) -> None:
-        """Write the waiting fragments, at most once a frame: many become one update."""
-        now = asyncio.get_running_loop().time
+        """Write the waiting fragments, at most once a frame: many become one update.
+
+        An answer that grows is laid out and drawn again. It grows the less often, the more processor time
+        that takes, so that streaming leaves most of a processor to others, however long the answer is.
+        """
         try:
             while self._waiting:
                 text = "".join(self._waiting)
                 self._waiting.clear()
-                begun = now()
+                used = time.thread_time()
                 await self._body.append(text)
-                # A long block costs more each time it grows: it then grows less often.
                 if self.view.streaming:
-                    await asyncio.sleep(max(_FRAME, _REST * (now() - begun)))
+                    drawn = asyncio.Event()
+                    self.call_after_refresh(drawn.set)
+                    await drawn.wait()
+                    await asyncio.sleep(max(_FRAME, _REST * (time.thread_time() - used)))
         finally:
             self._pumping = False
 
@@ -188,8 +195,9 @@ class AnswerHead(Rows):
 
     def show(self, view: TurnView) -> None:
         """Draw the head of ``view``."""
-        self._view = view
-        self.refresh()
+        before, self._view = label(self._view), view
+        if label(view) != before:
+            self.refresh()
 
     def rows(self, width: int) -> list[Content]:
         return [label(self._view) or Content("")]
