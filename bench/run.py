@@ -33,6 +33,7 @@ BENCHES = (
     "prompt_budget",
     "keypress",
     "streaming",
+    "large_project",
     "rivals",
     "adaptation",
     "capture",

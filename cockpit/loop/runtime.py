@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
-from cockpit.core.errors import IllegalTransition
+from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.model import Prompt
 from cockpit.decide.model_price import require_price
@@ -26,6 +26,7 @@ from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
+from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
@@ -48,7 +49,6 @@ from cockpit.store.sessions import events, messages, proposals, sessions
 from cockpit.store.sessions.sessions import Session
 
 MAX_COMPLETIONS = 50
-MAX_COMPLETED_FILES = 50_000
 
 
 @asynccontextmanager
@@ -99,7 +99,7 @@ class Runtime:
         self.engine = engine
         self.store = engine.store
         self.place = engine.place
-        self._files: tuple[str, ...] | None = None
+        self._completions = FileCompletions(engine.place)
 
     async def start(
         self,
@@ -338,12 +338,15 @@ class Runtime:
                 if task_type.command.startswith(prefix)
             ]
             return sorted(commands)[:MAX_COMPLETIONS]
-        if self._files is None:
-            self._files = await _list_files(self.place)
-        query = prefix.removeprefix("@").casefold()
-        matches = [path for path in self._files if query in path.casefold()]
-        matches.sort(key=lambda path: (not path.casefold().startswith(query), len(path), path))
-        return [(f"@{path}", "") for path in matches[:MAX_COMPLETIONS]]
+        paths = await self._completions.find(prefix.removeprefix("@"), MAX_COMPLETIONS)
+        return [(f"@{path}", "") for path in paths]
+
+    async def warm_completions(self) -> None:
+        """List the project's files before the user completes the first one."""
+        try:
+            await self._completions.warm()
+        except CockpitError:
+            return  # without git nothing is completed
 
 
 def _details_of(task: BacklogTask) -> str:
@@ -418,12 +421,3 @@ async def _current_branch(place: ProjectPaths) -> str:
         if finished.ok:
             return finished.text.strip()[:40]
     return ""
-
-
-async def _list_files(place: ProjectPaths) -> tuple[str, ...]:
-    if not place.git:
-        return ()
-    finished = await run_git(
-        "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=place.root
-    )
-    return tuple(path for path in finished.text.split("\0") if path)[:MAX_COMPLETED_FILES]

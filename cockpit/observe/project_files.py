@@ -78,6 +78,28 @@ async def list_files(ground: ProjectSnapshot, under: str = ".") -> list[FileEntr
     return await asyncio.to_thread(_walk, ground, directory)
 
 
+async def list_files_with(ground: ProjectSnapshot, text: str) -> list[FileEntry]:
+    """List the files that contain ``text``, and perhaps some that do not, sorted by path.
+
+    git reads the files: it does so with all processors, and before any of their names is looked at here.
+    """
+    where = () if ground.rev is None else (ground.rev,)
+    untracked = ("--untracked",) if ground.rev is None else ()
+    done = await run_git(
+        "grep", "-z", "-l", "-a", "-F", "--no-color", "--no-recurse-submodules", *untracked,
+        "-e", text, *where, cwd=ground.root, max_bytes=_LIST_BYTES,
+    )  # fmt: skip
+    if done.code not in (0, 1) or done.timed_out or done.truncated:
+        return await list_files(ground)
+    names = {name for name in _decoded(done.stdout).split("\0") if name}
+    if ground.rev is None:
+        return await asyncio.to_thread(_stat, ground, names)
+    if not names:
+        return []
+    listed = await list_files(ground)
+    return [entry for entry in listed if f"{ground.rev}:{entry.path}" in names]
+
+
 async def find_blob(ground: ProjectSnapshot, rev: str, path: str) -> FileEntry:
     """Find a file at a revision. Raises :class:`SourceFailed` if it is missing or not a regular file."""
     spelled = ground.confined.relative(path)

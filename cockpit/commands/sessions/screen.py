@@ -77,7 +77,9 @@ async def _show(
                 return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
 
             async def load_rest() -> None:
-                await _load_sdk(await engine.open(open_loop()), session_id)
+                runtime = await engine.open(open_loop())
+                await runtime.warm_completions()
+                await _load_sdk(runtime, session_id)
 
             return await run_app(
                 engine.engine,

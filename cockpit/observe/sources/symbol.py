@@ -18,7 +18,7 @@ from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import opens_something, parse_python, signature, text_lines
 from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
-from cockpit.observe.project_files import list_files, read_contents
+from cockpit.observe.project_files import list_files_with, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import Fact
@@ -94,7 +94,7 @@ class SymbolSource:
 
 async def _uses(name: str, ground: ProjectSnapshot) -> _Uses:
     uses = _Uses(name)
-    async for chunk in read_contents(ground, await list_files(ground)):
+    async for chunk in read_contents(ground, await list_files_with(ground, uses.last_name)):
         await asyncio.to_thread(_scan, uses, chunk)
     if not uses.definitions and not uses.references:
         raise SourceFailed(f"{name!r} occurs in no text file of the project")
