@@ -18,6 +18,7 @@ from textual.theme import BUILTIN_THEMES
 
 import themes
 from widgets.bands.band_meter import BandMeter
+from widgets.conversation import conversation
 from widgets.conversation.conversation import Conversation
 from widgets.forms.pick_list import PickList
 from widgets.frame.footer import KeyBar
@@ -111,6 +112,12 @@ def turns(start: str) -> list[TurnView]:
     ]
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Freeze the first round of turns: each kind is drawn both ways, with no widget to spare."""
+    monkeypatch.setattr(conversation, "LIVE", len(turns("live")))
+
+
 class Gallery(App[None]):
     """All widgets at once, each with everything that it can show."""
 
@@ -133,7 +140,7 @@ class Gallery(App[None]):
         yield HeaderBar()
         with Horizontal():
             with Vertical(id="left"):
-                yield Conversation([*turns("old"), *turns("mid"), *turns("more"), *turns("new")])
+                yield Conversation([*turns("frozen"), *turns("live")])
                 yield Prompt(placeholder="say what to change", id="empty")
                 yield Prompt(complete=lambda kind, prefix: [CompletionView("/a", "hint")] * 3)
             with Vertical(id="right"):

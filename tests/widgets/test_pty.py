@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from widget_cases import WIDGETS
+from widget_pty_app import end_of
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,18 @@ TEXT = (
 SMUGGLED = (MARK, "77;77", "\x9b", "\x9d", "\x90", "\u202e", "\u2066", "\u200b")
 
 
-def bytes_on_a_terminal(name: str) -> bytes:
+@pytest.fixture(scope="module")
+def written() -> dict[str, bytes]:
+    """What the app of each widget wrote, by its name, one after the other on one terminal."""
+    out = bytes_on_a_terminal()
+    parts = {}
+    for name in (*WIDGETS, "raw"):
+        parts[name], end, out = out.partition(end_of(name, 0).replace("\n", "\r\n").encode())
+        assert end, (name, parts[name][-2_000:])
+    return parts
+
+
+def bytes_on_a_terminal() -> bytes:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     environment = {
@@ -37,10 +49,10 @@ def bytes_on_a_terminal(name: str) -> bytes:
         "TEXT": json.dumps(TEXT),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
-        "PYTHONPATH": str(PROGRAM.parent),
+        "PYTHONPATH": os.pathsep.join([str(PROGRAM.parent), str(PROGRAM.parent.parent)]),
     }
     program = subprocess.Popen(
-        [sys.executable, str(PROGRAM), name],
+        [sys.executable, str(PROGRAM)],
         stdin=follower,
         stdout=follower,
         stderr=follower,
@@ -67,13 +79,13 @@ def bytes_on_a_terminal(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_nothing_smuggled_reaches_the_terminal(name: str) -> None:
-    out = bytes_on_a_terminal(name)
+def test_nothing_smuggled_reaches_the_terminal(name: str, written: dict[str, bytes]) -> None:
+    out = written[name]
     assert b"SEEN" in out
     assert not [each for each in SMUGGLED if each.encode() in out]
 
 
-def test_this_test_would_see_it() -> None:
-    out = bytes_on_a_terminal("raw")
+def test_this_test_would_see_it(written: dict[str, bytes]) -> None:
+    out = written["raw"]
     assert MARK.encode() in out
     assert "\u202e".encode() in out

@@ -9,7 +9,8 @@ from work_cases import WORK_WIDGETS, chain_rows, task_lines
 
 from widgets.bands.band_meter import BandMeter
 from widgets.bands.fact_list import FactList
-from widgets.conversation.conversation import LIVE, Conversation
+from widgets.conversation import conversation as conversation_pane
+from widgets.conversation.conversation import Conversation
 from widgets.conversation.markdown import SafeMarkdown
 from widgets.forms.pick_list import PickList
 from widgets.frame.footer import KeyBar
@@ -105,8 +106,10 @@ def conversation(text: str) -> tuple[Widget, Callable[[], None]]:
 
     def fill() -> None:
         roles = ("person", "agent", "wave", "note", "error")
+        # Each kind of turn both ways: drawn live and frozen.
+        rounds = conversation_pane.LIVE // len(roles) + 1
         made.show(
-            [TurnView(f"{n}{role}", role, text, lines) for n in range(LIVE // 4) for role in roles]
+            [TurnView(f"{n}{role}", role, text, lines) for n in range(rounds) for role in roles]
         )
         for char in text:
             made.append_text("stream", char)
@@ -144,6 +147,7 @@ def proposals(text: str) -> tuple[Widget, Callable[[], None]]:
             (1, 2),
             (BandChangeView(text, (1, 2, 3), (2, 3, 4)), BandChangeView("a", (1, 2, 3), (1, 2, 3))),
             (RuleChangeView(text, text, text),),
+            (text,),
             (GuardCheckView(text, False, text),),
         ),
         second_key=True,

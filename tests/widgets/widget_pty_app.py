@@ -1,7 +1,8 @@
-"""A program for a real terminal: shows one widget full of one text, then ends.
+"""A program for a real terminal: shows widgets full of one text, one after the other, then ends.
 
-Run as ``python widget_pty_app.py NAME``; the text comes from the environment as JSON in TEXT.
-``raw`` is Textual's own Static, to show that the test sees what gets through.
+Run as ``python widget_pty_app.py``; the text comes from the environment as JSON in TEXT. After each
+widget stands a line with its name and the exit code of its app. ``raw`` is Textual's own Static, to show
+that the test sees what gets through.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 
+import textual_caches
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widget import Widget
@@ -63,6 +65,21 @@ def _raw(text: str) -> tuple[Widget, Callable[[], None]]:
     return Static(Content(text)), lambda: None
 
 
+def end_of(name: str, code: int | None) -> str:
+    """The line that ends what a widget wrote."""
+    return f"==== {name} ended with {code} ====\n"
+
+
+def main() -> None:
+    """Run an app for each widget."""
+    textual_caches.install()
+    text = json.loads(os.environ["TEXT"])
+    for name, make in {**WIDGETS, "raw": _raw}.items():
+        app = ActionPreview(*make(text))
+        app.run()
+        sys.stdout.write(end_of(name, app.return_code))
+        sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    make = _raw if sys.argv[1] == "raw" else WIDGETS[sys.argv[1]]
-    ActionPreview(*make(json.loads(os.environ["TEXT"]))).run()
+    main()
