@@ -36,6 +36,7 @@ EDIT = Use("edit_file", {"path": "calc.py", "old": "a - b", "new": "a + b"})
 RUN = Use("run", {"argv": ["python3", "-m", "unittest", "-q"], "reason": "see it green"})
 ACT = Say("The sign is wrong.", calls=(EDIT, RUN))
 FINISH = Say("", calls=(Use("finish", {"status": "done", "summary": "add adds"}),))
+STOP = Say("", calls=(Use("finish", {"status": "blocked", "summary": "Only looking."}),))
 STORY: tuple[Reply, ...] = (ASK, ACT, FINISH)
 
 
@@ -195,3 +196,36 @@ def test_calls_that_cannot_be_read_are_answered_and_run_nothing(provided: Provid
     assert provided.actions().count("model.malformed_call") == 3
     assert "Not understood" in provided.sent(1)
     assert [action["type"] for action in document["actions"]] == ["edit_file", "run"]
+
+
+def test_a_provider_that_counts_more_gets_smaller_prompts(project: Path, tmp_path: Path) -> None:
+    """The same session twice: where the provider counts more than cockpit, the next packet holds less."""
+    (project / "notes").mkdir()
+    for number in range(40):
+        words = "".join(f"Line {line} of note {number}: turn left.\n" for line in range(12))
+        (project / "notes" / f"n{number:02}.md").write_text(words)
+    scope = {"purpose": "look", "question": "where to?", "scope": ["file:notes/*.md"]}
+    asks = {"purpose": "look", "question": "more?", "scope": ["file:calc.py"]}
+    with LoopbackThread() as server:
+        provided = Provided(Project(project, tmp_path / "config"), "openai-compatible", server)
+        provided.project.extra["ORIENTATION_TOKEN_BUDGET"] = "9000"
+
+        def waves(first: int) -> list[dict[str, Any]]:
+            ask = Say("", calls=(Use("request_context", scope),), input_tokens=first)
+            again = Say("", calls=(Use("request_context", asks),), input_tokens=first)
+            document = provided.fix(ask, again, STOP, expect=1)
+            provided.project.run("packet", "verify")
+            found: list[dict[str, Any]] = document["waves"]
+            return found
+
+        fair = waves(1_000)
+        fair_prompt = len(provided.sent(-2))
+        assert "The provider counted" not in provided.project.run("sessions", "show").stdout
+        counted = fair[0]["packet"]["rendered_tokens"]
+        more = waves(counted * 3 // 2)
+        assert "The provider counted" not in provided.project.run("sessions", "show").stdout
+        assert len(provided.sent(-2)) < fair_prompt * 3 // 4
+        assert more[1]["packet"]["rendered_tokens"] <= 9_000
+        waves(90_000)
+        story = provided.project.run("sessions", "show").stdout
+        assert story.count("The provider counted 90,000 tokens for the prompt of wave 1") == 1

@@ -30,7 +30,7 @@ from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
-from cockpit.loop.phases.wave_prompt import build_prompt, offered_tools
+from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
 from cockpit.store.db.transaction import Tx
@@ -319,3 +319,32 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
         ModelCompleted(model=context.session.model, stop=answer.stop, **spent),
         latency_ms=latency_ms,
     )
+    _say_over_budget(tx, context, usage.input_tokens)
+
+
+def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
+    """Tell the user once a session that its provider counted more than the budget for a prompt.
+
+    From the next wave on the session's prompts are counted by the provider's measure.
+    """
+    row = tx.execute(
+        "SELECT token_budget, json_extract(packet_json, '$.rendering.tokens')"
+        " FROM orientation_packets WHERE wave_id=? AND token_budget<?",
+        (context.wave.wave_id, reported),
+    ).fetchone()
+    if row is None or row[1] is None:
+        return
+    budget, counted = row
+    begin = "The provider counted "
+    is_told = tx.execute(
+        "SELECT 1 FROM messages WHERE session_id=? AND role='notice' AND text LIKE ? LIMIT 1",
+        (context.session.session_id, f"{begin}%"),
+    ).fetchone()
+    if is_told:
+        return
+    text = (
+        f"{begin}{reported:,} tokens for the prompt of wave {context.wave.ordinal}, more than the budget"
+        f" of {budget:,}; cockpit had counted {counted:,}. The next prompts are"
+        f" counted by that ratio, at most {MAX_SCALE // 1000} times."
+    )
+    messages.complete(tx, session_id=context.session.session_id, role="notice", text=text)

@@ -32,7 +32,8 @@ MIN_ANSWER_TOKENS = 1_024
 ANSWER_SHARE = 4
 """The answer's room is the reserve's target, at least 1,024 tokens, and at most a quarter of the budget."""
 _PROVIDERS = ("anthropic:", "openai:", "openai-compatible:")
-_MAX_SCALE = 2_000
+MAX_SCALE = 2_000
+"""The most by which a provider's count scales ours, in thousandths."""
 
 
 def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
@@ -146,7 +147,7 @@ def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tupl
     ratios = [
         -(-reported * scale // tokens) for reported, tokens, scale in rows if reported and tokens
     ]
-    return vocabulary, min(max([1000, *ratios]), _MAX_SCALE)
+    return vocabulary, min(max([1000, *ratios]), MAX_SCALE)
 
 
 def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
