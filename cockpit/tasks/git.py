@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from cockpit.access.run_program import Finished, run_git
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.tasks.read_commit import read_commit
 
 _QUIET = (
     *("-c", "commit.gpgSign=false", "-c", "merge.verifySignatures=false"),
@@ -35,6 +37,10 @@ _IGNORED_NAMES = frozenset(
 """Leftovers of programs that are not committed even where nothing ignores them."""
 _LOCK_POLL_S = 0.05
 _TIMEOUT_S = 300.0
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_KEPT_DIFFERENCES = 64
+_KEPT_BYTES = 1_000_000
 
 
 class WorktreeError(CockpitError):
@@ -77,19 +83,57 @@ def error_line(ended: Finished) -> str:
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
     """The id of the commit that ``revision`` names, or None."""
+    if (commit := read_commit(cwd, revision)) is not None:
+        return commit
     ended = await try_git(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return ended.text.strip() or None if ended.ok else None
 
 
 async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
     """Whether ``older`` is ``newer`` or lies behind it."""
-    return (await try_git(cwd, "merge-base", "--is-ancestor", older, newer)).ok
+    first, second = read_commit(cwd, older) or older, read_commit(cwd, newer) or newer
+    if first == second:
+        return True
+    if (first, second) in _ancestries:
+        return True
+    ended = await try_git(cwd, "merge-base", "--is-ancestor", first, second)
+    if ended.ok and _COMMIT.fullmatch(first) and _COMMIT.fullmatch(second):
+        _ancestries[first, second] = None  # it stays so
+        if len(_ancestries) > _KEPT_DIFFERENCES:
+            del _ancestries[next(iter(_ancestries))]
+    return ended.ok
 
 
 async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, ...]:
     """The files that differ between two commits; under both names where one was renamed."""
-    listed = await git(cwd, "diff", "--name-only", "--no-renames", "-z", base, tip)
-    return tuple(sorted(path for path in listed.split("\0") if path))
+    listed = await diff_commits(cwd, base, tip, "--name-only", "--no-renames", "-z")
+    return tuple(sorted(path for path in listed.decode("utf-8", "replace").split("\0") if path))
+
+
+async def diff_commits(cwd: Path, base: str, tip: str, *options: str) -> bytes:
+    """Return ``git diff OPTIONS base tip``. What two commits differ by never changes: it is kept.
+
+    Raises :class:`WorktreeError`.
+    """
+    first, second = read_commit(cwd, base) or base, read_commit(cwd, tip) or tip
+    certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
+    key = (first, second, *options)
+    if certain and first == second:
+        return b""
+    if certain and key in _differences:
+        return _differences[key]
+    ended = await try_git(cwd, "diff", *options, first, second)
+    if not ended.ok:
+        raise WorktreeError(f"git diff in {cwd} failed: {error_line(ended)}")
+    if certain and len(ended.stdout) <= _KEPT_BYTES:
+        if len(_differences) >= _KEPT_DIFFERENCES:
+            del _differences[next(iter(_differences))]
+        _differences[key] = ended.stdout
+    return ended.stdout
+
+
+_differences: dict[tuple[str, ...], bytes] = {}
+_ancestries: dict[tuple[str, str], None] = {}
 
 
 async def uncommitted_files(cwd: Path) -> tuple[str, ...]:

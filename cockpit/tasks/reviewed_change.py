@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cockpit.core.text import pluralize
 from cockpit.store.context import facts, packets
-from cockpit.tasks.git import git, try_git
+from cockpit.tasks.git import diff_commits
 
 MAX_DIFF_BYTES = 50 * 1024
 """Bytes of the change in a role's prompt; the role can ask for the rest."""
@@ -31,9 +31,9 @@ class Change:
 
 async def read_change(root: Path, base: str) -> Change:
     """Return the change of the worktree ``root`` since ``base``, cut at :data:`MAX_DIFF_BYTES`."""
-    listed = await git(root, "diff", "--name-only", "-z", base, "HEAD")
-    files = tuple(path for path in listed.split("\0") if path)
-    data = (await try_git(root, "diff", base, "HEAD")).stdout
+    listed = await diff_commits(root, base, "HEAD", "--name-only", "-z")
+    files = tuple(path for path in listed.decode("utf-8", "replace").split("\0") if path)
+    data = await diff_commits(root, base, "HEAD")
     if not data.strip():
         return Change("(No change.)", files, ())
     if len(data) <= MAX_DIFF_BYTES:
