@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from measure import Row, row
 
+from cockpit.access import run_program
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
@@ -34,6 +37,7 @@ from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext
 
 TASKS = 200
+FEW = 12
 AT_ONCE = 4
 TOKENS = 100_000
 """Tokens of a worker before it hands over."""
@@ -80,12 +84,15 @@ class WorkerSample:
 
 def rows() -> list[Row]:
     """The table of this bench."""
+    calls, cpu_s = asyncio.run(_measure_task())
     samples = asyncio.run(_run_chain())
     tokens = [sample.ended.tokens for sample in samples]
     alone = sum(sample.alone for sample in samples)
     # The last worker has few tasks, over which its fixed cost would be spread.
     whole = samples[:-1] or samples
     return [
+        row("git processes of a task", calls, "", most=10),
+        row("CPU of a task, with git's", 1000 * cpu_s, "ms CPU", most=120),
         row("tasks a minute in a chain", 60 * TASKS / sum(sample.wall_s for sample in samples), ""),
         row(
             "tasks a minute without one",
@@ -115,6 +122,34 @@ def rows() -> list[Row]:
         ),
         row("memory at the end", samples[-1].memory_mib, "MiB"),
     ]
+
+
+async def _measure_task() -> tuple[float, float]:
+    """Git processes of a task, and CPU seconds of this process and of them, after a first task."""
+    count = 0
+    run = run_program.run_program
+
+    async def counted(argv: Sequence[str], **options: Any) -> run_program.Finished:
+        nonlocal count
+        count += Path(argv[0]).name == "git"
+        return await run(argv, **options)
+
+    run_program.run_program = counted  # type: ignore[assignment]
+    try:
+        async with _project(FEW) as context:
+            waiting = context.store.read_now(lambda seen: tasks.select(seen, limit=FEW))
+            await run_task(context, waiting[0].task_id)
+            count, before = 0, _used()
+            for task in waiting[1:]:
+                await run_task(context, task.task_id)
+            return count / (FEW - 1), (_used() - before) / (FEW - 1)
+    finally:
+        run_program.run_program = run
+
+
+def _used() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, kinds))
 
 
 async def _run_chain() -> list[WorkerSample]:
