@@ -57,7 +57,7 @@ def rows() -> list[Row]:
         row("cockpit proposals list, over an empty Python", listed - python, "s"),
         row("first frame of an empty Textual app", frames[0], "s"),
         row("first frame of the cockpit", frames[1], "s"),
-        row("first frame, cockpit / empty app", frames[1] / frames[0], "×", most=1.5),
+        row("first frame, cockpit / empty app", frames[1] / frames[0], "×", most=1.25),
     ]
 
 

@@ -93,6 +93,7 @@ class CockpitScreen(Screen[None]):
         self._prompt_text: key_hints.PromptText | None = None
         self._seen_proposals: set[str] = set()
         self._paint_due = self._painted = self._turned_to_proposals = False
+        self._painted_at = float("-inf")
         self._arm_timer: Timer | None = None
         self._age_ticks = 0
 
@@ -293,14 +294,20 @@ class CockpitScreen(Screen[None]):
     # Drawing
 
     def schedule_paint(self) -> None:
-        """Draw soon, at most thirty times a second."""
-        if not self._paint_due:
-            self._paint_due = True
-            self.set_timer(_FRAME_S, self.paint)
+        """Draw at once after a pause, and at most thirty times a second."""
+        if self._paint_due:
+            return
+        self._paint_due = True
+        rest = self._painted_at + _FRAME_S - self.host.engine.store.clock.monotonic()
+        if rest > 0:
+            self.set_timer(rest, self.paint)
+        else:
+            self.call_later(self.paint)
 
     def paint(self) -> None:
         """Draw the current state of the journal."""
         self._paint_due = False
+        self._painted_at = self.host.engine.store.clock.monotonic()
         if not self.panes.is_attached:
             return  # the program ends, and a last timer came after the widgets went
         host = self.host
