@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from widgets.conversation import scrollback
 from widgets.conversation.conversation import LIVE, Conversation
 from widgets.conversation.live_turn import LONG
 from widgets.conversation.markdown import SafeMarkdown
@@ -212,8 +213,9 @@ async def test_a_short_conversation_begins_at_the_top(stage: Any) -> None:
         assert "again" in pilot.app.rows[2]
 
 
-async def test_older_turns_load_on_the_way_up(stage: Any) -> None:
-    pane = Conversation(turns(900, "person"))
+async def test_older_turns_load_on_the_way_up(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrollback, "WINDOW", 100)
+    pane = Conversation(turns(300, "person"))
     async with stage(pane) as pilot:
         pane.focus()
         await settled(pilot)

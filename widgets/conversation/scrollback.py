@@ -73,10 +73,13 @@ class Scrollback(Widget):
             self._lay_out()
             self.refresh(layout=True)
 
-    def older(self, count: int = WINDOW) -> int:
-        """Widen the window by ``count`` older turns; return the number of lines added on top."""
+    def older(self, count: int | None = None) -> int:
+        """Widen the window by ``count`` older turns, or as many as it begins with.
+
+        Returns the number of lines added on top.
+        """
         before = self._height
-        first = max(0, self._first - count)
+        first = max(0, self._first - (WINDOW if count is None else count))
         added = self._draw_all(first, self._first)
         self._first = first
         self._drawn[:0] = added

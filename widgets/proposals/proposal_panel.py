@@ -130,9 +130,14 @@ class ProposalPanel(Vertical, can_focus=True):
         view, front = self.view, self.view.front
         name = f"Proposals {view.index + 1} of {view.total}" if front else "Proposals"
         self.border_title = Content(name)
+        before = self.classes
         for level in ("low", "medium", "high"):
-            self.set_class(front is not None and front.risk == level, f"-risk-{level}")
-        self.set_class(front is not None and not self.armed, "-unarmed")
+            risk = front is not None and front.risk == level
+            self.set_class(risk, f"-risk-{level}", update=False)
+        self.set_class(front is not None and not self.armed, "-unarmed", update=False)
+        if self.classes != before:
+            # Once for all of them: each time goes through everything in the panel.
+            self.update_node_styles()
         self.border_subtitle = self._border_text(front) if front is not None else None
         if self._ready:
             self.query_one(ProposalHead).show(front, self.armed)
