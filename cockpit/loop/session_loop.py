@@ -151,12 +151,12 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
     store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
         case "observing":
-            next_wave = await observe(context)
+            return await observe(context)
         case "orienting":
             context = await retake_inputs(context)
-            next_wave = await decide(context, await orient(context))
+            return await decide(context, await orient(context))
         case "deciding":
-            next_wave = await decide(context)
+            return await decide(context)
         case "acting":
             finish_acting = await act(context)
             nothing = await has_changed_nothing(context)
@@ -164,8 +164,6 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
         case _:
             nothing = await has_changed_nothing(context)
             return await store.write(lambda tx: _end_wave(tx, context, None, nothing))
-    session = store.read_now(lambda connection: sessions.load(connection, session.session_id))
-    return session, next_wave
 
 
 def _end_wave(
@@ -179,7 +177,7 @@ def _end_wave(
         finish_acting(tx)
     events.ack_owned(tx, context.wave.wave_id)
     learn(tx, context, changed_nothing=changed_nothing)
-    session = sessions.load(tx.connection, context.session.session_id)
+    session = sessions.load_in(tx, context.session.session_id)
     if session.status == "completed":
         return session, None
     return _begin_or_stop(tx, session.session_id, context.engine.settings)
@@ -192,12 +190,12 @@ def _begin_or_stop(
     wave = _next_wave(tx, session_id, settings)
     if wave is None:
         return _stop_without_wave(tx, session_id), None
-    return sessions.load(tx.connection, session_id), wave
+    return sessions.load_in(tx, session_id), wave
 
 
 def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     """Enter ``observing`` with the profile's version pinned for the whole wave."""
-    session = sessions.load(tx.connection, wave.session_id)
+    session = sessions.load_in(tx, wave.session_id)
     pinned = pin_profile(tx, settings, session.profile_id, measure_version, wave)
     waves_left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(
@@ -211,8 +209,8 @@ def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
 
 def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | None:
     """Return the open wave, or a new one for the events that arrived; None when there is neither."""
-    session = sessions.load(tx.connection, session_id)
-    last = waves.find_latest(tx.connection, session_id)
+    session = sessions.load_in(tx, session_id)
+    last = waves.find_latest_in(tx, session_id)
     if last is not None and last.phase == "failed_retryable":
         events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=LEASE_S)
         last = waves.reenter(tx, last.wave_id)
@@ -225,16 +223,14 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
         return None
     if _end_at_limit(tx, session, last):
         return None
-    first = None
     owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
     # Every message that has arrived belongs to this wave; the first event is named as its cause. They are
     # the wave's until it ends: handled with it, or returned when it fails.
-    while event := events.claim(tx, source=session.source, owner=owner, lease_s=LEASE_S):
-        first = first or event
-    if first is None:
+    claimed = events.claim_all(tx, source=session.source, owner=owner, lease_s=LEASE_S)
+    if not claimed:
         return None
     wave = waves.create(
-        tx, session_id=session_id, trace_id=session.trace_id, event_id=first.event_id
+        tx, session_id=session_id, trace_id=session.trace_id, event_id=claimed[0].event_id
     )
     return _begin_wave(tx, wave, settings)
 

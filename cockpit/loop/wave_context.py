@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
+from cockpit.store.context import profiles
+from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
@@ -38,6 +41,8 @@ class Engine:
     models: dict[str | None, Model] = field(default_factory=dict)
     loaded_roles: list[LoadedRoles] = field(default_factory=list)
     """The roles, once they were needed."""
+    profiles: dict[tuple[str, int], Profile] = field(default_factory=dict)
+    """The versions of profiles that were read; their content never changes."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 
@@ -56,6 +61,17 @@ class Engine:
                 sleep=self.store.clock.sleep,
             )
         return model
+
+    def profile(self, connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
+        """Return a version of a profile, read once; for its content, not for its status.
+
+        Raises :class:`~cockpit.core.errors.NotFound`.
+        """
+        profile = self.profiles.get((profile_id, version))
+        if profile is None:
+            profile = profiles.load(connection, profile_id, version)
+            self.profiles[(profile_id, version)] = profile
+        return profile
 
     def role(self, name: str) -> Role | None:
         """Return the role of that name; None for a session without a role ('').

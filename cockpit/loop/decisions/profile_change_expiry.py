@@ -75,7 +75,7 @@ def pin_profile(
     if running is not None and running.waves_left == 0:
         _end_expired(tx, settings, running, measure, wave)
         running = None
-    version = profiles.load_current(tx.connection, profile_id).version
+    version = profiles.find_current_version(tx.connection, profile_id)
     if running is None:
         return PinnedProfile(profile_id, version, None)
     waves_left = profile_changes.count_wave(tx, running).waves_left

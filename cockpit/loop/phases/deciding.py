@@ -43,6 +43,7 @@ from cockpit.store.journal.details.waves import (
 )
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, outbox, plans, sessions, waves
+from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
@@ -61,8 +62,10 @@ class _Answer:
     reason: str = ""
 
 
-async def decide(context: WaveContext, compiled: CompiledPacket | None = None) -> Wave:
-    """Call the model and commit its plan; returns the wave, which is ``acting`` then.
+async def decide(
+    context: WaveContext, compiled: CompiledPacket | None = None
+) -> tuple[Session, Wave]:
+    """Call the model and commit its plan; returns the session and the wave, which is ``acting`` then.
 
     The wave is ``deciding``, or ``orienting`` with its packet just ``compiled``: then one transaction
     stores the packet and journals the call, before the model is reached.
@@ -152,13 +155,13 @@ async def _render_stored(context: WaveContext) -> Prompt:
 
 async def _commit_plan(
     context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
-) -> Wave:
+) -> tuple[Session, Wave]:
     calls = [
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
 
-    def commit(tx: Tx) -> Wave:
+    def commit(tx: Tx) -> tuple[Session, Wave]:
         _store_answer(tx, context, answer_stream, answer, started)
         for call, written in zip(calls, answer.calls, strict=True):
             if call["error"]:
@@ -193,9 +196,10 @@ async def _commit_plan(
                     title=call["title"],
                     payload=call["arguments"],
                 )
-        return waves.advance(
+        wave = waves.advance(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
+        return sessions.load_in(tx, context.session.session_id), wave
 
     return await context.store.write(commit)
 

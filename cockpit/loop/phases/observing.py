@@ -36,14 +36,15 @@ from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.details.waves import WaveObserved
 from cockpit.store.sessions import context_requests, messages, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
+from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
 KEPT_SHARE = 4
 """Results that are kept for their meaning take at most a quarter of the budget; older ones compete."""
 
 
-async def observe(context: WaveContext) -> Wave:
-    """Take a wave from ``observing`` to ``orienting``; returns the wave.
+async def observe(context: WaveContext) -> tuple[Session, Wave]:
+    """Take a wave from ``observing`` to ``orienting``; returns the session as it is then, and the wave.
 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
@@ -57,7 +58,12 @@ async def observe(context: WaveContext) -> Wave:
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
     await run_observation_jobs(context, work)
-    return await context.store.write(lambda tx: _take_in_results(tx, context))
+
+    def take_in(tx: Tx) -> tuple[Session, Wave]:
+        wave = _take_in_results(tx, context)
+        return sessions.load_in(tx, context.session.session_id), wave
+
+    return await context.store.write(take_in)
 
 
 def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:

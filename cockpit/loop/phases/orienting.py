@@ -62,21 +62,20 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
     version = context.wave.profile_version
     if version is None:
         return profiles.load_current(connection, context.session.profile_id)
-    return profiles.load(connection, context.session.profile_id, version)
+    return context.engine.profile(connection, context.session.profile_id, version)
 
 
 def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     from cockpit.orient.compile_packet import load_for
 
     store = context.store
-    stored = store.read_now(lambda connection: packets.find(connection, context.wave.wave_id))
-    if stored is not None:
-        packet = stored.packet
-        return packet, store.read_now(lambda connection: build_prompt(connection, context, packet))
 
     def read_inputs(
         connection: sqlite3.Connection,
-    ) -> tuple[Profile, FactColumns, Overheads, tuple[str, int]]:
+    ) -> tuple[Packet, Prompt] | tuple[Profile, FactColumns, Overheads, tuple[str, int]]:
+        stored = packets.find(connection, context.wave.wave_id)
+        if stored is not None:
+            return stored.packet, build_prompt(connection, context, stored.packet)
         profile = load_pinned_profile(connection, context)
         columns = load_for(connection, context.session.session_id, context.wave.ordinal)
         tools = tools_of_wave(connection, context)
@@ -86,7 +85,10 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     def render(packet: Packet) -> Prompt:
         return store.read_now(partial(build_prompt, context=context, packet=packet))
 
-    profile, columns, overheads, (vocabulary, scale) = store.read_now(read_inputs)
+    inputs = store.read_now(read_inputs)
+    if len(inputs) == 2:
+        return inputs
+    profile, columns, overheads, (vocabulary, scale) = inputs
     rendering = Rendering(overheads, vocabulary, scale)
     return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render)
 

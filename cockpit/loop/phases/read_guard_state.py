@@ -16,6 +16,7 @@ from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets
+from cockpit.store.context.packets import Packet
 from cockpit.store.sessions import messages, outbox
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -27,10 +28,11 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     session_id = context.session.session_id
     actions = outbox.select_for_session(connection, session_id)
     changes, failed_commands = _count_changes(connection, session_id, actions)
+    packet = packets.load(connection, context.wave.wave_id).packet
     return GuardState(
-        packet_files=_list_packet_files(connection, context, actions),
+        packet_files=_list_packet_files(connection, packet, actions),
         failed_commands=failed_commands,
-        shown_failures=_list_shown_failures(connection, context),
+        shown_failures=_list_shown_failures(connection, packet) if failed_commands else {},
         changes=changes,
         project_repo=context.engine.repo,
         pinned_rev=context.session.rev is not None,
@@ -44,6 +46,8 @@ def _count_changes(
 
     A message of the user counts as a change: it may be the reason to run a command again.
     """
+    if not any(action.action_type == "run" for action in actions):
+        return 0, {}  # no command that a change could make worth another try
     timeline: list[tuple[str, int, OutboxAction | None]] = [
         (message.created_at, 0, None)
         for message in messages.select_for_session(connection, session_id)
@@ -75,9 +79,8 @@ def _count_changes(
     return changes, failed_commands
 
 
-def _list_shown_failures(connection: sqlite3.Connection, context: WaveContext) -> dict[str, str]:
+def _list_shown_failures(connection: sqlite3.Connection, packet: Packet) -> dict[str, str]:
     """List by command where its failure is in the current packet, with its meaning."""
-    packet = packets.load(connection, context.wave.wave_id).packet
     shown = [entry.fact_id for _, entry in packet.rendered() if entry.level != "reference"]
     places: dict[str, str] = {}
     for provenance in facts.load_provenances(connection, "exchange", shown).values():
@@ -91,11 +94,10 @@ def _list_shown_failures(connection: sqlite3.Connection, context: WaveContext) -
 
 
 def _list_packet_files(
-    connection: sqlite3.Connection, context: WaveContext, actions: list[OutboxAction]
+    connection: sqlite3.Connection, packet: Packet, actions: list[OutboxAction]
 ) -> dict[str, tuple[PacketLines, ...]]:
     """List by path the lines in the current packet at full detail, and the files this session wrote."""
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
-    packet = packets.load(connection, context.wave.wave_id).packet
     full = {entry.fact_id: band for band, entry in packet.rendered() if entry.level == "full"}
     provenances = facts.load_provenances(connection, "file", list(full))
     for fact_id, band in full.items():

@@ -21,7 +21,7 @@ from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import count_again, vocabulary_for
-from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context import facts, packets
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet
 from cockpit.store.context.profile_model import Profile
@@ -176,7 +176,7 @@ def _describe_for_wave(
     if tool.name != profile_change_tool.TOOL or context.wave.profile_version is None:
         return tool
     version = context.wave.profile_version
-    pinned = profiles.load(connection, context.session.profile_id, version)
+    pinned = context.engine.profile(connection, context.session.profile_id, version)
     return replace(
         tool, description=tool.description + profile_change_tool.describe_profile(pinned)
     )

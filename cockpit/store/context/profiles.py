@@ -133,13 +133,18 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
 
 def load_current(connection: sqlite3.Connection, profile_id: str) -> Profile:
     """Read the active version. Raises :class:`~cockpit.core.errors.NotFound`."""
+    return load(connection, profile_id, find_current_version(connection, profile_id))
+
+
+def find_current_version(connection: sqlite3.Connection, profile_id: str) -> int:
+    """Return the active version. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(
         "SELECT version FROM orientation_profiles WHERE profile_id=? AND status='active'",
         (profile_id,),
     ).fetchone()
     if row is None:
         raise NotFound(f"No profile {profile_id!r} is active.")
-    return load(connection, profile_id, row[0])
+    return int(row[0])
 
 
 def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:

@@ -7,7 +7,7 @@ trace lacks it.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cockpit.store.db.row_cache import RowCache
 
@@ -65,6 +65,19 @@ def drop_traces(rows: RowCache, session_id: str) -> None:
     sessions = rows.get(_SESSIONS)
     if sessions is not None:
         sessions.pop(session_id, None)
+
+
+def move_trace(
+    rows: RowCache, session_id: str, wave_id: str, packet_id: str, profile_version: int | None
+) -> None:
+    """Follow a wave that got its packet or another version of its profile."""
+    sessions = rows.get(_SESSIONS)
+    traces = {} if sessions is None else sessions.get(session_id, {})
+    trace = traces.get(wave_id)
+    drop_traces(rows, session_id)
+    if trace is not None:
+        moved = replace(trace, packet_id=packet_id, profile_version=profile_version)
+        sessions[session_id] = {wave_id: moved}
 
 
 def _load(connection: sqlite3.Connection, rows: RowCache, session_id: str, wave_id: str) -> Trace:

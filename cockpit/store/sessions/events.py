@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -27,6 +27,8 @@ from cockpit.store.journal.details.sessions import (
     QueuedEvent,
 )
 
+_AT_ONCE = 200
+"""Events that are read at once."""
 BACKOFF_S = (1, 5, 30, 120, 600)
 """Seconds until a nacked event is claimable again, by attempt."""
 
@@ -98,17 +100,12 @@ def ingest(
     trace_id: str = "",
 ) -> str:
     """Store an event once per (source, source_event_id); returns its id, new or not."""
-    row = tx.execute(
-        "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
-        (source, source_event_id),
-    ).fetchone()
-    if row is not None:
-        return str(row[0])
     event_id = tx.ids.new("e")
     now = tx.now()
-    tx.execute(
+    added = tx.execute(
         "INSERT INTO events(event_id, source, source_event_id, event_type, tier, payload_json,"
-        " created_at, available_at, trace_id) VALUES (?,?,?,?,?,?,?,?,?)",
+        " created_at, available_at, trace_id) VALUES (?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(source, source_event_id) DO NOTHING",
         (
             event_id,
             source,
@@ -121,6 +118,12 @@ def ingest(
             trace_id,
         ),
     )
+    if added.rowcount != 1:
+        (stored,) = tx.execute(
+            "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
+            (source, source_event_id),
+        ).fetchone()
+        return str(stored)
     _journal(tx, EventIngested, event_id, event_type, trace_id)
     return event_id
 
@@ -131,25 +134,33 @@ def claim(tx: Tx, *, source: str, owner: str, lease_s: float) -> Event | None:
     The lowest tier comes first, then the oldest event. Events without attempts left are
     dead-lettered on the way. The lease holds for ``lease_s`` seconds.
     """
-    while True:
+    return next(_claim(tx, source, owner, lease_s, 1), None)
+
+
+def claim_all(tx: Tx, *, source: str, owner: str, lease_s: float) -> list[Event]:
+    """Lease every claimable event of ``source``, as :func:`claim` does one after the other."""
+    return list(_claim(tx, source, owner, lease_s, _AT_ONCE))
+
+
+def _claim(tx: Tx, source: str, owner: str, lease_s: float, at_once: int) -> Iterator[Event]:
+    count = at_once
+    while count == at_once:
         now = tx.now()
-        row = tx.execute(
+        rows = tx.execute(
             "SELECT event_id, event_type, tier, payload_json, attempts, max_attempts, trace_id"
             " FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
             " AND available_at<=? AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
-            " ORDER BY tier, available_at, event_id LIMIT 1",
-            (source, now, now),
-        ).fetchone()
-        if row is None:
-            return None
-        event_id, event_type, tier, payload, attempts, most, trace_id = row
-        if attempts >= most:
-            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
-            continue
-        token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
-        return Event(
-            event_id, source, event_type, tier, json.loads(payload), attempts + 1, trace_id, token
-        )
+            " ORDER BY tier, available_at, event_id LIMIT ?",
+            (source, now, now, at_once),
+        ).fetchall()
+        count = len(rows)
+        for event_id, event_type, tier, payload, attempts, most, trace_id in rows:
+            if attempts >= most:
+                _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
+                continue
+            token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+            body = json.loads(payload)
+            yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
 
 
 def ack(tx: Tx, event_id: str, lease_token: str) -> None:

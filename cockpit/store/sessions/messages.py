@@ -99,14 +99,13 @@ def complete(
     Idempotent by ``message_id``; without one a new id is made.
     """
     identity = message_id or tx.ids.new("m")
-    row = tx.execute("SELECT 1 FROM messages WHERE message_id=?", (identity,)).fetchone()
-    if row is not None:
-        return identity
     text = mask(text)
-    tx.execute(
-        "INSERT INTO messages VALUES (?,?,?,?,?,?,?)",
+    added = tx.execute(
+        "INSERT INTO messages VALUES (?,?,?,?,?,?,?) ON CONFLICT(message_id) DO NOTHING",
         (identity, session_id, wave_id or None, role, text, int(interrupted), tx.now()),
     )
+    if added.rowcount != 1:
+        return identity
     tx.journal(
         MessageCompleted(
             message_id=identity,

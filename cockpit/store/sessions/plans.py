@@ -43,15 +43,16 @@ def commit(
     stop: str,
 ) -> Plan:
     """Store the wave's plan and journal it; a second commit for the wave returns the first."""
-    plan = find(tx.connection, wave_id)
-    if plan is not None:
-        return plan
     plan_id = f"plan-{wave_id}"
     safe = mask_value([dict(call) for call in calls])
-    tx.execute(
-        "INSERT INTO plans VALUES (?,?,?,?,?,?,?)",
+    added = tx.execute(
+        "INSERT INTO plans VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
         (plan_id, wave_id, session_id, mask(text), canonical_json(safe), stop, tx.now()),
     )
+    if added.rowcount != 1:
+        plan = find(tx.connection, wave_id)
+        if plan is not None:
+            return plan
     shown = [
         PlannedCall(kind=call["name"], title=call.get("title", ""), key=call.get("key", ""))
         for call in safe

@@ -196,7 +196,7 @@ def set_status(
     A session that ended may run again, when a follow-up continues it. Entering ``running`` or
     ``stopped`` twice is journalled once. Raises :class:`IllegalTransition` for an unknown status.
     """
-    session = load(tx.connection, session_id)
+    session = load_in(tx, session_id)
     if status not in STATUSES:
         raise IllegalTransition(f"A session cannot be {status!r}.")
     event = detail or _ENTERED[status]()
@@ -209,6 +209,7 @@ def set_status(
         "UPDATE sessions SET status=?, outcome=?, result_json=?, updated_at=? WHERE session_id=?",
         (status, _outcome(event), canonical_json(body), tx.now(), session_id),
     )
+    _drop(tx, session_id)
     tx.journal(
         event,
         actor=actor,
@@ -224,6 +225,7 @@ def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:
     """Let the session's next waves follow another profile: that of a larger budget."""
     tx.execute("UPDATE sessions SET profile_id=? WHERE session_id=?", (profile_id, session_id))
     drop_traces(tx.rows, session_id)
+    _drop(tx, session_id)
     return load(tx.connection, session_id)
 
 
@@ -239,6 +241,7 @@ def _outcome(event: SessionEntered) -> str:
 
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
     """Change fields (of :data:`CHANGEABLE`) of a session and journal them."""
+    _drop(tx, session_id)
     session = load(tx.connection, session_id)
     for name, value in fields.items():
         if name not in CHANGEABLE:
@@ -268,6 +271,7 @@ def add_usage(
     cost_usd: float | None,
 ) -> None:
     """Add the usage of one model call to the session's totals."""
+    _drop(tx, session_id)
     tx.execute(
         "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"
         " cached_tokens=cached_tokens+?, cost_usd=CASE WHEN ? IS NULL THEN cost_usd"
@@ -295,6 +299,20 @@ def load(connection: sqlite3.Connection, session_id: str) -> Session:
             f"There is no session {session_id}; `cockpit sessions list` lists the sessions."
         )
     return _read(row)
+
+
+def load_in(tx: Tx, session_id: str) -> Session:
+    """Read the session of that id in a write. Raises :class:`NotFound`."""
+    session: Session | None = tx.rows.get(("session", session_id))
+    if session is None:
+        session = load(tx.connection, session_id)
+        tx.rows.put(("session", session_id), session)
+    return session
+
+
+def _drop(tx: Tx, session_id: str) -> None:
+    """Read the session again: its row was changed."""
+    tx.rows.drop(("session", session_id))
 
 
 def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
@@ -329,6 +347,7 @@ def acquire(tx: Tx, session_id: str) -> str:
             f"Process {owner.split('/')[0]} of this machine runs session {session_id}. "
             "Stop it there, or watch it with `cockpit journal tail --follow`."
         )
+    _drop(tx, session_id)
     token = tx.ids.new("lease")
     tx.execute(
         "UPDATE sessions SET lease_owner=?, lease_token=?, lease_expires_at=? WHERE session_id=?",
@@ -350,6 +369,7 @@ def renew(tx: Tx, session_id: str, token: str) -> None:
 
 def release(tx: Tx, session_id: str, token: str) -> None:
     """Give up the session; a lease that was lost already is left alone."""
+    _drop(tx, session_id)
     tx.execute(
         "UPDATE sessions SET lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
         " WHERE session_id=? AND lease_token=?",

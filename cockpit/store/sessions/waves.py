@@ -30,7 +30,7 @@ from cockpit.store.journal.details.waves import (
     WaveReentered,
     WaveStarted,
 )
-from cockpit.store.journal.trace_ids import drop_traces
+from cockpit.store.journal.trace_ids import drop_traces, move_trace
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
@@ -89,7 +89,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
 
     Raises :class:`IllegalTransition` while an earlier wave of the session is open.
     """
-    last = find_latest(tx.connection, session_id)
+    last = find_latest_in(tx, session_id)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         raise IllegalTransition(
             f"Wave {last.ordinal} of session {session_id} is {last.phase}; it must end before the next."
@@ -104,6 +104,8 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
     )
     wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
     _keep(tx, wave, now)
+    tx.rows.put(("latest wave", session_id), wave_id)
+    drop_traces(tx.rows, session_id)
     _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id))
     return wave
 
@@ -146,6 +148,8 @@ def advance(
         profile_version=wave.profile_version if profile_version is None else profile_version,
     )
     _keep(tx, moved, now)
+    if packet_id is not None or profile_version is not None:
+        move_trace(tx.rows, moved.session_id, wave_id, moved.packet_id, moved.profile_version)
     event = structs.replace(detail or _ENTERED[phase](), ordinal=wave.ordinal, phase=phase)
     _journal(tx, moved, event, latency_ms=latency_ms)
     return moved
@@ -237,12 +241,21 @@ def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
 def _keep(tx: Tx, wave: Wave, entered_at: str) -> None:
     """Keep a wave as it is stored now."""
     tx.rows.put(("wave", wave.wave_id), (wave, entered_at))
-    drop_traces(tx.rows, wave.session_id)
 
 
 def _drop(tx: Tx, wave: Wave) -> None:
     tx.rows.drop(("wave", wave.wave_id))
     drop_traces(tx.rows, wave.session_id)
+
+
+def find_latest_in(tx: Tx, session_id: str) -> Wave | None:
+    """Read the session's newest wave in a write, or None before the first."""
+    newest = tx.rows.get(("latest wave", session_id))
+    kept = None if newest is None else tx.rows.get(("wave", newest))
+    if kept is not None:
+        wave: Wave = kept[0]
+        return wave
+    return find_latest(tx.connection, session_id)
 
 
 def find_latest(connection: sqlite3.Connection, session_id: str) -> Wave | None:
