@@ -57,6 +57,11 @@ _FREE = (  # fixed text
     " AND session_id NOT IN (SELECT session_id FROM journal p WHERE p.digest IS NULL)"
 )
 """Condition on ``journal``: nothing reads the row any more."""
+_FREE_IN_BATCH = _FREE.replace(
+    f"session_id NOT IN ({_OPEN})",
+    f"NOT EXISTS ({_OPEN} AND sessions.session_id=journal.session_id)",
+)
+"""The same, where few rows are looked at: it looks up their sessions, and not every session."""
 
 Fold = Callable[[sqlite3.Connection, int], str]
 """Returns what metrics count up to a row, as JSON for the anchor."""
@@ -229,7 +234,7 @@ def _batch(
         f"{journal.SELECT} WHERE seq>? AND seq<=? AND digest IS NOT NULL ORDER BY seq", (after, to)
     ).fetchall()
     free = connection.execute(
-        f"SELECT seq FROM journal WHERE seq>:after AND seq<=:to AND {_FREE}",  # noqa: S608 - fixed text
+        f"SELECT seq FROM journal WHERE seq>:after AND seq<=:to AND {_FREE_IN_BATCH}",  # noqa: S608 - fixed text
         {"after": after, "to": to, "before": before},
     )
     return rows, {seq for (seq,) in free}
