@@ -21,10 +21,14 @@ _fast: list[Callable[[Any], bytes]] = []
 _SCALARS = frozenset((str, int, bool, type(None)))
 
 
-def canonical_json(value: Any) -> str:
-    """Encode as JSON with sorted keys and no spaces. NaN and infinities raise ``ValueError``."""
+def canonical_json(value: Any, *, is_plain: bool = False) -> str:
+    """Encode as JSON with sorted keys and no spaces. NaN and infinities raise ``ValueError``.
+
+    ``is_plain`` promises that there are only text, whole numbers, booleans, null, lists and objects in it,
+    which large values need not be searched for then.
+    """
     try:
-        if _is_plain(value):
+        if is_plain or _is_plain(value):
             encode = _fast[0] if _fast else _load_fast()
             return encode(value).decode()
     except (TypeError, ValueError, RecursionError):

@@ -50,4 +50,6 @@ def digest_prompt(prompt: Prompt) -> str:
     for message in messages:
         del message["cache"]
     tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in prompt.tools]
-    return text_digest(canonical_json([prompt.system, messages, tools, prompt.max_output_tokens]))
+    parts = [canonical_json(prompt.system), canonical_json(messages, is_plain=True)]
+    parts += [canonical_json(tools), canonical_json(prompt.max_output_tokens)]
+    return text_digest(f"[{','.join(parts)}]")

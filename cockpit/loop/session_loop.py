@@ -146,12 +146,15 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
     """Run the wave's current phase; returns the session and its next wave, or None to stop.
 
     Two steps with nothing outside the store between them are one transaction: a packet and the model call
-    for it, a wave's end and the next one's beginning.
+    for it, a wave's end and the next one's beginning. Observe, Orient and Decide follow each other at once;
+    a wave that failed in between re-enters where it was.
     """
     store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
         case "observing":
-            return await observe(context)
+            session, wave = await observe(context)
+            context = WaveContext(engine, session, wave)
+            return await decide(context, await orient(context))
         case "orienting":
             context = await retake_inputs(context)
             return await decide(context, await orient(context))

@@ -42,13 +42,15 @@ async def propose_context_request(
 
     A request of which nothing can be granted is refused, with a message that the model can act on.
     """
-    if context.store.read_now(lambda connection: _is_stored(connection, call)):
-        return []
     arguments = request_arguments(call)
     parsed = parse_call("request_context", canonical_json(arguments))
-    state: GuardState = await context.store.read(
-        lambda connection: read_guard_state(connection, context)
+    state: GuardState | None = await context.store.read(
+        lambda connection: (
+            None if _is_stored(connection, call) else read_guard_state(connection, context)
+        )
     )
+    if state is None:
+        return []
     refusal = first_refusal(standard_guards(context.engine.ground.confined), parsed, state)
     if refusal is not None:
         return [lambda tx: _refuse(tx, context, call, refusal.message)]
