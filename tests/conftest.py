@@ -5,6 +5,7 @@ from __future__ import annotations
 import compileall
 import gc
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ gc.disable()
 # run in projects whose status tests read, and find the package compiled.
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = False
+
+# Where PATH has a shim for python3, as pyenv's, every python3 would begin with a dozen shells.
+_python = Path(sys.base_prefix, "bin", "python3")
+if _python.exists() and not _python.samefile(shutil.which("python3") or os.devnull):
+    os.environ["PATH"] = os.pathsep.join((str(_python.parent), os.environ["PATH"]))
 
 # How fast examples are made says how busy the machine is, nothing about the program.
 hypothesis.settings.register_profile(

@@ -32,6 +32,7 @@ VARIABLE = "COCKPIT_TEST_WARM"
 COLD = {"COCKPIT_TEST_COLD": "1"}
 """With this in its environment, a process starts others with the interpreter of the tests, from nothing."""
 
+_HARMLESS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 _START_S = 30.0
 _LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
 """Where the system has them, a fork copies a page table of a few dozen entries, in place of 40,000."""
@@ -83,7 +84,7 @@ def run_bytes(
 
     Python reads some variables of the environment when it starts: with one of those it starts anew.
     """
-    if any(name.startswith("PYTHON") and name != "PYTHONDONTWRITEBYTECODE" for name in env):
+    if any(name.startswith("PYTHON") and name not in _HARMLESS for name in env):
         return subprocess.run(
             [sys.executable, "-m", "cockpit", *words],
             cwd=cwd,

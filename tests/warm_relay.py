@@ -15,7 +15,7 @@ from _socket import AF_UNIX, CMSG_LEN, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, sock
 
 _OURS = ("cockpit", "cockpit.hook.ingest_worker")
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_HARMLESS = ("PYTHONDONTWRITEBYTECODE",)
+_HARMLESS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 
 
 def warm_words(words: list[str]) -> list[str]:

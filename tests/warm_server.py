@@ -177,6 +177,8 @@ def _run(words: list[str], cwd: str, env: dict[str, str]) -> None:
         random.seed()
         sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8")
         sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8")
+        if env.get("PYTHONUNBUFFERED"):
+            sys.stdout.reconfigure(write_through=True)
         sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace")
         sys.__stderr__ = sys.stderr
         code = _main(words)

@@ -5,19 +5,21 @@ Started as ``agent.py SCENARIO [WORD...]``. It knows nothing of cockpit.
 
 from __future__ import annotations
 
+# ruff: noqa: PTH109 -- what few steps need takes longer to import than all the rest
 import json
 import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def main(words: list[str]) -> int:
     """Play the scenario; returns the exit code."""
     prompt = "" if sys.stdin.isatty() else sys.stdin.read()
-    for step in json.loads(Path(words[0]).read_text(encoding="utf-8")):
+    for step in json.loads(read(words[0])):
         code = play(step, prompt, words[1:])
         if code is not None:
             return code
@@ -38,33 +40,46 @@ def play(step: dict[str, Any], prompt: str, words: list[str]) -> int | None:
         case {"complain": text}:
             print(text, file=sys.stderr, flush=True)
         case {"write": path, "text": text}:
-            Path(path).write_text(text, encoding="utf-8")
+            write(path, text)
         case {"replace": path, "old": old, "new": new}:
-            before = Path(path).read_text(encoding="utf-8")
-            Path(path).write_text(before.replace(old, new), encoding="utf-8")
+            write(path, read(path).replace(old, new))
         case {"run": argv}:
+            import subprocess
+
             subprocess.run(argv, check=True, capture_output=True)
         case {"tell": path}:
             told = {
                 "prompt": prompt,
                 "words": words,
                 "env": dict(os.environ),
-                "cwd": str(Path.cwd()),
+                "cwd": os.getcwd(),
             }
-            Path(path).write_text(json.dumps(told), encoding="utf-8")
+            write(path, json.dumps(told))
         case {"copy": source, "to": target}:
-            Path(target).write_text(Path(source).read_text(encoding="utf-8"), encoding="utf-8")
+            write(target, read(source))
         case {"child": path}:
+            import subprocess
+
             sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            Path(path).write_text(str(sleeper.pid), encoding="ascii")
+            write(path, str(sleeper.pid))
         case {"hang": marker}:
-            Path(marker).touch()
+            write(marker, "")
             signal.pause()
         case {"exit": code}:
             return int(code)
         case _:
             raise ValueError(f"no such step: {step}")
     return None
+
+
+def read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 if __name__ == "__main__":

@@ -101,8 +101,8 @@ class WriteQueue:
         return True
 
     def _is_free(self, byte: int) -> bool:
-        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
-        answer: bytes = fcntl.fcntl(self._file, _GET, asked)
+        query = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+        answer: bytes = fcntl.fcntl(self._file, _GET, query)
         return bool(_FLOCK.unpack(answer)[0] == fcntl.F_UNLCK)
 
 
