@@ -16,6 +16,8 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -174,6 +176,9 @@ def _run(words: list[str], cwd: str, env: dict[str, str]) -> None:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
+        # What the server has read from its own environment and made of chance.
+        tempfile.tempdir = None
+        time.tzset()
         random.seed()
         sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8")
         sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8")
