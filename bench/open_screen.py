@@ -70,7 +70,12 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         idle = _open(root, measured(root), (EMPTY,), idle=IDLE_S)
+        provider = {"COCKPIT_MODEL": "anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY": "none"}
+        watching = _open(root, {**measured(root), **provider}, (EMPTY,), idle=IDLE_S)
     table.append(row("wakeups of an idle screen", idle.wakeups, "a second", most=10))
+    table.append(
+        row("memory of an idle screen, a provider's model", watching.memory_mib, "MiB", most=80)
+    )
     return table
 
 

@@ -74,6 +74,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         keys: Keys | None = None,
         after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
         on_theme: Callable[[str], object] | None = None,
+        on_draft: Callable[[], object] | None = None,
     ) -> None:
         super().__init__()
         self.engine = engine
@@ -93,6 +94,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.stylesheet.set_variables(self._css_variables_read)
         self._after_first_frame = after_first_frame
         self._on_theme = on_theme
+        self._on_draft = on_draft
         self.fatal_error: CockpitError | None = None
         self.actions, self._key_errors = remap(keys or {})
         self._tasks: set[asyncio.Task[None]] = set()
@@ -373,6 +375,8 @@ class CockpitApp(App[int], inherit_bindings=False):
     def keep_draft(self, text: str) -> None:
         """Remember the text of the prompt, on disk within half a second."""
         self._draft = text
+        if text and self._on_draft is not None:
+            self._on_draft()
         if not self._draft_due and text != self._draft_on_disk:
             self._draft_due = True
             self.set_timer(_DRAFT_S, self._write_draft)
@@ -410,13 +414,14 @@ async def run_app(
     keys: Keys | None = None,
     after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
     on_theme: Callable[[str], object] | None = None,
+    on_draft: Callable[[], object] | None = None,
     on_end: Callable[[str], object] | None = None,
 ) -> int:
     """Show the cockpit until the user leaves; returns the exit code. Prints nothing itself.
 
     ``after_first_frame`` runs once the screen is visible; its ``CockpitError`` ends the screen and is
-    raised here. ``on_end`` gets the id of the session that was followed last ('' for none), so that the
-    command line can say how to come back.
+    raised here. ``on_draft`` is called while the prompt has text. ``on_end`` gets the id of the session that
+    was followed last ('' for none), so that the command line can say how to come back.
     """
     app = CockpitApp(
         engine,
@@ -426,6 +431,7 @@ async def run_app(
         keys=keys,
         after_first_frame=after_first_frame,
         on_theme=on_theme,
+        on_draft=on_draft,
     )
     with exit_on_signals(app):
         code = await app.run_async()

@@ -355,3 +355,13 @@ async def test_files_and_commands_complete(cockpit):
         await until(pilot, lambda: screen.prompt._list.open)
         await pilot.press("tab")
         assert screen.prompt.text == "look at @calc.py "
+
+
+async def test_a_draft_is_announced_before_it_is_sent(cockpit):
+    """So that what the first call needs is loaded while the user writes, and not before."""
+    drafts = []
+    async with cockpit(None, on_draft=lambda: drafts.append("written")) as (pilot, app, _):
+        await until(pilot, lambda: app.feed.ready)
+        assert drafts == []
+        await pilot.press("h")
+        await until(pilot, lambda: drafts)

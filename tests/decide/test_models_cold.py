@@ -66,3 +66,17 @@ def test_warming_loads_what_the_model_needs_and_no_more(
 @pytest.mark.parametrize("name", ["offline", "script:s.toml", ""])
 def test_there_is_nothing_to_warm_for_our_own_models(name: str) -> None:
     assert warm(name) is None
+
+
+def test_a_screen_loads_the_sdk_when_its_user_writes() -> None:
+    waits = (
+        "import threading\n"
+        "from cockpit.commands.sessions.screen import _Sdk\n"
+        "sdk = _Sdk()\nsdk.load()\nsdk.name = 'anthropic:claude-x'\n"
+    )
+    writes = (
+        "sdk.load()\nsdk.load()\n"
+        "[thread.join() for thread in threading.enumerate() if thread.name == 'model-warm']\n"
+    )
+    assert "anthropic" not in loaded(waits)
+    assert "anthropic" in loaded(waits + writes)

@@ -70,6 +70,7 @@ async def _show(
 
     with open_store(place) as store:
         engine = DeferredEngine(store, place)
+        sdk = _Sdk()
         async with AsyncExitStack() as stack:
 
             async def open_loop() -> Runtime:
@@ -79,7 +80,9 @@ async def _show(
             async def load_rest() -> None:
                 runtime = await engine.open(open_loop())
                 await runtime.warm_completions()
-                await _load_sdk(runtime, session_id)
+                sdk.name = await _find_model(runtime, session_id)
+                if session_id is not None or first_message:
+                    sdk.load()
 
             return await run_app(
                 engine.engine,
@@ -89,6 +92,7 @@ async def _show(
                 keys=settings.keys,
                 after_first_frame=load_rest,
                 on_theme=remember_theme,
+                on_draft=sdk.load,
                 on_end=_print_resume_command,
             )
 
@@ -108,18 +112,32 @@ def _print_resume_command(session_id: str) -> None:
         say(f"Resume with: cockpit -r {session_id}")
 
 
-async def _load_sdk(runtime: Runtime, session_id: str | None) -> None:
-    """Load the model's SDK while the screen is open."""
-    from cockpit.decide.load_sdk import warm
+class _Sdk:
+    """The SDK of the session's model. It takes 60 MiB, so that a screen that only watches has none."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        """The model; empty before it is known, and once its SDK is loaded."""
+
+    def load(self) -> None:
+        """Load the SDK while the user writes, so that it is there for the first call."""
+        from cockpit.decide.load_sdk import warm
+
+        name, self.name = self.name, ""
+        if name:
+            warm(name)
+
+
+async def _find_model(runtime: Runtime, session_id: str | None) -> str:
+    """Return the model of the session, or of a new one; empty where none is configured."""
     from cockpit.decide.model import ModelError
 
-    try:
-        name = await runtime.default_model()
-    except ModelError:
-        name = ""  # the first message will report the problem
     if session_id is not None:
-        name = (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
-    warm(name)
+        return (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
+    try:
+        return await runtime.default_model()
+    except ModelError:
+        return ""  # the first message will report the problem
 
 
 def _ask_for_session() -> str | None:
