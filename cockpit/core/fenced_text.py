@@ -29,13 +29,22 @@ def fence_for(text: str) -> str:
     return "`" * max(3, longest + 1)
 
 
-def heading(source_ref: str, level: str, fence: str) -> str:
-    """Return what stands before the text of a fenced fact."""
-    detail = "" if level == "full" else f" · {level}"
+def heading(source_ref: str, level: str, fence: str, *, replaces: bool = False) -> str:
+    """Return what stands before the text of a fenced fact; ``replaces``: it replaces one above it."""
+    if level == "diff":
+        detail = " · changed: the difference from the text above"
+    else:
+        detail = "" if level == "full" else f" · {level}"
+        detail += " · replaces the text above" if replaces else ""
     return f"[{source_ref}{detail}]\n{fence}\n"
 
 
-def fenced(source_ref: str, level: str, text: str) -> str:
+def fenced(source_ref: str, level: str, text: str, *, replaces: bool = False) -> str:
     """Return the text of a fact between fences, under a line with its source and detail level."""
     fence = fence_for(text)
-    return f"{heading(source_ref, level, fence)}{text}\n{fence}"
+    return f"{heading(source_ref, level, fence, replaces=replaces)}{text}\n{fence}"
+
+
+def gone_line(source_ref: str) -> str:
+    """Return the line that says that the text of a fact above holds no longer."""
+    return f"[{source_ref} · the text above holds no longer]"

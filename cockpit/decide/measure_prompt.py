@@ -7,6 +7,7 @@ and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -22,6 +23,12 @@ def count_prompt(prompt: Prompt, count: CountTokens) -> int:
     system = count(prompt.system) + MESSAGE_TOKENS if prompt.system else 0
     messages = sum(_count_message(message, count) for message in prompt.messages)
     return system + messages + count_tools(prompt.tools, count)
+
+
+def count_head(prompt: Prompt, count: CountTokens) -> int:
+    """Count the tokens of what stays at the head of a session's prompts: tools, system text and task."""
+    end = next((at for at, message in enumerate(prompt.messages, 1) if message.cache), 0)
+    return count_prompt(replace(prompt, messages=prompt.messages[:end]), count)
 
 
 def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:

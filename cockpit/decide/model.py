@@ -57,6 +57,10 @@ class PacketFact:
     pinned: bool
     ordinal: int
     provenance: Mapping[str, Any]
+    added: int = 0
+    """The wave that appended it to the prompts before; 0: it stands under ``ordinal``."""
+    replaces: bool = False
+    """It replaces a fact above it."""
 
 
 @dataclass(frozen=True, slots=True)

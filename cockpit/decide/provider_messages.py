@@ -38,7 +38,7 @@ def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
         UserPromptPart,
     )
 
-    cached = _cached(prompt.messages) if cache_points else frozenset()
+    cached = choose_cache_points(prompt.messages) if cache_points else frozenset()
     messages: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
     if prompt.system:
@@ -127,7 +127,7 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _cached(messages: tuple[PromptMessage, ...]) -> frozenset[int]:
+def choose_cache_points(messages: tuple[PromptMessage, ...]) -> frozenset[int]:
     """Where cache points go: on all boundaries if they fit, else on the first (the most stable
     prefix, so the one most often read) and the newest. A closing answer can carry none."""
     indexes = [

@@ -9,6 +9,7 @@ provider's own tool-call and tool-result messages, every other fact fenced text 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
@@ -35,15 +36,15 @@ def render(
         elif fact.source_type == "task":
             opening.append(fact)
         else:
-            waves.setdefault(fact.ordinal, []).append(fact)
-    messages = [PromptMessage("user", fact.text, cache=True) for fact in opening]
+            waves.setdefault(fact.added or fact.ordinal, []).append(fact)
+    messages = [PromptMessage("user", fact.text) for fact in opening]
+    parts = [len(messages)]
     for ordinal in sorted(waves):
         messages.extend(_of_wave(waves[ordinal]))
-    if messages:
-        last = messages[-1]
-        messages[-1] = PromptMessage(
-            last.role, last.text, last.calls, last.call_id, last.tool_name, cache=True
-        )
+        parts.append(len(messages))
+    # A cache may break after the task, after the wave before, and after this one.
+    for end in {parts[0], *parts[-2:]} - {0}:
+        messages[end - 1] = replace(messages[end - 1], cache=True)
     return Prompt(
         system=SEPARATOR.join(fact.text for fact in head),
         messages=tuple(messages),
@@ -84,7 +85,8 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
 
 
 def _is_exchange(fact: PacketFact) -> bool:
-    return fact.source_type == "exchange" and fact.level == "full"
+    is_whole = fact.source_type == "exchange" and fact.level == "full"
+    return is_whole and fact.added in (0, fact.ordinal)
 
 
 def _call(fact: PacketFact) -> PromptCall:
@@ -96,6 +98,6 @@ def _call(fact: PacketFact) -> PromptCall:
 
 
 def _shown(fact: PacketFact) -> str:
-    if fact.source_type in MESSAGE_SOURCES:
+    if fact.level == "gone" or fact.source_type in MESSAGE_SOURCES:
         return fact.text
-    return fenced(fact.source_ref, fact.level, fact.text)
+    return fenced(fact.source_ref, fact.level, fact.text, replaces=fact.replaces)

@@ -11,9 +11,6 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
-
-import msgspec
 
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.wave_feedback import MissedFact
@@ -103,11 +100,11 @@ def _live_facts(
 
 def _levels(connection: sqlite3.Connection, wave_id: str) -> dict[str, int]:
     """Return the level of every fact in the wave's packet."""
-    row = connection.execute(
-        "SELECT packet_json FROM orientation_packets WHERE wave_id=?", (wave_id,)
-    ).fetchone()
-    body: dict[str, Any] = msgspec.json.decode(row[0]) if row else {"bands": ()}
-    return {entry[0]: entry[1] for band in body["bands"] for entry in band["entries"]}
+    stored = packets.find(connection, wave_id)
+    if stored is None:
+        return {}
+    in_force = stored.packet.in_force()
+    return {fact_id: packets.detail_of(entry) for fact_id, (_, entry) in in_force.items()}
 
 
 def _place(item: str) -> _Place:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from cockpit.backlog.response_modes import page
 from cockpit.core.errors import NotFound
 from cockpit.store.context import facts, packets
+from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.packets import Entry, StoredPacket
 from cockpit.store.sessions import sessions
 
@@ -53,10 +54,9 @@ def render_packet(
         for band in packet.bands
     }
     entries = list(packet.rendered())
-    texts = facts.load_texts(connection, [entry.fact_id for _, entry in entries])
+    texts = facts.load_texts(connection, facts_shown(entry for _, entry in entries))
     items = [
-        _render_entry(band, entry, texts[entry.fact_id], with_text=fields == "full")
-        for band, entry in entries
+        _render_entry(band, entry, texts, with_text=fields == "full") for band, entry in entries
     ]
     return {**totals, "bands": bands, **render_page("entries", items, offset)}
 
@@ -68,16 +68,15 @@ def render_page(name: str, items: Sequence[Mapping[str, Any]], offset: int) -> d
 
 
 def _render_entry(
-    band: str, entry: Entry, text: facts.FactText, *, with_text: bool
+    band: str, entry: Entry, texts: Mapping[str, facts.FactText], *, with_text: bool
 ) -> dict[str, Any]:
-    levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
     line = {
-        "source": text.source_ref,
+        "source": texts[entry.fact_id].source_ref,
         "band": band,
         "level": entry.level,
         "tokens": entry.tokens,
     }
-    return {**line, "text": levels[entry.level]} if with_text else line
+    return {**line, "text": text_shown(entry, texts)} if with_text else line
 
 
 def _pick(stored: list[StoredPacket], session_id: str, wave: int | None) -> StoredPacket:

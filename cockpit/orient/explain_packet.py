@@ -6,17 +6,21 @@ decision of a past wave. See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, select_for_packet
-from cockpit.orient.fact_columns import FactColumns
-from cockpit.orient.select_facts import KEPT, NO_REASON
+from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, load_for, select_for_packet
+from cockpit.orient.epochs import Appended, WaveSelection, reasons_to_drop, select_for_wave
+from cockpit.orient.fact_columns import FactColumns, Ints
+from cockpit.orient.select_facts import KEPT, NO_REASON, Selection
+from cockpit.orient.standing import recorded_standing
+from cockpit.store.context import profiles
 from cockpit.store.context.facts import LEVELS, SessionFact
-from cockpit.store.context.packets import REASONS, Overheads
+from cockpit.store.context.packets import DIFF, REASONS, Overheads, Packet, detail_of
 from cockpit.store.context.profile_model import BANDS, Profile
 
 Verdict = Literal["kept", "shortened", "dropped"]
@@ -42,6 +46,9 @@ class FactVerdict:
     verdict: Verdict
     level: str
     reason: str
+    standing: str = ""
+    """In an epoch: ``appended`` by this wave, ``carried`` from the one before, or ``stale`` (carried too,
+    though a fresh packet would leave it out or shorten it)."""
 
 
 def explain_packet(
@@ -60,9 +67,89 @@ def explain_packet(
     chosen = select_for_packet(
         candidates, profile, ordinal, algorithm=algorithm, overheads=overheads
     )
+    return tuple(_judge(chosen, _in_band(chosen.columns, band)))
+
+
+def explain_stored(
+    connection: sqlite3.Connection, session_id: str, packet: Packet, *, band: str = ""
+) -> tuple[FactVerdict, ...]:
+    """Explain the verdict on every fact of a stored packet, or on those of ``band``, in order of time."""
+    profile = profiles.load(connection, packet.profile_id, packet.profile_version)
+    columns = load_for(connection, session_id, packet.ordinal, packet.algorithm)
+    standing = recorded_standing(connection, session_id, packet)
+    if standing is None:
+        return explain_packet(
+            columns,
+            profile,
+            packet.ordinal,
+            algorithm=packet.algorithm,
+            overheads=packet.overheads,
+            band=band,
+        )
+    selection = select_for_wave(
+        columns,
+        profile,
+        packet.ordinal,
+        standing,
+        overheads=packet.overheads,
+        algorithm=packet.algorithm,
+    )
+    judged = _judge(selection.fresh, _in_band(columns, band))
+    if selection.appended is None:
+        return tuple(judged)
+    return tuple(_judge_in_epoch(packet, selection, selection.appended, judged))
+
+
+def _judge_in_epoch(
+    packet: Packet, selection: WaveSelection, appended: Appended, judged: Sequence[FactVerdict]
+) -> Iterator[FactVerdict]:
+    """Yield the verdicts of an appended packet; ``judged`` are those of a fresh one."""
+    columns = selection.fresh.columns
+    reasons = reasons_to_drop(selection, appended)
+    rows = {
+        (identity, int(seen)): i
+        for i, (identity, seen) in enumerate(zip(columns.fact_ids, columns.ordinal, strict=True))
+    }
+    kept_for = {int(row): int(appended.chosen.kept_for[at]) for at, row in enumerate(appended.rows)}
+    in_force = packet.in_force()
+    shown = {entry.fact_id: entry for _, entry in packet.rendered()}
+    for fresh in judged:
+        row = rows[fresh.fact_id, fresh.ordinal]
+        entry = shown.get(fresh.fact_id)
+        if entry is None:
+            reason = REASONS[int(reasons[row])]
+            yield replace(fresh, verdict="dropped", level="", reason=reason)
+            continue
+        force = in_force.get(fresh.fact_id)
+        last = force[1] if force else entry
+        is_stale = (
+            force is None
+            or fresh.verdict == "dropped"
+            or (fresh.verdict == "shortened" and detail_of(last) == 0)
+        )
+        is_new = last.added == packet.ordinal
+        reason = (
+            KEPT[kept_for[row]] if is_new and kept_for.get(row, NO_REASON) >= 0 else fresh.reason
+        )
+        yield replace(
+            fresh,
+            verdict="kept" if last.level in ("full", DIFF) else "shortened",
+            level=last.level,
+            tokens=last.tokens,
+            reason=reason,
+            standing="appended" if is_new else "stale" if is_stale else "carried",
+        )
+
+
+def _in_band(columns: FactColumns, band: str) -> Ints:
+    if not band:
+        return np.arange(len(columns))
+    return np.flatnonzero(columns.band == BANDS.index(band))
+
+
+def _judge(chosen: Selection, at: Ints) -> list[FactVerdict]:
+    """Return the verdicts of a selection on the facts at ``at``."""
     columns = chosen.columns
-    in_band = columns.band == BANDS.index(band) if band else np.ones(len(columns), np.bool_)
-    at = np.flatnonzero(in_band)
     verdicts: list[FactVerdict] = []
     for i, fact_band, kind, wave, score, full, taken, level, kept_for, dropped_for in zip(
         at.tolist(),
@@ -93,4 +180,4 @@ def explain_packet(
                 REASONS[dropped_for] if dropped else KEPT[kept_for],
             )
         )
-    return tuple(verdicts)
+    return verdicts

@@ -250,7 +250,7 @@ def _in_order(columns: FactColumns) -> FactColumns:
         # No stored session has two facts in one place. Facts made by hand may: then every
         # column decides, so that equal sets still compile alike.
         order = np.array(sorted(range(len(columns)), key=lambda i: _whole(columns, i)))
-    return _taken(columns, order)
+    return take_columns(columns, order)
 
 
 def _whole(columns: FactColumns, i: int) -> tuple[Any, ...]:
@@ -274,7 +274,8 @@ def _whole(columns: FactColumns, i: int) -> tuple[Any, ...]:
     )
 
 
-def _taken(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
+def take_columns(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
+    """Return the facts at ``order``, in that order."""
     places = order.tolist()
     changed: dict[str, Any] = {
         "fact_ids": [columns.fact_ids[i] for i in places],

@@ -10,6 +10,7 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,11 +96,17 @@ _BUDGET, _CEILING, _SOURCE_CAP, _DUPLICATE, _SUPERSEDED, _LOW = range(len(REASON
 
 
 def select_facts(
-    columns: FactColumns, profile: Profile, ordinal: int, way: Algorithm, overheads: Overheads
+    columns: FactColumns,
+    profile: Profile,
+    ordinal: int,
+    way: Algorithm,
+    overheads: Overheads,
+    carried: Sequence[int] = (),
 ) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
-    What is superseded is out even when pinned: its newer version stands for it. Raises
+    ``carried`` are the tokens, by band, that the packet has already; ``used`` contains them. What is
+    superseded is out even when pinned: its newer version stands for it. Raises
     :class:`PinnedOverBudget` naming the pinned facts.
     """
     scored = score_facts(columns, profile, ordinal)
@@ -114,7 +121,7 @@ def select_facts(
     pins = _Pins.of(columns, pinned, way)
     offered = pins.offer(columns)
     open_to_choice = np.flatnonzero((~pinned | pins.short) & (dropped_for == NO_REASON))
-    limits = _band_limits(columns, offered, open_to_choice, profile, pins, way, overheads)
+    limits = _band_limits(columns, offered, open_to_choice, profile, pins, way, overheads, carried)
 
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
@@ -263,17 +270,19 @@ def _band_limits(
     pins: _Pins,
     way: Algorithm,
     overheads: Overheads,
+    carried: Sequence[int],
 ) -> BandLimits:
-    held = [
+    pinned = [
         int(pins.tokens[columns.band == code].sum())
         + (overheads.in_band(name) if way.renders else 0)
+        + (carried[code] if carried else 0)
         for code, name in enumerate(BANDS)
     ]
     floor = np.array([band.min_tokens for band in profile.bands], np.int64)
     target = np.array([band.target_tokens for band in profile.bands], np.int64)
     ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
     limits = BandLimits(
-        profile.total_token_budget, floor, target, ceiling, np.array(held, np.int64)
+        profile.total_token_budget, floor, target, ceiling, np.array(pinned, np.int64)
     )
     if way.renders:
         limits = _reserve_for_facts(limits, offered, candidates)

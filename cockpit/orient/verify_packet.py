@@ -6,10 +6,12 @@ See ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cockpit.core.canonical_json import text_digest
-from cockpit.orient.compile_packet import compile_packet, load_for
+from cockpit.orient.compile_packet import NOT_RENDERED, compile_packet, load_for
+from cockpit.orient.epochs import compile_wave
+from cockpit.orient.standing import recorded_standing
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -62,13 +64,28 @@ def recompile_packet(connection: sqlite3.Connection, wave_id: str) -> Verificati
     stored = packets.load(connection, wave_id)
     packet = stored.packet
     profile = profiles.load(connection, packet.profile_id, packet.profile_version)
-    again = compile_packet(
-        load_for(connection, wave.session_id, wave.ordinal, packet.algorithm),
-        profile,
-        wave.ordinal,
-        algorithm=packet.algorithm,
-        rendering=packet.rendering,
-    )
+    columns = load_for(connection, wave.session_id, wave.ordinal, packet.algorithm)
+    standing = recorded_standing(connection, wave.session_id, packet)
+    if standing is None or packet.epoch is None:
+        again = compile_packet(
+            columns,
+            profile,
+            wave.ordinal,
+            algorithm=packet.algorithm,
+            rendering=packet.rendering,
+        )
+    else:
+        again = compile_wave(
+            columns,
+            profile,
+            wave.ordinal,
+            standing,
+            rendering=packet.rendering or NOT_RENDERED,
+            algorithm=packet.algorithm,
+        )
+        again = replace(
+            again, epoch=again.epoch and replace(again.epoch, cached=packet.epoch.cached)
+        )
     return Verification(
         wave_id,
         wave.session_id,

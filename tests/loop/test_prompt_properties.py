@@ -30,6 +30,7 @@ PIECES = (
 )  # fmt: skip
 SPECS = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in TOOLS)
 
+FIRST = Standing(None, "", False, lambda pairs: [])
 WIDE = replace(scale(load_shipped(), 1_000_000), bands=tuple(Band(name, 0, 0, 0) for name in BANDS))
 
 
@@ -124,7 +125,7 @@ def test_the_whole_prompt_is_within_the_budget(seed: int, vocabulary: str, scale
     rendering = Rendering(overheads, vocabulary, scaled)
     pinned = [fact for fact in linked if fact.pinned and not fact.superseded]
     try:
-        packet, prompt = compile_to_fit(columns, shape, WAVE, rendering, render)
+        packet, prompt = compile_to_fit(columns, shape, WAVE, rendering, render, FIRST)
     except PinnedOverBudget:
         event("pinned facts over the budget")
         # What is pinned, alone, does not fit; but for a few tokens that the parts are counted more.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt
+from cockpit.loop.phases.wave_epoch import expect_cached, read_standing
 from cockpit.loop.phases.wave_prompt import (
     build_prompt,
     estimate_overheads,
@@ -23,7 +24,9 @@ from cockpit.loop.phases.wave_prompt import (
     tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
-from cockpit.store.context import packets, profiles
+from cockpit.orient.standing import Standing
+from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet, Rendering
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
@@ -70,9 +73,12 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
 
     store = context.store
 
+    def load_texts(ids: Sequence[str]) -> Mapping[str, FactText]:
+        return store.read_now(lambda connection: facts.load_texts(connection, ids))
+
     def read_inputs(
         connection: sqlite3.Connection,
-    ) -> tuple[Packet, Prompt] | tuple[Profile, FactColumns, Overheads, tuple[str, int]]:
+    ) -> tuple[Packet, Prompt] | tuple[Profile, FactColumns, Overheads, tuple[str, int], Standing]:
         stored = packets.find(connection, context.wave.wave_id)
         if stored is not None:
             return stored.packet, build_prompt(connection, context, stored.packet)
@@ -80,7 +86,9 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
         columns = load_for(connection, context.session.session_id, context.wave.ordinal)
         tools = tools_of_wave(connection, context)
         overheads = estimate_overheads(profile, tools, context.wave.ordinal)
-        return profile, columns, overheads, find_tokenizer(connection, context)
+        tokenizer = find_tokenizer(connection, context)
+        standing = read_standing(connection, context, profile, tools, load_texts)
+        return profile, columns, overheads, tokenizer, standing
 
     def render(packet: Packet) -> Prompt:
         return store.read_now(partial(build_prompt, context=context, packet=packet))
@@ -88,9 +96,9 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     inputs = store.read_now(read_inputs)
     if len(inputs) == 2:
         return inputs
-    profile, columns, overheads, (vocabulary, scale) = inputs
+    profile, columns, overheads, (vocabulary, scale), standing = inputs
     rendering = Rendering(overheads, vocabulary, scale)
-    return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render)
+    return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render, standing)
 
 
 def compile_to_fit(
@@ -99,6 +107,7 @@ def compile_to_fit(
     ordinal: int,
     rendering: Rendering,
     render: Callable[[Packet], Prompt],
+    standing: Standing,
 ) -> tuple[Packet, Prompt]:
     """Compile until the prompt, as a whole, takes no more than the packet says, the answer included.
 
@@ -106,19 +115,23 @@ def compile_to_fit(
     provider. Then the compiler gets so many tokens less, until it fits; what it got is kept with the
     packet, so that it compiles alike again. Raises ``PinnedOverBudget``.
     """
-    from cockpit.orient.compile_packet import compile_packet
+    from cockpit.orient.epochs import compile_wave
 
     overheads = rendering.overheads
     is_first = True
     while True:
         rendering = replace(rendering, overheads=overheads)
-        packet = compile_packet(columns, profile, ordinal, rendering=rendering)
+        packet = compile_wave(columns, profile, ordinal, standing, rendering=rendering)
         prompt = render(packet)
         tokens = measure_prompt(prompt, rendering.tokenizer, rendering.scale)
         over = tokens + overheads.answer - packet.token_used
         if over <= 0:
             measured = replace(rendering, tokens=tokens, prompt_sha256=digest_prompt(prompt))
-            return replace(packet, rendering=measured), prompt
+            packet = replace(packet, rendering=measured)
+            cached = expect_cached(packet, standing.before, prompt)
+            return replace(
+                packet, epoch=packet.epoch and replace(packet.epoch, cached=cached)
+            ), prompt
         if is_first:
             # Fewer facts take less than these did: of the whole room, the same share is too much.
             room = max(profile.total_token_budget - overheads.answer, 0)

@@ -16,7 +16,7 @@ from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets
-from cockpit.store.context.packets import Packet
+from cockpit.store.context.packets import Packet, detail_of
 from cockpit.store.sessions import messages, outbox
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -81,7 +81,9 @@ def _count_changes(
 
 def _list_shown_failures(connection: sqlite3.Connection, packet: Packet) -> dict[str, str]:
     """List by command where its failure is in the current packet, with its meaning."""
-    shown = [entry.fact_id for _, entry in packet.rendered() if entry.level != "reference"]
+    shown = [
+        fact_id for fact_id, (_, entry) in packet.in_force().items() if entry.level != "reference"
+    ]
     places: dict[str, str] = {}
     for provenance in facts.load_provenances(connection, "exchange", shown).values():
         if provenance.get("call") != "run" or provenance.get("status") != "failed":
@@ -98,7 +100,8 @@ def _list_packet_files(
 ) -> dict[str, tuple[PacketLines, ...]]:
     """List by path the lines in the current packet at full detail, and the files this session wrote."""
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
-    full = {entry.fact_id: band for band, entry in packet.rendered() if entry.level == "full"}
+    in_force = packet.in_force()
+    full = {fact_id: band for fact_id, (band, entry) in in_force.items() if detail_of(entry) == 0}
     provenances = facts.load_provenances(connection, "file", list(full))
     for fact_id, band in full.items():
         provenance = provenances.get(fact_id)

@@ -24,6 +24,7 @@ from cockpit.observe.stale_files import FileRead, find_stale
 from cockpit.store.context import observation_jobs, packets
 from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.context.observation_jobs import JobResult, JobRow
+from cockpit.store.context.packets import detail_of
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests
@@ -80,8 +81,8 @@ def _facts_full_in_all_packets(
     common: frozenset[str] | None = None
     for wave_id in {request.wave_id for request in requests}:
         stored = packets.find(connection, wave_id)
-        rendered = stored.packet.rendered() if stored else ()
-        full = frozenset(entry.fact_id for _, entry in rendered if entry.level == "full")
+        shown = stored.packet.in_force() if stored else {}
+        full = frozenset(fact_id for fact_id, (_, entry) in shown.items() if detail_of(entry) == 0)
         common = full if common is None else common & full
     return common
 

@@ -22,6 +22,7 @@ from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import count_again, vocabulary_for
 from cockpit.store.context import facts, packets
+from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet
 from cockpit.store.context.profile_model import Profile
@@ -38,7 +39,7 @@ MAX_SCALE = 2_000
 
 def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
     """Render the prompt of ``packet``, the wave's packet."""
-    texts = facts.load_texts(connection, [entry.fact_id for _, entry in packet.rendered()])
+    texts = facts.load_texts(connection, facts_shown(entry for _, entry in packet.rendered()))
     return render_packet(
         packet,
         texts,
@@ -62,7 +63,6 @@ def render_packet(
     packet_facts = []
     for band, entry in packet.rendered():
         text = texts[entry.fact_id]
-        levels = {"full": text.full, "outline": text.outline or "", "reference": text.reference}
         packet_facts.append(
             PacketFact(
                 fact_id=entry.fact_id,
@@ -70,11 +70,13 @@ def render_packet(
                 source_type=text.source_type,
                 source_ref=text.source_ref,
                 level=entry.level,
-                text=levels[entry.level],
+                text=text_shown(entry, texts),
                 tokens=entry.tokens,
                 pinned=entry.pinned,
                 ordinal=entry.ordinal,
                 provenance=text.provenance,
+                added=entry.added,
+                replaces=bool(entry.base),
             )
         )
     return render(

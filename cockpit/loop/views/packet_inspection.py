@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
-from cockpit.store.context import facts, packets, pins, profiles
+from cockpit.store.context import facts, packets, pins
 from cockpit.store.context.packets import StoredPacket
 from cockpit.store.sessions import waves
 
@@ -61,21 +61,11 @@ def explained(
     Without ``ordinal`` this is the wave of the newest packet; ``band`` selects the facts of one band. Raises
     :class:`NotFound` where the wave has no packet.
     """
-    from cockpit.orient.compile_packet import load_for
-    from cockpit.orient.explain_packet import explain_packet
+    from cockpit.orient.explain_packet import explain_stored
 
     stored = _packet(connection, session_id, ordinal)
     packet = stored.packet
-    profile = profiles.load(connection, packet.profile_id, packet.profile_version)
-    columns = load_for(connection, session_id, packet.ordinal, packet.algorithm)
-    verdicts = explain_packet(
-        columns,
-        profile,
-        packet.ordinal,
-        algorithm=packet.algorithm,
-        overheads=packet.overheads,
-        band=band,
-    )
+    verdicts = explain_stored(connection, session_id, packet, band=band)
     pinned = pins.select_pinned(connection, session_id)
     return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned)
 

@@ -17,6 +17,7 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
 from cockpit.store.context.facts import LEVELS
+from cockpit.store.context.packet_epoch import Epoch, epoch_from_body
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import BandUse, PacketCompiled
 
@@ -32,6 +33,13 @@ RENDER_ORDER = (
 
 REASONS = ("budget", "band_ceiling", "source_cap", "duplicate", "superseded", "low_utility")
 """Why a fact can be missing from a packet."""
+
+
+DIFF = "diff"
+"""The level of a fact that is shown as its difference from the one that it replaces."""
+GONE = "gone"
+"""The level of a line that says that a fact above holds no longer."""
+ENTRY_LEVELS = (*LEVELS, DIFF, GONE)
 
 
 class PacketExists(StoreError):
@@ -50,6 +58,26 @@ class Entry:
     pinned: bool
     ordinal: int
     """The wave that first saw the fact."""
+    added: int = 0
+    """The wave that appended it to the packets of its epoch; 0: the epoch began with it."""
+    base: str = ""
+    """The fact above that it replaces, shown as a difference or whole."""
+
+    @property
+    def place(self) -> int:
+        """The wave under which a prompt shows it."""
+        return self.added or self.ordinal
+
+    def body(self) -> list[Any]:
+        """Return it as a JSON value."""
+        level = ENTRY_LEVELS.index(self.level)
+        row = [self.fact_id, level, self.tokens, int(self.pinned), self.ordinal]
+        return [*row, self.added, self.base] if self.added else row
+
+
+def _entry_from_body(row: list[Any]) -> Entry:
+    fact_id, level, tokens, pinned, ordinal, *appended = row
+    return Entry(fact_id, ENTRY_LEVELS[level], tokens, bool(pinned), ordinal, *appended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +174,8 @@ class Packet:
     """Its value in millionths of the best that cutting facts anywhere could reach in the budget."""
     rendering: Rendering | None = None
     """None for algorithms that counted the facts' texts alone."""
+    epoch: Epoch | None = None
+    """None for a packet that was compiled by itself."""
 
     @property
     def overheads(self) -> Overheads:
@@ -179,15 +209,32 @@ class Packet:
             for entry in bands[name].entries:
                 yield name, entry
 
+    def in_force(self) -> dict[str, tuple[str, Entry]]:
+        """Return (band, entry) by fact id of what the packet says now: the last word on each fact.
+
+        What a later entry replaces or takes back is still in the prompt, and not in here.
+        """
+        now: dict[str, tuple[str, Entry]] = {}
+        for band, entry in sorted(self.rendered(), key=lambda item: item[1].added):
+            now.pop(entry.base, None)
+            shown = now.get(entry.fact_id)
+            if entry.level == GONE:
+                now.pop(entry.fact_id, None)
+            elif shown is None or detail_of(entry) <= detail_of(shown[1]):
+                now[entry.fact_id] = (band, entry)
+        return now
+
     def body(self) -> dict[str, Any]:
         """Return the packet as a JSON value; :func:`packet_from_body` reverses it.
 
         An entry is ``[fact_id, level, tokens, pinned, ordinal]``, with level 0 full, 1 outline, 2
-        reference.
+        reference, 3 diff, 4 gone; an appended one has its wave and the fact that it replaces, too.
         """
         measured = {} if self.rendering is None else {"rendering": self.rendering.body()}
+        placed = {} if self.epoch is None else {"epoch": self.epoch.body()}
         return {
             **measured,
+            **placed,
             "algorithm": self.algorithm,
             "ordinal": self.ordinal,
             "profile": [self.profile_id, self.profile_version, self.profile_digest],
@@ -202,16 +249,7 @@ class Packet:
                     "max": band.max_tokens,
                     "used": band.used,
                     "dropped": band.dropped,
-                    "entries": [
-                        [
-                            entry.fact_id,
-                            LEVELS.index(entry.level),
-                            entry.tokens,
-                            int(entry.pinned),
-                            entry.ordinal,
-                        ]
-                        for entry in band.entries
-                    ],
+                    "entries": [entry.body() for entry in band.entries],
                 }
                 for band in self.bands
             ],
@@ -241,19 +279,22 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
                     band["max"],
                     band["used"],
                     band["dropped"],
-                    tuple(
-                        Entry(fact_id, LEVELS[level], tokens, bool(pinned), ordinal)
-                        for fact_id, level, tokens, pinned, ordinal in band["entries"]
-                    ),
+                    tuple(map(_entry_from_body, band["entries"])),
                 )
                 for band in body["bands"]
             ),
             tuple((reason, body["drops"][reason]) for reason in REASONS if reason in body["drops"]),
             body["quality_ppm"],
             rendering_from_body(body["rendering"]) if "rendering" in body else None,
+            epoch_from_body(body["epoch"]) if "epoch" in body else None,
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoreError(f"This is not the body of an orientation packet: {error!r}.") from error
+
+
+def detail_of(entry: Entry) -> int:
+    """Return how much of its fact an entry shows: 0 all of it, 1 its outline, 2 a reference."""
+    return 0 if entry.level == DIFF else LEVELS.index(entry.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +404,18 @@ _SELECT = (
 def find(connection: sqlite3.Connection, wave_id: str) -> StoredPacket | None:
     """Read a wave's packet, or None while it has none."""
     row = connection.execute(f"{_SELECT} WHERE wave_id=?", (wave_id,)).fetchone()
+    return None if row is None else StoredPacket(*row)
+
+
+def find_before(
+    connection: sqlite3.Connection, session_id: str, ordinal: int
+) -> StoredPacket | None:
+    """Read the newest packet of the session's waves before ``ordinal``."""
+    row = connection.execute(
+        f"{_SELECT} JOIN wave_runs USING (wave_id) WHERE session_id=? AND ordinal<?"
+        " ORDER BY ordinal DESC LIMIT 1",
+        (session_id, ordinal),
+    ).fetchone()
     return None if row is None else StoredPacket(*row)
 
 

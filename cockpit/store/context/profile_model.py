@@ -18,6 +18,7 @@ import msgspec
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import describe
+from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 
 BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")
 """The six bands, in the order in which screens and packets list them."""
@@ -100,10 +101,14 @@ class Profile:
     rules: tuple[Rule, ...]
     updated_by: str = SHIPPED
     updated_at: str = ""
+    cache: CachePrices = DEFAULT_PRICES
+    """When an epoch of packets ends."""
 
     def digest_body(self) -> dict[str, Any]:
         """Return what determines a packet as a JSON value: no author, time or status."""
+        cache = self.cache.body()
         return {
+            **({"cache": cache} if cache else {}),
             "total_token_budget": self.total_token_budget,
             "ranking": self.ranking,
             "bands": [
@@ -168,6 +173,8 @@ def check(profile: Profile) -> Profile:
             f" ({', '.join(f'{band.name} {band.min_tokens:,}' for band in profile.bands)})."
             f" Raise the budget or lower the floors."
         )
+    if problem := profile.cache.problem():
+        raise ProfileInvalid(f"{name}: {problem}.")
     seen: set[str] = set()
     for rule in profile.rules:
         if rule.rule_id in seen:
@@ -285,6 +292,7 @@ class _ProfileFile(msgspec.Struct, forbid_unknown_fields=True):
     rules: tuple[_RuleRow, ...]
     ranking: Ranking = "utility"
     horizon: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cache: CachePrices = DEFAULT_PRICES
 
 
 def parse(text: str, profile_id: str) -> Profile:
@@ -329,6 +337,7 @@ def parse(text: str, profile_id: str) -> Profile:
                 )
                 for row, when in zip(file.rules, predicates, strict=True)
             ),
+            cache=file.cache,
         )
     )
 

@@ -1,0 +1,306 @@
+"""Sessions in memory, compiled wave by wave by the real compiler, for the bench of costs."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from prompt_cache import Cache, Way, blocks_of
+
+from cockpit.act.tools import TOOLS
+from cockpit.decide.model import PacketFact, Prompt, ToolSpec
+from cockpit.decide.render_prompt import render
+from cockpit.loop.intake.baseline_facts import baseline, task_fact
+from cockpit.loop.phases.orienting import compile_to_fit
+from cockpit.loop.phases.tool_results import Exchange, subject_of
+from cockpit.loop.phases.wave_epoch import count_differences, digest_tools
+from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
+from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.fact_columns import columns_from_facts
+from cockpit.orient.standing import Standing
+from cockpit.store.context.facts import Fact, FactText, SessionFact
+from cockpit.store.context.packets import Packet, Rendering
+from cockpit.store.context.profile_model import Profile, load_shipped, scale
+
+VOCABULARY = "o200k_base"
+KEPT_SHARE = 4
+"""Results that failed stay in at most a quarter of the budget, as in a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one wave adds.
+
+    ``facts`` are cockpit's, ``plain`` is what a transcript gets of the same exchange. ``needs`` are the facts
+    seen before, by id, that the wave's action was about.
+    """
+
+    facts: tuple[Fact, ...]
+    plain: tuple[Fact, ...]
+    needs: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Costs:
+    """What a session cost one way: cost units and tokens of all waves, and the largest prompt."""
+
+    units: int = 0
+    tokens: int = 0
+    cached: int = 0
+    largest: int = 0
+    present: int = 0
+    needed: int = 0
+    epochs: int = 0
+    within_budget: bool = True
+
+    def add(self, sent: tuple[int, int, int]) -> None:
+        self.tokens += sent[0]
+        self.cached += sent[1]
+        self.units += sent[2]
+        self.largest = max(self.largest, sent[0])
+
+
+@cache
+def tools() -> tuple[ToolSpec, ...]:
+    """The tools of a session that implements."""
+    return tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in TOOLS)
+
+
+@cache
+def head() -> tuple[Fact, ...]:
+    """The facts that every session begins with, in a project without files of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(baseline(Path(folder), Path(folder), TOOLS))
+
+
+@dataclass(slots=True)
+class Session:
+    """The facts of a session so far, as a store would link them."""
+
+    profile: Profile
+    linked: list[SessionFact] = field(default_factory=list)
+    plain: list[tuple[int, Fact]] = field(default_factory=list)
+    texts: dict[str, FactText] = field(default_factory=dict)
+    ordinal: int = 0
+
+    def see(self, step: Step) -> None:
+        """Begin the next wave with these facts; one of the same key replaces an older one."""
+        self.ordinal += 1
+        fresh = list(step.facts)
+        self.plain += [(self.ordinal, fact) for fact in step.plain]
+        keys = {fact.dedupe_key for fact in fresh if fact.dedupe_key}
+        ids = {fact.fact_id for fact in fresh}
+        subjects = {_subject(fact) for fact in fresh if fact.source_type == "exchange"}
+        self.linked = [
+            replace(
+                old,
+                superseded=old.superseded or (old.dedupe_key in keys and old.fact_id not in ids),
+                pinned=old.pinned and not self._is_replaced(old, subjects),
+            )
+            for old in self.linked
+        ]
+        here = {fact.fact_id for fact in self.linked if not fact.superseded}
+        for place, fact in enumerate(fresh, 1):
+            outline = fact.outline.tokens if fact.outline else 0
+            self.texts[fact.fact_id] = FactText(
+                fact.fact_id, fact.source_type, fact.source_ref, fact.full.text,
+                fact.outline.text if fact.outline else None, fact.reference.text,
+                dict(fact.provenance or {}),
+            )  # fmt: skip
+            if fact.fact_id in here:
+                continue
+            self.linked.append(
+                SessionFact(
+                    fact.fact_id, fact.source_type, fact.source_ref, fact.band, self.ordinal, place,
+                    fact.pinned, False, fact.utility,
+                    (fact.full.tokens, outline, fact.reference.tokens), fact.dedupe_key,
+                    costs=(fact.cost.full, fact.cost.outline, fact.cost.reference),
+                    pinned_short=fact.pinned_short,
+                )
+            )  # fmt: skip
+        self._release_oldest()
+
+    def _is_replaced(self, old: SessionFact, subjects: set[str]) -> bool:
+        if old.source_type != "exchange" or not old.pinned:
+            return False
+        provenance = self.texts[old.fact_id].provenance
+        return subject_of(str(provenance["call"]), provenance["arguments"]) in subjects
+
+    def _release_oldest(self) -> None:
+        """Unpin the oldest results that failed, beyond their share of the budget."""
+        taken = 0
+        for at in range(len(self.linked) - 1, -1, -1):
+            old = self.linked[at]
+            if old.source_type == "exchange" and old.pinned:
+                full, outline, _ = old.costs or old.level_tokens
+                taken += outline or full
+                if taken > self.profile.total_token_budget // KEPT_SHARE:
+                    self.linked[at] = replace(old, pinned=False)
+
+    def render(self, packet: Packet) -> Prompt:
+        return render_packet(
+            packet, self.texts, tools(), wave=self.ordinal, task_type="implement", target={}
+        )
+
+    def transcript(self) -> Prompt:
+        """Everything that was seen, whole, in the order in which it was seen."""
+        facts = [
+            PacketFact(
+                f.fact_id, f.band, f.source_type, f.source_ref, "full", f.full.text, 0, f.pinned,
+                ordinal, dict(f.provenance or {}),
+            )
+            for ordinal, f in self.plain
+        ]  # fmt: skip
+        return render(
+            facts, tools(), wave=self.ordinal, task_type="implement", target={}, max_output_tokens=1
+        )
+
+
+def _subject(fact: Fact) -> str:
+    provenance = fact.provenance or {}
+    return subject_of(str(provenance["call"]), provenance["arguments"])
+
+
+def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
+    """Run a session each way: as a growing transcript, in epochs, and with every packet compiled afresh.
+
+    Costs with breakpoints, and those of ``epochs, any prefix`` and ``transcript, any prefix``.
+    """
+    profile = scale(load_shipped(), budget)
+    ways: dict[str, Costs] = {
+        name: Costs()
+        for name in ("transcript", "epochs", "fresh", "transcript, any prefix", "epochs, any prefix",
+                     "summarised")
+    }  # fmt: skip
+    caches = {name: Cache("any prefix" if "any" in name else "breakpoints") for name in ways}
+    session = Session(profile)
+    before: Packet | None = None
+    opening = (*head(), task_fact(task, band="objectives"))
+    for number, step in enumerate([Step(opening, opening), *steps]):
+        session.see(step)
+        columns = columns_from_facts(session.linked)
+        rendering = Rendering(
+            estimate_overheads(profile, tools(), session.ordinal), VOCABULARY, 1_000
+        )
+
+        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[object]:
+            return count_differences(pairs, lambda ids: {i: session.texts[i] for i in ids})
+
+        standing = Standing(before, digest_tools(tools()), False, changes)  # type: ignore[arg-type]
+        packet, prompt = compile_to_fit(
+            columns, profile, session.ordinal, rendering, session.render, standing
+        )
+        alone = Standing(None, "", False, changes)  # type: ignore[arg-type]
+        fresh, fresh_prompt = compile_to_fit(
+            columns, profile, session.ordinal, rendering, session.render, alone
+        )
+        before = packet
+        sent = blocks_of(prompt)
+        for name in ("epochs", "epochs, any prefix"):
+            ways[name].add(caches[name].send(sent))
+            ways[name].epochs += int(bool(packet.epoch and packet.epoch.begins))
+        grown = blocks_of(session.transcript())
+        for name in ("transcript", "transcript, any prefix"):
+            ways[name].add(caches[name].send(grown))
+        ways["fresh"].add(caches["fresh"].send(blocks_of(fresh_prompt)))
+        following = steps[number].needs if number < len(steps) else frozenset()
+        _look_for(ways["epochs"], packet, following)
+        _look_for(ways["fresh"], fresh, following)
+        answer = rendering.overheads.answer
+        ways["epochs"].within_budget &= (packet.rendered_tokens or 0) + answer <= budget
+    _summarise(ways["summarised"], session, budget)
+    return ways
+
+
+def _look_for(costs: Costs, packet: Packet, needed: frozenset[str]) -> None:
+    shown = {
+        fact_id for fact_id, (_, entry) in packet.in_force().items() if entry.level != "reference"
+    }
+    costs.needed += len(needed)
+    costs.present += len(needed & shown)
+
+
+SUMMARY_TOKENS = 2_000
+
+
+def _summarise(costs: Costs, session: Session, window: int) -> None:
+    """A transcript that is summed up when the window is full: the summary is written by one more call."""
+    by_wave: dict[int, int] = {}
+    for ordinal, fact in session.plain:
+        by_wave[ordinal] = by_wave.get(ordinal, 0) + fact.cost.full
+    from prompt_cache import DEFAULT_PRICES, count_again, count_tools
+
+    base = by_wave.pop(1) + count_tools(tools(), count_again)
+    held, cached = base, 0
+    for wave in sorted(by_wave):
+        if held + by_wave[wave] > window:
+            # The call that sums up reads everything once more.
+            costs.units += DEFAULT_PRICES.units(held, cached)
+            held, cached = base + SUMMARY_TOKENS, base
+        held += by_wave[wave]
+        costs.units += DEFAULT_PRICES.units(held, cached)
+        costs.tokens += held
+        costs.largest = max(costs.largest, held)
+        cached = held
+
+
+WORDS = [
+    "return",
+    "value",
+    "index",
+    "path",
+    "error",
+    "test",
+    "case",
+    "model",
+    "field",
+    "name",
+    "none",
+    "true",
+    "false",
+    "import",
+    "class",
+    "def",
+    "self",
+    "token",
+    "wave",
+    "fact",
+    "band",
+    "budget",
+    "cache",
+    "line",
+    "file",
+    "open",
+    "read",
+    "write",
+    "close",
+    "raise",
+    "except",
+    "with",
+    "yield",
+]
+
+
+def invented(waves: int, seed: int) -> list[Step]:
+    """A session of ``waves`` waves: reads, edits of what was read, runs that fail and pass."""
+    dice = random.Random(seed)
+    steps: list[Step] = []
+    for wave in range(2, waves + 1):
+        lines = dice.choice((4, 10, 25, 60))
+        text = "\n".join(" ".join(dice.choices(WORDS, k=9)) for _ in range(lines))
+        failed = dice.random() < 0.2
+        exchange = Exchange(
+            wave=wave, place=1, text=" ".join(dice.choices(WORDS, k=20)), call="run",
+            arguments={"command": f"python -m {dice.choice(WORDS)} {dice.randrange(40)}"},
+            result=text, status="failed" if failed else "confirmed",
+        )  # fmt: skip
+        steps.append(Step((exchange.fact(),), (exchange.fact(),)))
+    return steps
+
+
+Load = Callable[[], list[tuple[str, Sequence[Step], str]]]
+__all__ = ["Costs", "Load", "Session", "Step", "Way", "compile_packet", "invented", "run"]

@@ -1,0 +1,119 @@
+"""Epochs: waves of a session whose packets each begin with all of the packet before.
+
+Providers read a prompt's beginning from their cache at a tenth of the price, as long as it is the same,
+byte for byte. So within an epoch every packet appends to the one before. The record that a packet keeps of
+its epoch, and the prices that decide when one ends. Specified in ``docs/reference/kernel.md``, epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+APPENDED = ""
+"""The reason of a packet that begins no epoch."""
+
+REASONS = {
+    "first": "it is the first wave",
+    "profile": "the profile changed",
+    "head": "the system text, the tools or the task changed",
+    "cold": "the provider's cache is gone: the session was idle for longer than it lives",
+    "budget": "there was no room to append",
+    "stale": "carrying what is stale has cost as much as a fresh packet",
+}
+"""Why a wave began an epoch, as a word and in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePrices:
+    """What prompts cost, and how much room an epoch begins with: whole numbers of a profile.
+
+    Prices are thousandths of a token's price without a cache.
+    """
+
+    read: int = 100
+    """Of a token that is read from the cache."""
+    write: int = 1_250
+    """Of a token that is sent and kept in the cache."""
+    lifetime_s: int = 300
+    """Seconds that the cache lives after it was last used."""
+    refill: int = 500
+    """Thousandths of the budget for the first packet of a later epoch; the rest is for appending."""
+
+    def problem(self) -> str:
+        """Return what is wrong with the numbers, or an empty string."""
+        for name, most in (("read", 10_000), ("write", 10_000), ("refill", 1_000)):
+            if not 0 <= getattr(self, name) <= most:
+                return f"cache {name} {getattr(self, name)} is outside 0 to {most:,}"
+        if self.lifetime_s < 0:
+            return f"cache lifetime_s {self.lifetime_s} is negative"
+        return ""
+
+    def body(self) -> dict[str, int]:
+        """Return it as a JSON value: what differs from the defaults."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def units(self, tokens: int, cached: int) -> int:
+        """Return what a prompt costs, in tokens at the price without a cache, rounded up."""
+        read = min(cached, tokens)
+        return -(-(self.read * read + self.write * (tokens - read)) // 1_000)
+
+
+DEFAULT_PRICES = CachePrices()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fact that replaces another one above it, and the tokens of the difference between them."""
+
+    fact_id: str
+    base: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A packet's place in its epoch."""
+
+    first: int
+    """The ordinal of the wave that began the epoch."""
+    reason: str
+    """Why this wave began it, one of :data:`REASONS`; :data:`APPENDED` if it did not."""
+    previous: str
+    """The digest of the packet before; empty for the first of a session."""
+    head: str
+    """The digest of the tools as they are described."""
+    cold: bool
+    """Whether the provider's cache was gone: the session was idle for longer than it lives."""
+    stale: int = 0
+    """Tokens that a fresh packet saves."""
+    fresh: int = 0
+    """Tokens that a fresh packet sends anew."""
+    rent: int = 0
+    """What carrying stale tokens has cost in this epoch, in thousandths of a token's price."""
+    cached: int = 0
+    """Tokens of the prompt that the provider is expected to have in its cache."""
+    changes: tuple[Change, ...] = ()
+    """The differences that could stand for whole texts in this wave."""
+
+    @property
+    def begins(self) -> bool:
+        return self.reason != APPENDED
+
+    def body(self) -> dict[str, Any]:
+        """Return it as a JSON value; :func:`epoch_from_body` reverses it."""
+        return {
+            **{name: value for name, value in asdict(self).items() if name != "changes"},
+            "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
+        }
+
+
+def epoch_from_body(body: Mapping[str, Any]) -> Epoch:
+    """Make an epoch from its body. Raises ``TypeError`` or ``KeyError`` for any other value."""
+    changes = tuple(Change(*change) for change in body["changes"])
+    return Epoch(**{**body, "changes": changes})
