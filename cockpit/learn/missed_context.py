@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from cockpit.store.context import packets
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.wave_feedback import MissedFact
 from cockpit.store.sessions.waves import Wave

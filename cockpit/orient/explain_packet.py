@@ -106,10 +106,8 @@ def _judge_in_epoch(
     """Yield the verdicts of an appended packet; ``judged`` are those of a fresh one."""
     columns = selection.fresh.columns
     reasons = reasons_to_drop(selection, appended)
-    rows = {
-        (identity, int(seen)): i
-        for i, (identity, seen) in enumerate(zip(columns.fact_ids, columns.ordinal, strict=True))
-    }
+    places = zip(columns.fact_ids, columns.ordinal.tolist(), strict=True)
+    rows = {place: i for i, place in enumerate(places)}
     kept_for = {int(row): int(appended.chosen.kept_for[at]) for at, row in enumerate(appended.rows)}
     in_force = packet.in_force()
     shown = {entry.fact_id: entry for _, entry in packet.rendered()}

@@ -149,7 +149,7 @@ def show_diff(before: int, after: int, profile_id: str, as_json: bool) -> None:
         return
     lines = [
         f"{name}: {' → '.join(str(value) for value in changes[name])}"
-        for name in ("total_token_budget", "ranking")
+        for name in ("total_token_budget", "ranking", "cache")
         if changes[name][0] != changes[name][1]
     ]
     for kind in ("band", "rule_id"):

@@ -35,6 +35,7 @@ def apply_change(change: ProfileChange, base: Profile) -> Profile:
         ranking=change.ranking or base.ranking,
         bands=tuple(_band(band, band_changes.get(band.name)) for band in base.bands),
         rules=_rules(change, base),
+        cache=change.cache or base.cache,
     )
 
 
@@ -121,15 +122,17 @@ def change_between(base: Profile, target: Profile, *, waves: int, reason: str) -
         (),
         None if target.ranking == base.ranking else target.ranking,
         tuple(sorted(old.keys() - new.keys())),
+        None if target.cache == base.cache else target.cache,
     )
 
 
 def changes_weights_only(base: Profile, after: Profile) -> bool:
     """Whether nothing but the weights of rules that were there differs."""
-    if (base.bands, base.total_token_budget, base.ranking) != (
+    if (base.bands, base.total_token_budget, base.ranking, base.cache) != (
         after.bands,
         after.total_token_budget,
         after.ranking,
+        after.cache,
     ):
         return False
     return {_identity(rule) for rule in base.rules} == {_identity(rule) for rule in after.rules}

@@ -12,6 +12,7 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
+from cockpit.store.context.packet_epoch import CachePrices
 from cockpit.store.context.profile_model import WEIGHT_ONE, Predicate, Ranking, predicate_body
 
 BAND_FIELDS = ("min_tokens", "target_tokens", "max_tokens")
@@ -52,7 +53,8 @@ class RuleChange:
 @dataclass(frozen=True, slots=True)
 class ProfileChange:
     """What is asked for. ``effective_waves`` 0 is for good, which only an import asks for, as it
-    alone sets ``ranking`` and ``removed_rules``. ``claimed`` is who the payload says it is from."""
+    alone sets ``ranking``, ``removed_rules`` and ``cache``. ``claimed`` is who the payload says it is
+    from."""
 
     base_version: int
     effective_waves: int
@@ -63,6 +65,7 @@ class ProfileChange:
     claimed: tuple[str, ...] = ()
     ranking: Ranking | None = None
     removed_rules: tuple[str, ...] = ()
+    cache: CachePrices | None = None
 
     def body(self) -> dict[str, Any]:
         """The change as a JSON value that ``parse_change`` reads back, claims left out."""
@@ -84,6 +87,8 @@ class ProfileChange:
             body["ranking"] = self.ranking
         if self.removed_rules:
             body["removed_rules"] = list(self.removed_rules)
+        if self.cache is not None:
+            body["cache"] = self.cache.document()
         return body
 
     @property

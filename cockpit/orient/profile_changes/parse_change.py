@@ -21,6 +21,7 @@ from cockpit.orient.profile_changes.change_record import (
     ProfileChange,
     RuleChange,
 )
+from cockpit.store.context.packet_epoch import CachePrices
 from cockpit.store.context.profile_model import (
     BANDS,
     FETCH_ITEMS_MAX,
@@ -125,6 +126,7 @@ class ImportPayload(ChangePayload):
     effective_waves: _Tokens
     ranking: Ranking | None = None
     removed_rules: tuple[str, ...] = ()
+    cache: CachePrices | None = None
 
 
 def parse_change(text: str | bytes, *, imported: bool = False) -> ProfileChange:
@@ -136,9 +138,13 @@ def parse_change(text: str | bytes, *, imported: bool = False) -> ProfileChange:
     payload = _read_payload(ImportPayload if imported else ChangePayload, body)
     ranking: Ranking | None = None
     removed: tuple[str, ...] = ()
+    cache: CachePrices | None = None
     if isinstance(payload, ImportPayload):
         ranking = payload.ranking
         removed = tuple(_check_name("removed_rules", name) for name in payload.removed_rules)
+        cache = payload.cache
+        if cache is not None and (problem := cache.problem()):
+            raise ChangeRefused(f"{problem}.")
     return ProfileChange(
         payload.base_profile_version,
         payload.effective_waves,
@@ -149,6 +155,7 @@ def parse_change(text: str | bytes, *, imported: bool = False) -> ProfileChange:
         tuple(claim for claim in (payload.namespace, payload.requested_by) if claim is not UNSET),
         ranking,
         removed,
+        cache,
     )
 
 

@@ -34,6 +34,7 @@ def profile_document(profile: Profile) -> dict[str, Any]:
         "updated_by": profile.updated_by,
         "updated_at": profile.updated_at,
         "digest": profile.digest,
+        "cache": profile.cache.document(),
         "bands": [band_body(band) for band in profile.bands],
         "rules": [rule_body(rule) for rule in sorted(profile.rules, key=lambda rule: rule.rule_id)],
     }
@@ -76,6 +77,7 @@ def profile_differences(before: Profile, after: Profile) -> dict[str, Any]:
         "after": after.version,
         "total_token_budget": [before.total_token_budget, after.total_token_budget],
         "ranking": [before.ranking, after.ranking],
+        "cache": [before.cache.document(), after.cache.document()],
         "bands": [
             {"band": was.name, "before": band_body(was), "after": band_body(now)}
             for was, now in zip(before.bands, after.bands, strict=True)

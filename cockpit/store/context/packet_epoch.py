@@ -58,6 +58,10 @@ class CachePrices:
             if (value := getattr(self, field.name)) != field.default
         }
 
+    def document(self) -> dict[str, int]:
+        """Return all of it as a JSON value."""
+        return asdict(self)
+
     def units(self, tokens: int, cached: int) -> int:
         """Return what a prompt costs, in tokens at the price without a cache, rounded up."""
         read = min(cached, tokens)

@@ -16,6 +16,7 @@ import msgspec
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
+from cockpit.store.context.packet_epoch import CachePrices
 from cockpit.store.context.profile_model import (
     BANDS,
     SHIPPED,
@@ -85,7 +86,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
     key = (stored.profile_id, stored.version)
     tx.execute(
         "INSERT INTO orientation_profiles(profile_id, version, total_token_budget, horizon_waves,"
-        " status, ranking, updated_by, updated_at) VALUES (?,?,?,?,?,?,?,?)",
+        " status, ranking, updated_by, updated_at, cache_json) VALUES (?,?,?,?,?,?,?,?,?)",
         (
             *key,
             stored.total_token_budget,
@@ -94,6 +95,7 @@ def insert_version(tx: Tx, profile: Profile) -> Profile:
             stored.ranking,
             stored.updated_by,
             stored.updated_at,
+            canonical_json(stored.cache.body()),
         ),
     )
     tx.connection.executemany(
@@ -150,8 +152,8 @@ def find_current_version(connection: sqlite3.Connection, profile_id: str) -> int
 def load(connection: sqlite3.Connection, profile_id: str, version: int) -> Profile:
     """Read one version, whatever its status. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(
-        "SELECT total_token_budget, horizon_waves, status, ranking, updated_by, updated_at"
-        " FROM orientation_profiles WHERE profile_id=? AND version=?",
+        "SELECT total_token_budget, horizon_waves, status, ranking, updated_by, updated_at,"
+        " cache_json FROM orientation_profiles WHERE profile_id=? AND version=?",
         (profile_id, version),
     ).fetchone()
     if row is None:
@@ -179,7 +181,7 @@ def _profile(
     rules: tuple[_RuleRow, ...],
 ) -> Profile:
     """Make the checked profile of these rows; the same rows give the same object."""
-    budget, duration, status, ranking, updated_by, updated_at = row
+    budget, duration, status, ranking, updated_by, updated_at, cache = row
     bands = {name: Band(name, *room) for name, *room in rooms}
     return check(
         Profile(
@@ -193,8 +195,18 @@ def _profile(
             tuple(_rule(rule) for rule in rules),
             updated_by,
             updated_at,
+            _cache_prices(profile_id, cache),
         )
     )
+
+
+def _cache_prices(profile_id: str, text: str) -> CachePrices:
+    try:
+        return msgspec.json.decode(text, type=CachePrices)
+    except msgspec.ValidationError as error:
+        raise ProfileInvalid(
+            f"Profile {profile_id!r}: its cache prices cannot be read: {error}."
+        ) from error
 
 
 def _rule(row: _RuleRow) -> Rule:
