@@ -9,7 +9,7 @@ a session lasts pays at most twice what one pays who does. See ``docs/reference/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,13 @@ from cockpit.orient.compile_packet import (
     find_algorithm,
 )
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints, take_columns
-from cockpit.orient.select_facts import NO_REASON, PinnedOverBudget, Selection, select_facts
+from cockpit.orient.select_facts import (
+    NO_REASON,
+    Algorithm,
+    PinnedOverBudget,
+    Selection,
+    select_facts,
+)
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import APPENDED, Change, Epoch
@@ -33,14 +39,14 @@ from cockpit.store.context.packets import (
     Entry,
     Overheads,
     Packet,
-    PacketBand,
     Rendering,
     detail_of,
 )
 from cockpit.store.context.profile_model import BANDS, Profile, check, scale
 
-OPENING = "task"
+_OPENING = "task"
 """The source of what opens the messages of a prompt."""
+_UNFENCED = (*MESSAGE_SOURCES, _OPENING, "exchange")
 _HEAD = tuple(BANDS.index(name) for name in HEAD_BANDS)
 _MOST_CHANGES = 256
 """Differences that are worked out in one wave; further facts are shown whole."""
@@ -59,7 +65,6 @@ class Appended:
     chosen: Selection
     entries: Mapping[str, tuple[Entry, ...]]
     used: tuple[int, ...]
-    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,27 @@ class WaveSelection:
     fresh: Selection
     appended: Appended | None
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class _Wave:
+    """What a wave in an epoch is compiled from."""
+
+    columns: FactColumns
+    profile: Profile
+    ordinal: int
+    way: Algorithm
+    overheads: Overheads
+    before: Packet
+
+    def select(self, profile: Profile) -> Selection:
+        return select_facts(self.columns, profile, self.ordinal, self.way, self.overheads)
+
+    @property
+    def pinned(self) -> frozenset[str]:
+        """The ids of facts that are pinned now."""
+        columns = self.columns
+        return _ids(columns, columns.pinned & ~columns.superseded)
 
 
 def compile_wave(
@@ -87,10 +113,10 @@ def compile_wave(
     selection = select_for_wave(
         columns, profile, ordinal, standing, overheads=rendering.overheads, algorithm=algorithm
     )
-    fresh = build_packet(selection.fresh, profile, ordinal, rendering)
-    if selection.appended is None or standing.before is None:
-        return replace(fresh, epoch=selection.epoch)
-    return replace(_append_to(fresh, standing.before, columns, selection), epoch=selection.epoch)
+    packet = build_packet(selection.fresh, profile, ordinal, rendering)
+    if selection.appended is not None and standing.before is not None:
+        packet = _append_to(packet, standing.before, selection, selection.appended)
+    return replace(packet, epoch=selection.epoch)
 
 
 def select_for_wave(
@@ -102,61 +128,58 @@ def select_for_wave(
     overheads: Overheads = NOT_RENDERED.overheads,
     algorithm: str = ALGORITHM,
 ) -> WaveSelection:
-    """Select facts for :func:`compile_wave`, and say whether the wave begins an epoch."""
+    """Select facts for :func:`compile_wave`, and decide whether the wave begins an epoch."""
     check(profile)
     way = find_algorithm(algorithm)
     before = standing.before
-    epoch = Epoch(ordinal, "first", before.digest if before else "", standing.head, standing.cold)
+    previous = before.digest if before else ""
+    epoch = Epoch(ordinal, "first", previous, standing.head, standing.cold)
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
-    fresh = _select_with_room_to_append(columns, profile, ordinal, algorithm, overheads)
-    if before.profile_digest != profile.digest or before.profile_id != profile.profile_id:
+    wave = _Wave(columns, profile, ordinal, way, overheads, before)
+    fresh = _select_with_room_to_append(wave)
+    if (before.profile_id, before.profile_digest) != (profile.profile_id, profile.digest):
         return WaveSelection(fresh, None, replace(epoch, reason="profile"))
-    new = _new_rows(columns, before)
-    if standing.head != before.epoch.head or _changes_head(columns, new, before):
+    new = _new_rows(wave)
+    if standing.head != before.epoch.head or _changes_head(wave, new):
         return WaveSelection(fresh, None, replace(epoch, reason="head"))
-    appended = _append(columns, new, profile, ordinal, standing, algorithm, overheads, fresh)
+    replaced = _find_replaced(wave, new)
+    pairs = [(columns.fact_ids[row], base) for row, base in replaced.items()]
+    epoch = replace(epoch, changes=tuple(standing.count_changes(pairs[:_MOST_CHANGES])))
+    appended = _append(wave, new, replaced, epoch.changes, fresh)
     if appended is None:
         return WaveSelection(fresh, None, replace(epoch, reason="budget"))
     stale = max(sum(appended.used) - sum(fresh.used), 0)
     anew = _tokens_to_send(fresh)
-    cache = profile.cache
-    rent = before.epoch.rent + cache.read * stale
+    epoch = replace(epoch, stale=stale, fresh=anew)
+    rent = before.epoch.rent + profile.cache.read * stale
     if stale and standing.cold:
-        return WaveSelection(fresh, None, replace(epoch, reason="cold", stale=stale, fresh=anew))
-    if stale and rent >= cache.write * anew:
-        return WaveSelection(fresh, None, replace(epoch, reason="stale", stale=stale, fresh=anew))
-    continued = replace(
-        epoch, first=before.epoch.first, reason=APPENDED, stale=stale, fresh=anew, rent=rent,
-        changes=appended.changes,
-    )  # fmt: skip
-    return WaveSelection(fresh, appended, continued)
+        return WaveSelection(fresh, None, replace(epoch, reason="cold"))
+    if stale and rent >= profile.cache.write * anew:
+        return WaveSelection(fresh, None, replace(epoch, reason="stale"))
+    epoch = replace(epoch, first=before.epoch.first, reason=APPENDED, rent=rent)
+    return WaveSelection(fresh, appended, epoch)
 
 
-def _select_with_room_to_append(
-    columns: FactColumns, profile: Profile, ordinal: int, algorithm: str, overheads: Overheads
-) -> Selection:
+def _select_with_room_to_append(wave: _Wave) -> Selection:
     """Select as for the first packet of a later epoch: with room left to append.
 
     Where what is pinned needs that room, it gets it.
     """
-    way = find_algorithm(algorithm)
+    profile = wave.profile
+    budget = max(profile.total_token_budget * profile.cache.refill // 1_000, 1)
     try:
-        return select_facts(columns, _leave_room(profile), ordinal, way, overheads)
+        return wave.select(scale(profile, budget))
     except PinnedOverBudget:
-        return select_facts(columns, profile, ordinal, way, overheads)
+        return wave.select(profile)
 
 
-def _leave_room(profile: Profile) -> Profile:
-    """Return the profile with a part of its budget, and the same part of its floors, targets and ceilings."""
-    return scale(profile, max(profile.total_token_budget * profile.cache.refill // 1_000, 1))
-
-
-def _new_rows(columns: FactColumns, before: Packet) -> Ints:
+def _new_rows(wave: _Wave) -> Ints:
     """Return the places of facts that the packet before does not show, or not as far as it must.
 
     These are facts that this wave saw first or was granted again, and facts that are pinned now.
     """
+    columns, before = wave.columns, wave.before
     shown = before.in_force()
     offered = ~columns.superseded & ~columns.repeated
     offered &= (columns.ordinal > before.ordinal) | columns.pinned
@@ -172,51 +195,77 @@ def _new_rows(columns: FactColumns, before: Packet) -> Ints:
     return np.array(places, np.int64)
 
 
-def _changes_head(columns: FactColumns, new: Ints, before: Packet) -> bool:
+def _changes_head(wave: _Wave, new: Ints) -> bool:
     """Whether the system text or what opens the messages would be another one."""
+    columns = wave.columns
     if np.isin(columns.band[new], _HEAD).any():
         return True
-    if any(columns.types[code] == OPENING for code in columns.source_type[new].tolist()):
+    if any(columns.types[code] == _OPENING for code in columns.source_type[new].tolist()):
         return True
-    live = _live_ids(columns)
+    live = _ids(columns, ~columns.superseded)
     return any(
-        band in HEAD_BANDS and entry.fact_id not in live
-        for band, entry in before.in_force().values()
+        band in HEAD_BANDS and fact_id not in live
+        for fact_id, (band, _) in wave.before.in_force().items()
     )
 
 
-def _live_ids(columns: FactColumns) -> frozenset[str]:
-    return frozenset(columns.fact_ids[i] for i in np.flatnonzero(~columns.superseded).tolist())
+def _ids(columns: FactColumns, flags: Flags) -> frozenset[str]:
+    return frozenset(columns.fact_ids[i] for i in np.flatnonzero(flags).tolist())
+
+
+def _find_replaced(wave: _Wave, new: Ints) -> dict[int, str]:
+    """Find, for places in ``new``, the fact of the packet before that each replaces.
+
+    That is the one that stands there in full for the same source under the same key, and is superseded.
+    """
+    columns = wave.columns
+    slots: dict[tuple[int, int], str] = {}
+    for i, identity, _, entry in _superseded(wave):
+        is_keyed = columns.dedupe_key[i] != columns.no_key and _is_fenced(columns, i)
+        if is_keyed and detail_of(entry) == 0:
+            slots[_slot(columns, i)] = identity
+    return {i: slots[slot] for i in new.tolist() if (slot := _slot(columns, i)) in slots}
+
+
+def _superseded(wave: _Wave) -> Iterator[tuple[int, str, str, Entry]]:
+    """Yield (place, fact id, band, entry) of what the packet before says and no longer holds."""
+    columns = wave.columns
+    # A fact that is linked twice is last where it was linked last.
+    places = {identity: i for i, identity in enumerate(columns.fact_ids)}
+    for identity, (band, entry) in wave.before.in_force().items():
+        i = places.get(identity)
+        if i is not None and columns.superseded[i]:
+            yield i, identity, band, entry
+
+
+def _slot(columns: FactColumns, i: int) -> tuple[int, int]:
+    return int(columns.dedupe_key[i]), int(columns.source_ref[i])
+
+
+def _is_fenced(columns: FactColumns, i: int) -> bool:
+    return columns.types[int(columns.source_type[i])] not in _UNFENCED
 
 
 def _append(
-    columns: FactColumns,
+    wave: _Wave,
     new: Ints,
-    profile: Profile,
-    ordinal: int,
-    standing: Standing,
-    algorithm: str,
-    overheads: Overheads,
+    replaced: Mapping[int, str],
+    changes: Sequence[Change],
     fresh: Selection,
 ) -> Appended | None:
     """Return what to add to the packet before, or None where there is no room for what is worth it."""
-    before = standing.before
-    assert before is not None  # noqa: S101 - the caller has looked
-    replaced = _replaced_by(columns, new, before)
-    pairs = [(columns.fact_ids[i], replaced[i]) for i in new.tolist() if i in replaced]
-    changes = tuple(standing.count_changes(pairs[:_MOST_CHANGES]))
-    short = {change.fact_id: change.tokens for change in changes}
+    columns, before = wave.columns, wave.before
     offered = take_columns(columns, new)
     whole = offered.full
-    as_diff = np.array([short.get(identity, -1) for identity in offered.fact_ids], np.int64)
+    tokens = {change.fact_id: change.tokens for change in changes}
+    as_diff = np.array([tokens.get(identity, -1) for identity in offered.fact_ids], np.int64)
     is_diff = (as_diff >= 0) & (as_diff < whole)
     offered = replace(offered, full=np.where(is_diff, as_diff, whole))
-    held = [
-        next(b.used for b in before.bands if b.name == name) - before.overheads.in_band(name)
-        for name in BANDS
-    ]
+    carried = [band.used - before.overheads.in_band(band.name) for band in before.bands]
     try:
-        chosen = select_facts(offered, profile, ordinal, find_algorithm(algorithm), overheads, held)
+        chosen = select_facts(
+            offered, wave.profile, wave.ordinal, wave.way, wave.overheads, carried
+        )
     except PinnedOverBudget:
         return None
     if _worth(offered, whole, chosen.level) < _worth(offered, whole, fresh.level[new]):
@@ -224,28 +273,49 @@ def _append(
     entries: dict[str, list[Entry]] = {name: [] for name in BANDS}
     for at, row in enumerate(new.tolist()):
         level = int(chosen.level[at])
-        if level < 0:
-            continue
-        entries[BANDS[int(columns.band[row])]].append(
-            Entry(
-                columns.fact_ids[row],
-                DIFF if level == 0 and is_diff[at] else LEVELS[level],
-                int(chosen.tokens[at]),
-                bool(columns.pinned[row]),
-                int(columns.ordinal[row]),
-                ordinal,
-                replaced.get(row, ""),
+        if level >= 0:
+            entries[BANDS[int(columns.band[row])]].append(
+                Entry(
+                    columns.fact_ids[row],
+                    DIFF if level == 0 and is_diff[at] else LEVELS[level],
+                    int(chosen.tokens[at]),
+                    bool(columns.pinned[row]),
+                    int(columns.ordinal[row]),
+                    wave.ordinal,
+                    replaced.get(row, ""),
+                )
             )
-        )
     used = list(chosen.used)
-    for band, entry in _gone(columns, before, entries, ordinal):
-        entries[band].append(entry)
-        used[BANDS.index(band)] += entry.tokens
-    if sum(used) > profile.total_token_budget:
-        return None
-    return Appended(
-        new, chosen, {name: tuple(added) for name, added in entries.items()}, tuple(used), changes
+    bases = {entry.base for added in entries.values() for entry in added}
+    for i, identity, band, entry in _superseded(wave):
+        if identity not in bases:
+            gone = _gone(columns, i, entry.ordinal, wave.ordinal)
+            entries[band].append(gone)
+            used[BANDS.index(band)] += gone.tokens
+    appended = Appended(
+        new, chosen, {name: tuple(added) for name, added in entries.items()}, tuple(used)
     )
+    return None if _passes_limits(wave, appended) else appended
+
+
+def _gone(columns: FactColumns, i: int, seen: int, ordinal: int) -> Entry:
+    """Return the line that says that the fact at ``i`` holds no longer, with its tokens at most."""
+    identity = columns.fact_ids[i]
+    return Entry(identity, GONE, 16 + len(columns.refs[i]), False, seen, ordinal, identity)
+
+
+def _passes_limits(wave: _Wave, appended: Appended) -> bool:
+    """Whether the budget is passed, or a band's ceiling with facts that are not pinned now."""
+    if sum(appended.used) > wave.profile.total_token_budget:
+        return True
+    limits = zip(wave.profile.bands, wave.before.bands, appended.used, strict=True)
+    for band, old, tokens in limits:
+        if tokens > band.max_tokens:
+            entries = (*old.entries, *appended.entries[band.name])
+            pinned = sum(entry.tokens for entry in entries if entry.fact_id in wave.pinned)
+            if tokens > pinned + wave.overheads.in_band(band.name):
+                return True
+    return False
 
 
 def _worth(columns: FactColumns, whole: Ints, level: Ints) -> int:
@@ -256,51 +326,10 @@ def _worth(columns: FactColumns, whole: Ints, level: Ints) -> int:
     return int(tokens.sum())
 
 
-def _replaced_by(columns: FactColumns, new: Ints, before: Packet) -> dict[int, str]:
-    """Return for places in ``new`` the fact of the packet before that each replaces.
-
-    That is the one that stands there in full for the same source under the same key, and is superseded.
-    """
-    rows = {identity: i for i, identity in enumerate(columns.fact_ids)}
-    slots: dict[tuple[int, int], str] = {}
-    for identity, (_, entry) in before.in_force().items():
-        i = rows.get(identity)
-        if i is None or not columns.superseded[i] or detail_of(entry) != 0:
-            continue
-        if columns.dedupe_key[i] != columns.no_key and _is_fenced(columns, i):
-            slots[int(columns.dedupe_key[i]), int(columns.source_ref[i])] = identity
-    return {
-        i: slots[slot]
-        for i in new.tolist()
-        if (slot := (int(columns.dedupe_key[i]), int(columns.source_ref[i]))) in slots
-    }
-
-
-def _is_fenced(columns: FactColumns, i: int) -> bool:
-    return columns.types[int(columns.source_type[i])] not in (*MESSAGE_SOURCES, OPENING, "exchange")
-
-
-def _gone(
-    columns: FactColumns, before: Packet, added: Mapping[str, Sequence[Entry]], ordinal: int
-) -> list[tuple[str, Entry]]:
-    """Return lines that say which facts above hold no longer, where no entry replaces them."""
-    rows = {identity: i for i, identity in enumerate(columns.fact_ids)}
-    replaced = {entry.base for entries in added.values() for entry in entries}
-    lines = []
-    for identity, (band, entry) in before.in_force().items():
-        i = rows.get(identity)
-        if i is None or not columns.superseded[i] or identity in replaced:
-            continue
-        tokens = 16 + len(columns.refs[i]) // 2
-        gone = Entry(identity, GONE, tokens, False, entry.ordinal, ordinal, identity)
-        lines.append((band, gone))
-    return lines
-
-
 def _tokens_to_send(fresh: Selection) -> int:
     """Count the tokens of a fresh packet that no cache has: all but the system text and the task."""
     columns = fresh.columns
-    opening = np.array([name == OPENING for name in columns.types], np.bool_)
+    opening = np.array([name == _OPENING for name in columns.types], np.bool_)
     cached: Flags = np.isin(columns.band, _HEAD)
     if len(columns):
         cached |= opening[columns.source_type]
@@ -308,52 +337,45 @@ def _tokens_to_send(fresh: Selection) -> int:
 
 
 def _append_to(
-    fresh: Packet, before: Packet, columns: FactColumns, selection: WaveSelection
+    fresh: Packet, before: Packet, selection: WaveSelection, appended: Appended
 ) -> Packet:
-    """Return the packet before with the wave's entries behind its own."""
-    appended = selection.appended
-    assert appended is not None  # noqa: S101 - the caller has looked
-    pinned = {columns.fact_ids[i] for i in np.flatnonzero(columns.pinned).tolist()}
-    bands = []
-    shown: set[str] = set()
-    for limits, old, used in zip(fresh.bands, before.bands, appended.used, strict=True):
-        carried = tuple(
-            entry
-            if entry.pinned == (entry.fact_id in pinned)
-            else replace(entry, pinned=not entry.pinned)
-            for entry in old.entries
+    """Return the packet before with the wave's entries behind its own; its limits are those of ``fresh``."""
+    columns = selection.fresh.columns
+    pinned = _ids(columns, columns.pinned & ~columns.superseded)
+    entries = [
+        (
+            *(_with_pin(entry, entry.fact_id in pinned) for entry in old.entries),
+            *appended.entries[old.name],
         )
-        entries = (*carried, *appended.entries[limits.name])
-        shown.update(entry.fact_id for entry in entries)
-        bands.append(replace(limits, used=used, entries=entries))
-    dropped_for = reasons_to_drop(selection, appended)
-    missing = np.fromiter(
-        (identity not in shown for identity in columns.fact_ids), np.bool_, len(columns)
-    )
+        for old in before.bands
+    ]
+    shown = {entry.fact_id for of_band in entries for entry in of_band}
+    missing = np.array([identity not in shown for identity in columns.fact_ids], np.bool_)
     lost = np.bincount(columns.band[missing], minlength=len(BANDS)).tolist()
-    reasons = np.bincount(dropped_for[missing], minlength=len(REASONS)).tolist()
+    why = reasons_to_drop(selection, appended)[missing]
+    reasons = np.bincount(why, minlength=len(REASONS)).tolist()
     return replace(
         fresh,
         token_used=sum(appended.used),
         bands=tuple(
-            PacketBand(
-                band.name, band.min_tokens, band.target_tokens, band.max_tokens, band.used, count,
-                band.entries,
+            replace(band, used=used, dropped=count, entries=of_band)
+            for band, used, count, of_band in zip(
+                fresh.bands, appended.used, lost, entries, strict=True
             )
-            for band, count in zip(bands, lost, strict=True)
         ),
         drops=tuple(
             (reason, count) for reason, count in zip(REASONS, reasons, strict=True) if count
         ),
         quality_ppm=appended.chosen.quality_ppm,
-    )  # fmt: skip
+    )
+
+
+def _with_pin(entry: Entry, pinned: bool) -> Entry:
+    return entry if entry.pinned == pinned else replace(entry, pinned=pinned)
 
 
 def reasons_to_drop(selection: WaveSelection, appended: Appended) -> Ints:
     """Return why each fact would be missing: a new one by its own selection, others by the fresh one."""
-    reasons = np.where(
-        selection.fresh.dropped_for == NO_REASON, _BUDGET, selection.fresh.dropped_for
-    )
-    own = appended.chosen.dropped_for
-    reasons[appended.rows] = np.where(own == NO_REASON, _BUDGET, own)
-    return reasons
+    reasons = selection.fresh.dropped_for.copy()
+    reasons[appended.rows] = appended.chosen.dropped_for
+    return np.where(reasons == NO_REASON, _BUDGET, reasons)

@@ -1,0 +1,197 @@
+"""Epochs over random sessions: prompts append, stay within the budget, and compile again alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
+from cockpit.loop.phases.orienting import compile_to_fit
+from cockpit.loop.phases.wave_epoch import count_differences
+from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.rendered_cost import with_cost
+from cockpit.orient.epochs import compile_wave
+from cockpit.orient.fact_columns import columns_from_facts
+from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.orient.standing import Standing
+from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
+from cockpit.store.context.packet_epoch import Change
+from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body
+from cockpit.store.context.profile_model import Profile, load_shipped, scale
+
+TOOLS = (ToolSpec("look", "Look at a file.", {"type": "object"}),)
+WORDS = "alpha beta gamma delta return value if not path line file test error".split()  # noqa: SIM905
+KINDS = (
+    ("file", "situational"),
+    ("exchange", "situational"),
+    ("person", "objectives"),
+    ("docs", "exploration"),
+    ("wip", "objectives"),
+)
+
+
+@dataclass
+class Session:
+    """A session's facts as a store would link them, made by a seeded dice."""
+
+    dice: random.Random
+    linked: list[SessionFact] = field(default_factory=list)
+    texts: dict[str, FactText] = field(default_factory=dict)
+    files: dict[str, list[str]] = field(default_factory=dict)
+
+    def text(self, most: int) -> str:
+        lines = self.dice.randint(1, most)
+        return "\n".join(" ".join(self.dice.choices(WORDS, k=6)) for _ in range(lines))
+
+    def wave(self, ordinal: int) -> None:
+        """New facts, changed and deleted files, and pins that come and go."""
+        for place in range(self.dice.randint(0, 4)):
+            kind, band = self.dice.choice(KINDS)
+            name = (
+                f"{kind}:{self.dice.randint(1, 6)}"
+                if kind in ("file", "wip")
+                else f"{kind}:{ordinal}.{place}"
+            )
+            self._see(kind, band, name, ordinal, place)
+        for at, old in enumerate(self.linked):
+            if old.source_type in ("file", "docs") and self.dice.random() < 0.05:
+                self.linked[at] = replace(old, pinned=not old.pinned)
+            if old.source_type == "file" and self.dice.random() < 0.05:
+                self.linked[at] = replace(old, superseded=True)
+
+    def _see(self, kind: str, band: str, name: str, ordinal: int, place: int) -> None:
+        lines = self.files.setdefault(name, self.text(40).splitlines())
+        if self.dice.random() < 0.7:
+            lines[self.dice.randrange(len(lines))] = self.text(1)
+        body = "\n".join(lines)
+        fact = _made(kind, band, name, body, f"{ordinal}-{place}", pinned=kind == "person")
+        key = name if kind in ("file", "wip") else ""
+        for at, old in enumerate(self.linked):
+            if key and old.dedupe_key == key and old.fact_id != fact.fact_id:
+                self.linked[at] = replace(old, superseded=True)
+        if any(old.fact_id == fact.fact_id and not old.superseded for old in self.linked):
+            return
+        self.texts[fact.fact_id] = FactText(
+            fact.fact_id, kind, name, fact.full.text, fact.outline.text if fact.outline else None,
+            fact.reference.text, dict(fact.provenance or {}),
+        )  # fmt: skip
+        tokens = (
+            fact.full.tokens,
+            fact.outline.tokens if fact.outline else 0,
+            fact.reference.tokens,
+        )
+        costs = (fact.cost.full, fact.cost.outline, fact.cost.reference)
+        self.linked.append(
+            SessionFact(
+                fact.fact_id, kind, name, band, ordinal, place, fact.pinned, False, fact.utility, tokens,
+                key, costs=costs,
+            )
+        )  # fmt: skip
+
+    def count_changes(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
+        return count_differences(pairs, lambda ids: {name: self.texts[name] for name in ids})
+
+
+def _made(kind: str, band: str, name: str, body: str, place: str, *, pinned: bool) -> Fact:
+    outline = body[: len(body) // 4]
+    call = {
+        "text": "words", "call": "run", "call_id": f"call-{place}", "arguments": {"argv": [name]},
+        "result": body, "status": "confirmed",
+    }  # fmt: skip
+    return with_cost(
+        Fact(
+            source_type=kind,
+            source_ref=name,
+            band=band,
+            full=Level(body, count_tokens(body)),
+            reference=Level(name, count_tokens(name)),
+            outline=Level(outline, count_tokens(outline)) if len(outline) > 40 else None,
+            provenance=call if kind == "exchange" else {"path": name},
+            pinned=pinned,
+        )
+    )
+
+
+def _messages(prompt: Prompt) -> list[PromptMessage]:
+    return [replace(message, cache=False) for message in prompt.messages]
+
+
+@given(st.integers(0, 2**32), st.sampled_from((2_200, 4_000, 9_000, 30_000)))
+@settings(max_examples=40, deadline=None)
+def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
+    session = Session(random.Random(seed))
+    profile = scale(load_shipped(), budget)
+    before: Packet | None = None
+    sent: Prompt | None = None
+    for ordinal in range(1, 13):
+        session.wave(ordinal)
+        columns = columns_from_facts(session.linked)
+        cold = session.dice.random() < 0.05
+        standing = Standing(before, "tools", cold, session.count_changes)
+        rendering = Rendering(estimate_overheads(profile, TOOLS, ordinal), "o200k_base", 1_000)
+
+        def render(packet: Packet, wave: int = ordinal) -> Prompt:
+            return render_packet(
+                packet, session.texts, TOOLS, wave=wave, task_type="look", target={}
+            )
+
+        try:
+            packet, prompt = compile_to_fit(columns, profile, ordinal, rendering, render, standing)
+        except PinnedOverBudget:
+            event("pinned over the budget")
+            return
+        epoch = packet.epoch
+        assert epoch is not None
+        event(f"begins: {epoch.reason or 'appended'}")
+        assert packet.rendered_tokens is not None
+        assert packet.rendered_tokens + prompt.max_output_tokens <= packet.token_used <= budget
+        _check_bands(packet, profile)
+        _check_what_it_says(packet, session.linked)
+        if not epoch.begins:
+            assert before is not None
+            assert sent is not None
+            assert prompt.system == sent.system
+            assert _messages(prompt)[: len(sent.messages)] == _messages(sent)
+            assert epoch.cached == (0 if cold else before.rendered_tokens)
+        _check_again(packet, standing, session, profile)
+        before, sent = packet, prompt
+
+
+def _check_bands(packet: Packet, profile: Profile) -> None:
+    for band, limits in zip(packet.bands, profile.bands, strict=True):
+        tokens = sum(entry.tokens for entry in band.entries)
+        assert band.used == tokens + packet.overheads.in_band(band.name)
+        pinned = sum(entry.tokens for entry in band.entries if entry.pinned)
+        assert band.used <= max(limits.max_tokens, pinned + packet.overheads.in_band(band.name))
+
+
+def _check_what_it_says(packet: Packet, linked: Sequence[SessionFact]) -> None:
+    """What is in force is live, and every pinned fact is in force, whole."""
+    live = {fact.fact_id for fact in linked if not fact.superseded}
+    in_force = packet.in_force()
+    assert set(in_force) <= live
+    pinned = {fact.fact_id for fact in linked if fact.pinned and not fact.superseded}
+    assert pinned <= {name for name, (_, entry) in in_force.items() if detail_of(entry) == 0}
+    shown = {entry.fact_id for _, entry in packet.rendered()}
+    rows = [fact for fact in linked if fact.fact_id not in shown]
+    assert packet.dropped == len(rows)
+
+
+def _check_again(packet: Packet, standing: Standing, session: Session, profile: Profile) -> None:
+    """It compiles to the same packet from what it keeps, with the facts in any order."""
+    assert packet.epoch is not None
+    assert packet.rendering is not None
+    assert packet_from_body(packet.body()) == packet
+    changes = packet.epoch.changes
+    kept = Standing(standing.before, standing.head, packet.epoch.cold, lambda pairs: changes)
+    again = compile_wave(
+        columns_from_facts(session.linked[::-1]), profile, packet.ordinal, kept,
+        rendering=packet.rendering,
+    )  # fmt: skip
+    assert again.epoch is not None
+    assert replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached)) == packet
