@@ -73,6 +73,19 @@ class BandView(msgspec.Struct, frozen=True):
     dropped: int = 0
 
 
+class CacheView(msgspec.Struct, frozen=True):
+    """What a provider's cache has of a prompt, in tokens.
+
+    ``stale`` are those that a fresh packet would leave out; ``cost`` is what the call cost, empty where it is
+    not known.
+    """
+
+    cached: int
+    new: int
+    stale: int
+    cost: str = ""
+
+
 class MeterView(msgspec.Struct, frozen=True):
     """The packet of the current wave, band by band."""
 
@@ -84,6 +97,7 @@ class MeterView(msgspec.Struct, frozen=True):
     dropped: int = 0
     profile: str = ""
     waves_left: int | None = None
+    cache: CacheView | None = None
 
 
 class ItemView(msgspec.Struct, frozen=True):

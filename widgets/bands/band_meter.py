@@ -91,7 +91,7 @@ class BandMeter(Widget, can_focus=True):
                 width, ellipsis=True
             )
         columns = _Columns.fit(view, width)
-        rows = [self._summary(width), Content("")]
+        rows = [self._summary(width), self._cache(width)]
         for place, row in enumerate(view.bands):
             content = columns.draw(row).truncate(width)
             if self.has_focus and place == self.cursor:
@@ -114,6 +114,23 @@ class BandMeter(Widget, can_focus=True):
             if left.cell_length + right.cell_length + 2 <= width:
                 return spread(left, right, width)
         return left if left.cell_length <= width else line(*used).truncate(width)
+
+    def _cache(self, width: int) -> Content:
+        """How much of the prompt the provider's cache has, in tokens, and what the call cost."""
+        cache = self.view.cache
+        if cache is None:
+            return Content("")
+        parts: list[Part] = [
+            ("cached ", DIM),
+            f"{cache.cached:,}",
+            (" · new ", DIM),
+            f"{cache.new:,}",
+        ]
+        if cache.stale:
+            parts += [(" · stale ", DIM), (f"{cache.stale:,}", WARN)]
+        if cache.cost:
+            parts += [(" · ", DIM), clean(cache.cost, newlines=False)]
+        return line(*parts).truncate(width, ellipsis=True)
 
 
 class _Columns(msgspec.Struct, frozen=True):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from cockpit.store.journal.details.waves import PacketCompiled, WaveStarted
+from dataclasses import replace
+
+from cockpit.store.journal.details.waves import ModelCompleted, PacketCompiled, WaveStarted
 from cockpit.store.journal.journal import Row
-from widgets.views import BandView, MeterView
+from widgets.text.numerals import money
+from widgets.views import BandView, CacheView, MeterView
 
 
 def meter(row: Row, waves_left: int | None = None) -> MeterView:
@@ -35,7 +38,23 @@ def meter(row: Row, waves_left: int | None = None) -> MeterView:
         dropped=packet.dropped,
         profile=profile,
         waves_left=waves_left,
+        cache=CacheView(
+            packet.cached_expected, packet.rendered_tokens - packet.cached_expected, packet.stale
+        )
+        if packet.epoch
+        else None,
     )
+
+
+def with_reported_cache(view: MeterView, row: Row) -> MeterView:
+    """Return the view with what the provider of a ``model.completed`` row reported of its cache."""
+    usage = row.read(ModelCompleted)
+    if view.cache is None or not usage.input_tokens:
+        return view
+    cached = usage.cached_tokens
+    cost = money(usage.cost_usd) if usage.cost_usd is not None else ""
+    cache = CacheView(cached, usage.input_tokens - cached, view.cache.stale, cost)
+    return replace(view, cache=cache)
 
 
 def waves_left(row: Row) -> int | None:

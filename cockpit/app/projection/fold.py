@@ -13,7 +13,7 @@ import msgspec
 
 from cockpit.app.projection import chains
 from cockpit.app.projection.backlog import PREFIXES, Work
-from cockpit.app.projection.band_meter import meter, waves_left
+from cockpit.app.projection.band_meter import meter, waves_left, with_reported_cache
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.projection.chains import Chains
 from cockpit.app.projection.conversation import Conversation
@@ -59,6 +59,8 @@ class OpenSession:
             self._waves_left = waves_left(row)
         elif row.action == "orientation.packet.compiled":
             self.meter = meter(row, self._waves_left)
+        elif row.action == "model.completed":
+            self.meter = with_reported_cache(self.meter, row)
 
     def fold(self, rows: Iterable[Row]) -> None:
         """Fold the next rows of the session, whole."""

@@ -22,7 +22,7 @@ from cockpit.commands.terminal import format_table, say, show, show_json, show_l
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
-from cockpit.store.context import facts, packets, pins, profiles
+from cockpit.store.context import facts, packets, pins
 from cockpit.store.context.packets import Packet, StoredPacket
 from cockpit.store.context.pins import Pin
 from cockpit.store.db.transaction import Tx
@@ -103,35 +103,31 @@ def show_packet(session: str | None, wave: int | None, as_prompt: bool, as_json:
 @WAVE
 @AS_JSON
 def explain(session: str | None, wave: int | None, as_json: bool) -> None:
-    """Explain why each fact was kept or dropped."""
-    from cockpit.orient.compile_packet import load_for
-    from cockpit.orient.explain_packet import FactVerdict
-    from cockpit.orient.explain_packet import explain_packet as explained
+    """Explain why each fact was kept or dropped.
 
-    def read(connection: sqlite3.Connection) -> tuple[FactVerdict, ...]:
+    Before the facts it says whether the wave appended to its epoch or began one and why, and how much of
+    the prompt the provider's cache had.
+    """
+    from cockpit.loop.views.prompt_cost import read_prompt_cost
+    from cockpit.orient.explain_packet import FactVerdict, explain_stored
+
+    def read(connection: sqlite3.Connection) -> tuple[tuple[FactVerdict, ...], str]:
         wave_record, stored = _pick(connection, session, wave)
-        compiled = stored.packet
-        profile = profiles.load(connection, compiled.profile_id, compiled.profile_version)
-        fact_table = load_for(
-            connection, wave_record.session_id, wave_record.ordinal, compiled.algorithm
-        )
-        return explained(
-            fact_table,
-            profile,
-            wave_record.ordinal,
-            algorithm=compiled.algorithm,
-            overheads=compiled.overheads,
-        )
+        verdicts = explain_stored(connection, wave_record.session_id, stored.packet)
+        return verdicts, read_prompt_cost(connection, stored).words
 
-    explanations = read_store(read)
+    explanations, words = read_store(read)
+    if not as_json:
+        show(f"{words}\n")
     show_list(
         as_json,
         [asdict(fact) for fact in explanations],
-        ("VERDICT", "REASON", "BAND", "LEVEL", "TOKENS", "SCORE", "WAVE", "FACT"),
+        ("VERDICT", "REASON", "STANDING", "BAND", "LEVEL", "TOKENS", "SCORE", "WAVE", "FACT"),
         [
             (
                 fact.verdict,
                 fact.reason,
+                fact.standing or "–",
                 fact.band,
                 fact.level or "–",
                 f"{fact.tokens:,}",
@@ -305,6 +301,7 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
     from cockpit.decide.measure_prompt import digest_prompt
     from cockpit.decide.model import Prompt
     from cockpit.loop.runtime import open_runtime
+    from cockpit.loop.views.prompt_cost import read_prompt_cost
 
     place = find_project()
     wave_id = read_store(lambda connection: _pick(connection, session, wave)[0].wave_id)
@@ -315,6 +312,9 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
             return await runtime.rendered_prompt(wave_id)
 
     prompt, compiled = asyncio.run(render())
+    cost = read_store(
+        lambda connection: read_prompt_cost(connection, packets.load(connection, wave_id))
+    )
     digest = digest_prompt(prompt)
     rendering = compiled.rendering
     is_same = rendering is not None and rendering.prompt_sha256 == digest
@@ -322,7 +322,7 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
         show_json(
             {
                 "wave_id": wave_id,
-                "rendered_tokens": compiled.rendered_tokens,
+                **cost.body(),
                 "token_budget": compiled.token_budget,
                 "max_output_tokens": prompt.max_output_tokens,
                 "as_sent": is_same,
@@ -350,12 +350,18 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
     if compiled.rendered_tokens is not None:
         say(
             f"{compiled.rendered_tokens:,} tokens, and {prompt.max_output_tokens:,} for the answer, of"
-            f" {compiled.token_budget:,}."
+            f" {compiled.token_budget:,}. {cost.words}"
         )
 
 
 def _list(session: str | None, as_json: bool) -> None:
-    stored_packets = read_store(_session(session))
+    from cockpit.loop.views.prompt_cost import PromptCost, read_prompt_cost
+
+    def read(connection: sqlite3.Connection) -> list[tuple[StoredPacket, PromptCost]]:
+        stored_packets = _session(session)(connection)
+        return [(stored, read_prompt_cost(connection, stored)) for stored in stored_packets]
+
+    listed = read_store(read)
     show_list(
         as_json,
         [
@@ -365,25 +371,26 @@ def _list(session: str | None, as_json: bool) -> None:
                 "digest": stored.digest,
                 "token_used": stored.packet.token_used,
                 "token_budget": stored.packet.token_budget,
-                "rendered_tokens": stored.packet.rendered_tokens,
+                **cost.body(),
                 "facts": stored.packet.facts,
                 "dropped": stored.packet.dropped,
                 "bands": {band.name: band.used for band in stored.packet.bands},
             }
-            for stored in stored_packets
+            for stored, cost in listed
         ],
-        ("WAVE", "DIGEST", "TOKENS", "OF", "FACTS", "DROPPED", "PACKET"),
+        ("WAVE", "DIGEST", "TOKENS", "OF", "CACHED", "FACTS", "DROPPED", "PACKET"),
         [
             (
                 str(stored.packet.ordinal),
                 stored.digest[:12],
                 f"{stored.packet.token_used:,}",
                 f"{stored.packet.token_budget:,}",
+                "–" if cost.cached_expected is None else f"{cost.cached_expected:,}",
                 f"{stored.packet.facts:,}",
                 f"{stored.packet.dropped:,}",
                 stored.packet_id,
             )
-            for stored in stored_packets
+            for stored, cost in listed
         ],
         "The session has no packets yet. Its first wave compiles one.",
     )

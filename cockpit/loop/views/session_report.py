@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from cockpit.loop.views.prompt_cost import read_prompt_cost
 from cockpit.loop.views.review_text import find_review
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.context import packets
@@ -16,7 +17,9 @@ from cockpit.store.sessions import outbox, proposals, sessions, waves
 def session_document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
     """Return the document that ``--output-format json`` prints.
 
-    ``rendered_tokens`` counts the prompt of a packet, None where it was not measured. ``bands`` maps
+    ``rendered_tokens`` counts the prompt of a packet, None where it was not measured; ``cached_expected``,
+    ``cached_reported``, ``cost_units`` and ``epoch`` are those of
+    :class:`~cockpit.loop.views.prompt_cost.PromptCost`. ``bands`` maps
     each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
     is what the session ended with (``status``, ``summary``), empty while it runs; that of a review has its
@@ -78,7 +81,7 @@ def _packet(connection: sqlite3.Connection, wave_id: str) -> dict[str, Any] | No
     return {
         "digest": stored.digest,
         "token_used": body["token_used"],
-        "rendered_tokens": stored.packet.rendered_tokens,
+        **read_prompt_cost(connection, stored).body(),
         "token_budget": body["token_budget"],
         "bands": {
             band["band"]: {name: band[name] for name in ("used", "min", "target", "max")}

@@ -383,6 +383,11 @@ def insert(
                 )
                 for band in packet.bands
             ),
+            epoch=packet.epoch.first if packet.epoch else 0,
+            epoch_reason=packet.epoch.reason if packet.epoch else "",
+            rendered_tokens=packet.rendered_tokens or 0,
+            cached_expected=packet.epoch.cached if packet.epoch else 0,
+            stale=packet.epoch.stale if packet.epoch else 0,
         ),
         session_id=session_id,
         wave_id=wave_id,

@@ -228,6 +228,16 @@ class PacketCompiled(Detail, frozen=True, kw_only=True):
     """How many facts were left out, by reason."""
     bands: tuple[BandUse, ...]
     """The packet's bands, in their order."""
+    epoch: int = 0
+    """The wave that began its epoch; 0: it stands alone."""
+    epoch_reason: str = ""
+    """Why this wave began the epoch; empty: it did not."""
+    rendered_tokens: int = 0
+    """The tokens of its prompt; 0: it was not measured."""
+    cached_expected: int = 0
+    """The tokens of its prompt that the provider is expected to have in its cache."""
+    stale: int = 0
+    """The tokens that a fresh packet saves."""
 
 
 class PacketVerified(Detail, frozen=True, kw_only=True):

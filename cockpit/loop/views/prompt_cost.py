@@ -1,0 +1,87 @@
+"""What the prompt of a wave cost with the provider's cache: expected, and as the provider reported it.
+
+See ``docs/reference/kernel.md``, epochs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.text import pluralize
+from cockpit.store.context import profiles
+from cockpit.store.context.packet_epoch import REASONS, Epoch
+from cockpit.store.context.packets import StoredPacket
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCost:
+    """Tokens of one wave's prompt. ``cost_units`` are tokens at the price without a cache."""
+
+    rendered_tokens: int | None
+    cached_expected: int | None
+    cached_reported: int | None
+    """None where no provider counted."""
+    cost_units: int | None
+    epoch: Epoch | None
+
+    def body(self) -> dict[str, Any]:
+        """Return it as a JSON value."""
+        epoch = self.epoch
+        return {
+            "rendered_tokens": self.rendered_tokens,
+            "cached_expected": self.cached_expected,
+            "cached_reported": self.cached_reported,
+            "cost_units": self.cost_units,
+            "epoch": None
+            if epoch is None
+            else {"first": epoch.first, "reason": epoch.reason, "stale": epoch.stale},
+        }
+
+    @property
+    def words(self) -> str:
+        """The wave's place in its epoch and its cost, as sentences."""
+        epoch = self.epoch
+        if epoch is None or self.rendered_tokens is None:
+            return "This packet stands alone: it was compiled without epochs."
+        if epoch.begins:
+            said = [f"This wave begins an epoch: {REASONS[epoch.reason]}."]
+            if epoch.stale:
+                said.append(f"A fresh packet saves {pluralize(epoch.stale, 'stale token')}.")
+        else:
+            said = [f"This wave appends to the epoch that wave {epoch.first} began."]
+            if epoch.stale:
+                said.append(
+                    f"It carries {pluralize(epoch.stale, 'token')} more than a fresh packet."
+                )
+        reported = "" if self.cached_reported is None else f", {self.cached_reported:,} reported"
+        said.append(
+            f"Of {pluralize(self.rendered_tokens, 'token')}, {self.cached_expected:,} are expected in"
+            f" the provider's cache{reported}. The prompt costs as much as"
+            f" {pluralize(self.cost_units or 0, 'token')} without a cache."
+        )
+        return " ".join(said)
+
+
+def read_prompt_cost(connection: sqlite3.Connection, stored: StoredPacket) -> PromptCost:
+    """Read what the prompt of a stored packet cost."""
+    packet = stored.packet
+    if packet.epoch is None or packet.rendered_tokens is None:
+        return PromptCost(packet.rendered_tokens, None, None, None, packet.epoch)
+    reported = _read_reported(connection, stored.wave_id)
+    cached = packet.epoch.cached if reported is None else reported
+    prices = profiles.load(connection, packet.profile_id, packet.profile_version).cache
+    units = prices.units(packet.rendered_tokens, cached)
+    return PromptCost(packet.rendered_tokens, packet.epoch.cached, reported, units, packet.epoch)
+
+
+def _read_reported(connection: sqlite3.Connection, wave_id: str) -> int | None:
+    """Read the cached tokens of the wave's last model call; None where no provider counted."""
+    row = connection.execute(
+        "SELECT json_extract(detail_json,'$.input_tokens'), json_extract(detail_json,'$.cached_tokens')"
+        " FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
+        (wave_id, str(Action.MODEL_COMPLETED)),
+    ).fetchone()
+    return int(row[1] or 0) if row and row[0] else None
