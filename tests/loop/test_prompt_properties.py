@@ -17,8 +17,10 @@ from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, 
 from cockpit.observe.count_tokens import CL100K, O200K, count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import BANDS, Band, Profile, load_shipped, scale
@@ -140,5 +142,5 @@ def test_the_whole_prompt_is_within_the_budget(seed: int, vocabulary: str, scale
     assert tokens + prompt.max_output_tokens <= packet.token_used <= shape.total_token_budget
     assert packet.rendering.prompt_sha256 == digest_prompt(prompt)
     assert {fact.fact_id for fact in pinned} <= {entry.fact_id for _, entry in packet.rendered()}
-    again = compile_packet(columns, shape, WAVE, rendering=packet.rendering)
+    again = compile_wave(columns, shape, WAVE, FIRST, rendering=packet.rendering)
     assert again == packet

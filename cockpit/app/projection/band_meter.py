@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cockpit.store.journal.details.waves import ModelCompleted, PacketCompiled, WaveStarted
+from cockpit.store.journal.details.waves import (
+    PROVIDERS,
+    ModelCompleted,
+    PacketCompiled,
+    WaveStarted,
+)
 from cockpit.store.journal.journal import Row
 from widgets.text.numerals import money
 from widgets.views import BandView, CacheView, MeterView
@@ -49,7 +54,7 @@ def meter(row: Row, waves_left: int | None = None) -> MeterView:
 def with_reported_cache(view: MeterView, row: Row) -> MeterView:
     """Return the view with what the provider of a ``model.completed`` row reported of its cache."""
     usage = row.read(ModelCompleted)
-    if view.cache is None or not usage.input_tokens:
+    if view.cache is None or not usage.input_tokens or not usage.model.startswith(PROVIDERS):
         return view
     cached = usage.cached_tokens
     cost = money(usage.cost_usd) if usage.cost_usd is not None else ""

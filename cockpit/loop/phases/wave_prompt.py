@@ -26,13 +26,13 @@ from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet
 from cockpit.store.context.profile_model import Profile
+from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions, waves
 
 MIN_ANSWER_TOKENS = 1_024
 ANSWER_SHARE = 4
 """The answer's room is the reserve's target, at least 1,024 tokens, and at most a quarter of the budget."""
-_PROVIDERS = ("anthropic:", "openai:", "openai-compatible:")
 MAX_SCALE = 2_000
 """The most by which a provider's count scales ours, in thousandths."""
 
@@ -135,7 +135,7 @@ def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tupl
     """
     model = context.session.model
     vocabulary = vocabulary_for(model)
-    if not model.startswith(_PROVIDERS) or context.wave.ordinal == 1:
+    if not model.startswith(PROVIDERS) or context.wave.ordinal == 1:
         return vocabulary, 1000
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.input_tokens'),"

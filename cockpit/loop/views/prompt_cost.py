@@ -13,6 +13,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.context import profiles
 from cockpit.store.context.packet_epoch import REASONS, Epoch
 from cockpit.store.context.packets import StoredPacket
+from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
 
 
@@ -80,8 +81,11 @@ def read_prompt_cost(connection: sqlite3.Connection, stored: StoredPacket) -> Pr
 def _read_reported(connection: sqlite3.Connection, wave_id: str) -> int | None:
     """Read the cached tokens of the wave's last model call; None where no provider counted."""
     row = connection.execute(
-        "SELECT json_extract(detail_json,'$.input_tokens'), json_extract(detail_json,'$.cached_tokens')"
-        " FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
+        "SELECT json_extract(detail_json,'$.model'), json_extract(detail_json,'$.input_tokens'),"
+        " json_extract(detail_json,'$.cached_tokens') FROM journal WHERE wave_id=? AND action=?"
+        " ORDER BY seq DESC LIMIT 1",
         (wave_id, str(Action.MODEL_COMPLETED)),
     ).fetchone()
-    return int(row[1] or 0) if row and row[0] else None
+    if row is None or not row[1] or not row[0].startswith(PROVIDERS):
+        return None
+    return int(row[2] or 0)

@@ -273,6 +273,10 @@ class ModelRetried(Detail, frozen=True, kw_only=True):
     """Seconds until the next attempt."""
 
 
+PROVIDERS = ("anthropic:", "openai:", "openai-compatible:")
+"""How the names of models begin whose tokens a provider counts."""
+
+
 class ModelCompleted(Detail, frozen=True, kw_only=True):
     """The model answered, or an external agent reported what it used."""
 
