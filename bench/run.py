@@ -32,6 +32,7 @@ BENCHES = (
     "fan_out",
     "compile",
     "prompt_budget",
+    "cost",
     "keypress",
     "streaming",
     "large_project",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from prompt_cache import Cache, Way, blocks_of
+from prompt_cache import Cache, blocks_of
 
 from cockpit.act.tools import TOOLS
+from cockpit.decide.measure_prompt import count_tools
 from cockpit.decide.model import PacketFact, Prompt, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.intake.baseline_facts import baseline, task_fact
@@ -19,10 +20,13 @@ from cockpit.loop.phases.orienting import compile_to_fit
 from cockpit.loop.phases.tool_results import Exchange, subject_of
 from cockpit.loop.phases.wave_epoch import count_differences, digest_tools
 from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
-from cockpit.orient.compile_packet import compile_packet
+from cockpit.observe.count_tokens import count_again
+from cockpit.observe.normalise_facts import make_fact
+from cockpit.observe.scope_items import parse_item
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, SessionFact
+from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
@@ -155,9 +159,25 @@ class Session:
             )
             for ordinal, f in self.plain
         ]  # fmt: skip
-        return render(
-            facts, tools(), wave=self.ordinal, task_type="implement", target={}, max_output_tokens=1
+        return _whole(facts, tools())
+
+
+def as_transcript(
+    linked: Iterable[SessionFact], texts: Mapping[str, FactText], specs: Sequence[ToolSpec]
+) -> Prompt:
+    """These facts as one growing transcript: all of them, whole, in their order."""
+    facts = [
+        PacketFact(
+            f.fact_id, f.band, f.source_type, f.source_ref, "full", texts[f.fact_id].full, 0, f.pinned,
+            f.ordinal, texts[f.fact_id].provenance,
         )
+        for f in linked
+    ]  # fmt: skip
+    return _whole(facts, specs)
+
+
+def _whole(facts: Sequence[PacketFact], specs: Sequence[ToolSpec]) -> Prompt:
+    return render(facts, specs, wave=1, task_type="implement", target={}, max_output_tokens=1)
 
 
 def _subject(fact: Fact) -> str:
@@ -187,14 +207,14 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
             estimate_overheads(profile, tools(), session.ordinal), VOCABULARY, 1_000
         )
 
-        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[object]:
+        def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
             return count_differences(pairs, lambda ids: {i: session.texts[i] for i in ids})
 
-        standing = Standing(before, digest_tools(tools()), False, changes)  # type: ignore[arg-type]
+        standing = Standing(before, digest_tools(tools()), False, changes)
         packet, prompt = compile_to_fit(
             columns, profile, session.ordinal, rendering, session.render, standing
         )
-        alone = Standing(None, "", False, changes)  # type: ignore[arg-type]
+        alone = Standing(None, "", False, changes)
         fresh, fresh_prompt = compile_to_fit(
             columns, profile, session.ordinal, rendering, session.render, alone
         )
@@ -232,8 +252,6 @@ def _summarise(costs: Costs, session: Session, window: int) -> None:
     by_wave: dict[int, int] = {}
     for ordinal, fact in session.plain:
         by_wave[ordinal] = by_wave.get(ordinal, 0) + fact.cost.full
-    from prompt_cache import DEFAULT_PRICES, count_again, count_tools
-
     base = by_wave.pop(1) + count_tools(tools(), count_again)
     held, cached = base, 0
     for wave in sorted(by_wave):
@@ -248,59 +266,55 @@ def _summarise(costs: Costs, session: Session, window: int) -> None:
         cached = held
 
 
-WORDS = [
-    "return",
-    "value",
-    "index",
-    "path",
-    "error",
-    "test",
-    "case",
-    "model",
-    "field",
-    "name",
-    "none",
-    "true",
-    "false",
-    "import",
-    "class",
-    "def",
-    "self",
-    "token",
-    "wave",
-    "fact",
-    "band",
-    "budget",
-    "cache",
-    "line",
-    "file",
-    "open",
-    "read",
-    "write",
-    "close",
-    "raise",
-    "except",
-    "with",
-    "yield",
-]
+_WORDS = (
+    "return value index path error test case model field name none true false import class def self token"
+    " wave fact band budget cache line file open read write close raise except with yield"
+)
+WORDS = _WORDS.split()
 
 
 def invented(waves: int, seed: int) -> list[Step]:
-    """A session of ``waves`` waves: reads, edits of what was read, runs that fail and pass."""
+    """A session of ``waves`` waves, of the proportions of the recorded ones, with edits of what was read.
+
+    Half of the waves read a part of a file or run a command; every fourth changes a file that was read before
+    and reads it again, which a transcript holds twice.
+    """
     dice = random.Random(seed)
+    files: list[list[str]] = []
     steps: list[Step] = []
     for wave in range(2, waves + 1):
-        lines = dice.choice((4, 10, 25, 60))
-        text = "\n".join(" ".join(dice.choices(WORDS, k=9)) for _ in range(lines))
-        failed = dice.random() < 0.2
-        exchange = Exchange(
-            wave=wave, place=1, text=" ".join(dice.choices(WORDS, k=20)), call="run",
-            arguments={"command": f"python -m {dice.choice(WORDS)} {dice.randrange(40)}"},
-            result=text, status="failed" if failed else "confirmed",
-        )  # fmt: skip
-        steps.append(Step((exchange.fact(),), (exchange.fact(),)))
+        words = " ".join(dice.choices(WORDS, k=40))
+        kind = dice.choice(("read", "run", "run", "edit")) if files else "read"
+        if kind == "run":
+            lines = [_sentence(dice) for _ in range(dice.choice((4, 10, 25, 60)))]
+            command = f"python -m {dice.choice(WORDS)} {dice.randrange(40)}"
+            status = "failed" if dice.random() < 0.3 else "confirmed"
+            exchange = _exchange(wave, words, command, "\n".join(lines), status)
+            steps.append(Step((exchange.fact(),), (exchange.fact(),)))
+            continue
+        if kind == "read":
+            files.append([_sentence(dice) for _ in range(dice.choice((60, 120, 250)))])
+        number = dice.randrange(len(files)) if kind == "edit" else len(files) - 1
+        if kind == "edit":
+            files[number][dice.randrange(len(files[number]))] = _sentence(dice)
+        text = "\n".join(files[number])
+        plain = _exchange(wave, words, f"cat part_{number}.py", text, "confirmed").fact()
+        item = parse_item(f"file:part_{number}.py")
+        read = make_fact(
+            item, text, reference=f"part_{number}.py", provenance={"path": item.ref}, key=item.ref
+        )
+        answer = f"Approved by rules: {item}.\nWhat was read is in the context under its source."
+        asked = _exchange(wave, words, f"cat part_{number}.py", answer, "approved").fact()
+        steps.append(Step((asked, read), (plain,)))
     return steps
 
 
-Load = Callable[[], list[tuple[str, Sequence[Step], str]]]
-__all__ = ["Costs", "Load", "Session", "Step", "Way", "compile_packet", "invented", "run"]
+def _sentence(dice: random.Random) -> str:
+    return " ".join(dice.choices(WORDS, k=9))
+
+
+def _exchange(wave: int, words: str, command: str, result: str, status: str) -> Exchange:
+    return Exchange(
+        wave=wave, place=1, text=words, call="run", arguments={"command": command}, result=result,
+        status=status,
+    )  # fmt: skip
