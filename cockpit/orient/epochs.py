@@ -137,10 +137,10 @@ def select_for_wave(
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
     wave = _Wave(columns, profile, ordinal, way, overheads, before)
-    fresh = _select_with_room_to_append(wave)
+    new = _new_rows(wave)
+    fresh = _select_with_room_to_append(wave, new)
     if (before.profile_id, before.profile_digest) != (profile.profile_id, profile.digest):
         return WaveSelection(fresh, None, replace(epoch, reason="profile"))
-    new = _new_rows(wave)
     if standing.head != before.epoch.head or _changes_head(wave, new):
         return WaveSelection(fresh, None, replace(epoch, reason="head"))
     replaced = _find_replaced(wave, new)
@@ -161,15 +161,21 @@ def select_for_wave(
     return WaveSelection(fresh, appended, epoch)
 
 
-def _select_with_room_to_append(wave: _Wave) -> Selection:
+def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     """Select as for the first packet of a later epoch: with room left to append.
 
-    Where what is pinned needs that room, it gets it.
+    That room is a part of what overheads, pinned facts and new facts leave. What was only just read is not
+    dropped for it.
     """
-    profile = wave.profile
-    budget = max(profile.total_token_budget * profile.cache.refill // 1_000, 1)
+    profile, columns = wave.profile, wave.columns
+    pinned = np.flatnonzero(columns.pinned & ~columns.superseded)
+    tokens = np.where(columns.short, np.minimum(columns.full, columns.outline), columns.full)
+    at = np.union1d(pinned, new).astype(np.int64)
+    taken = wave.overheads.total + int(tokens[at].sum())
+    room = max(profile.total_token_budget - taken, 0)
+    budget = profile.total_token_budget - room * (1_000 - profile.cache.refill) // 1_000
     try:
-        return wave.select(scale(profile, budget))
+        return wave.select(scale(profile, max(budget, 1)))
     except PinnedOverBudget:
         return wave.select(profile)
 

@@ -125,7 +125,7 @@ def test_no_room_to_append_begins_an_epoch_with_room() -> None:
     assert first.token_used == 9_000
     second = compiled([*facts, *new_facts(30)], 2, first)
     assert reason(second) == "budget"
-    assert second.token_used <= 5_000
+    assert second.token_used <= 5_100
 
 
 def test_what_is_pinned_may_take_the_room_to_append() -> None:

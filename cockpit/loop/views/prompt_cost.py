@@ -48,22 +48,22 @@ class PromptCost:
         if epoch is None or self.rendered_tokens is None:
             return "This packet stands alone: it was compiled without epochs."
         if epoch.begins:
-            said = [f"This wave begins an epoch: {REASONS[epoch.reason]}."]
+            sentences = [f"This wave begins an epoch: {REASONS[epoch.reason]}."]
             if epoch.stale:
-                said.append(f"A fresh packet saves {pluralize(epoch.stale, 'stale token')}.")
+                sentences.append(f"A fresh packet saves {pluralize(epoch.stale, 'stale token')}.")
         else:
-            said = [f"This wave appends to the epoch that wave {epoch.first} began."]
+            sentences = [f"This wave appends to the epoch that wave {epoch.first} began."]
             if epoch.stale:
-                said.append(
+                sentences.append(
                     f"It carries {pluralize(epoch.stale, 'token')} more than a fresh packet."
                 )
         reported = "" if self.cached_reported is None else f", {self.cached_reported:,} reported"
-        said.append(
+        sentences.append(
             f"Of {pluralize(self.rendered_tokens, 'token')}, {self.cached_expected:,} are expected in"
             f" the provider's cache{reported}. The prompt costs as much as"
             f" {pluralize(self.cost_units or 0, 'token')} without a cache."
         )
-        return " ".join(said)
+        return " ".join(sentences)
 
 
 def read_prompt_cost(connection: sqlite3.Connection, stored: StoredPacket) -> PromptCost:

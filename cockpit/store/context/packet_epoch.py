@@ -38,8 +38,9 @@ class CachePrices:
     """Of a token that is sent and kept in the cache."""
     lifetime_s: int = 300
     """Seconds that the cache lives after it was last used."""
-    refill: int = 500
-    """Thousandths of the budget for the first packet of a later epoch; the rest is for appending."""
+    refill: int = 300
+    """Thousandths of the room beside pinned and new facts that a later epoch begins with; the rest is for
+    appending."""
 
     def problem(self) -> str:
         """Return what is wrong with the numbers, or an empty string."""
