@@ -133,7 +133,7 @@ def select_for_wave(
     way = find_algorithm(algorithm)
     before = standing.before
     previous = before.digest if before else ""
-    epoch = Epoch(ordinal, "first", previous, standing.head, standing.cold)
+    epoch = Epoch(ordinal, "first", 0, previous, standing.head, standing.cold)
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
     wave = _Wave(columns, profile, ordinal, way, overheads, before)
@@ -157,15 +157,16 @@ def select_for_wave(
         return WaveSelection(fresh, None, replace(epoch, reason="cold"))
     if stale and rent >= profile.cache.write * anew:
         return WaveSelection(fresh, None, replace(epoch, reason="stale"))
-    epoch = replace(epoch, first=before.epoch.first, reason=APPENDED, rent=rent)
+    begun = before.epoch.begun or before.token_used
+    epoch = replace(epoch, first=before.epoch.first, reason=APPENDED, begun=begun, rent=rent)
     return WaveSelection(fresh, appended, epoch)
 
 
 def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     """Select as for the first packet of a later epoch: with room left to append.
 
-    That room is a part of what overheads, pinned facts and new facts leave. What was only just read is not
-    dropped for it.
+    That room is a part of what overheads, pinned facts and new facts leave: what was only just read is not
+    dropped for it. How much depends on how fast the epoch that ends has grown.
     """
     profile, columns = wave.profile, wave.columns
     pinned = np.flatnonzero(columns.pinned & ~columns.superseded)
@@ -173,11 +174,20 @@ def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     at = np.union1d(pinned, new).astype(np.int64)
     taken = wave.overheads.total + int(tokens[at].sum())
     room = max(profile.total_token_budget - taken, 0)
-    budget = profile.total_token_budget - room * (1_000 - profile.cache.refill) // 1_000
+    budget = profile.total_token_budget - profile.cache.room_to_append(room, _growth(wave, new))
     try:
         return wave.select(scale(profile, max(budget, 1)))
     except PinnedOverBudget:
         return wave.select(profile)
+
+
+def _growth(wave: _Wave, new: Ints) -> int:
+    """Return by how many tokens a wave of the epoch grew, this one included; at least 1."""
+    before = wave.before
+    assert before.epoch is not None  # noqa: S101 - the caller has looked
+    grown = before.token_used - before.epoch.begun if before.epoch.begun else 0
+    grown += int(wave.columns.full[new].sum())
+    return max(grown // (wave.ordinal - before.epoch.first), 1)
 
 
 def _new_rows(wave: _Wave) -> Ints:

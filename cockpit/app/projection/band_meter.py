@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import msgspec
 
 from cockpit.store.journal.details.waves import (
     PROVIDERS,
@@ -59,7 +59,7 @@ def with_reported_cache(view: MeterView, row: Row) -> MeterView:
     cached = usage.cached_tokens
     cost = money(usage.cost_usd) if usage.cost_usd is not None else ""
     cache = CacheView(cached, usage.input_tokens - cached, view.cache.stale, cost)
-    return replace(view, cache=cache)
+    return msgspec.structs.replace(view, cache=cache)
 
 
 def waves_left(row: Row) -> int | None:

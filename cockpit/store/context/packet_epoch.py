@@ -7,6 +7,7 @@ its epoch, and the prices that decide when one ends. Specified in ``docs/referen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -25,9 +26,12 @@ REASONS = {
 """Why a wave began an epoch, as a word and in words."""
 
 
+MAX_PRICE = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class CachePrices:
-    """What prompts cost, and how much room an epoch begins with: whole numbers of a profile.
+    """What prompts cost with a provider's cache: whole numbers of a profile.
 
     Prices are thousandths of a token's price without a cache.
     """
@@ -38,15 +42,12 @@ class CachePrices:
     """Of a token that is sent and kept in the cache."""
     lifetime_s: int = 300
     """Seconds that the cache lives after it was last used."""
-    refill: int = 300
-    """Thousandths of the room beside pinned and new facts that a later epoch begins with; the rest is for
-    appending."""
 
     def problem(self) -> str:
         """Return what is wrong with the numbers, or an empty string."""
-        for name, most in (("read", 10_000), ("write", 10_000), ("refill", 1_000)):
-            if not 0 <= getattr(self, name) <= most:
-                return f"cache {name} {getattr(self, name)} is outside 0 to {most:,}"
+        for name, least in (("read", 1), ("write", 0)):
+            if not least <= getattr(self, name) <= MAX_PRICE:
+                return f"cache {name} {getattr(self, name)} is outside {least} to {MAX_PRICE:,}"
         if self.lifetime_s < 0:
             return f"cache lifetime_s {self.lifetime_s} is negative"
         return ""
@@ -58,6 +59,16 @@ class CachePrices:
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
         }
+
+    def room_to_append(self, room: int, growth: int) -> int:
+        """Return how many tokens of ``room`` a fresh packet leaves, where waves add ``growth`` tokens.
+
+        With ``n`` tokens left it lasts ``n / growth`` waves and is then sent anew: more room makes that rarer
+        and the packet poorer. The root balances the price of sending it with that of reading what is left
+        out, the latter at two thirds. At least a quarter of the room is for facts.
+        """
+        balanced = math.isqrt(3 * room * growth * self.write // (2 * self.read))
+        return min(balanced, room - room // 4)
 
     def document(self) -> dict[str, int]:
         """Return all of it as a JSON value."""
@@ -89,6 +100,8 @@ class Epoch:
     """The ordinal of the wave that began the epoch."""
     reason: str
     """Why this wave began it, one of :data:`REASONS`; :data:`APPENDED` if it did not."""
+    begun: int
+    """Tokens that the first packet of the epoch uses, overheads included; 0 in that packet itself."""
     previous: str
     """The digest of the packet before; empty for the first of a session."""
     head: str
