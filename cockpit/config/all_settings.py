@@ -257,6 +257,17 @@ KEYS: tuple[Key, ...] = (
         project="lower",
     ),
     Key(
+        "limits",
+        "max_tokens",
+        field="limits.max_tokens",
+        type=whole_number(1_000, 10_000_000_000),
+        allowed="a whole number of tokens from 1000 to 10000000000",
+        default=None,
+        env="COCKPIT_MAX_TOKENS",
+        purpose="Most tokens that one session may send to and get from its model. Default: no limit",
+        project="lower",
+    ),
+    Key(
         "log",
         "json",
         field="log_json",

@@ -25,7 +25,7 @@ from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import user_folder
-from cockpit.decide.model_settings import ModelSettings
+from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.loop.runtime_settings import (
     Limits,
     ObserveLimits,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
-_FREE_TABLES = ("keys", "runner")
-"""Tables whose keys the user names: actions of the screen, and runners."""
+_FREE_TABLES = ("keys", "runner", "prices")
+"""Tables whose keys the user names: actions of the screen, runners, and models."""
 
 
 class ConfigInvalid(CockpitError):
@@ -102,6 +102,7 @@ class _Layers:
         self._origins: dict[str, str] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
         self._runners: dict[str, RunnerSettings] = {}
+        self._prices: dict[str, ModelPrice] = {}
         self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
@@ -118,6 +119,9 @@ class _Layers:
                 continue
             if table == "runner":
                 self._read_runners(path, body, trusted)
+                continue
+            if table == "prices":
+                self._read_prices(path, body, trusted)
                 continue
             for name, value in body.items():
                 key = find_key(table, name)
@@ -164,7 +168,7 @@ class _Layers:
             part, _, name = key.field.rpartition(".")
             parts[part][name] = value
         runtime = RuntimeSettings(
-            model=ModelSettings(**parts["model"]),
+            model=ModelSettings(**parts["model"], prices=MappingProxyType(self._prices)),
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
             adaptation=ProfileChangeLimits(**parts["adaptation"]),
@@ -258,6 +262,21 @@ class _Layers:
                 )
             self._keys[action] = tuple(keys)
         self._origins["[keys]"] = str(path)
+
+    def _read_prices(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        if not trusted:
+            raise ConfigInvalid(
+                f"{path}: [prices] is not allowed here, because a repository may not say what your models "
+                "cost. Move it to your own configuration."
+            )
+        # Few users set prices: what reads them is loaded only then.
+        from cockpit.config.prices import read_prices
+
+        try:
+            self._prices |= read_prices(body)
+        except OutOfBounds as error:
+            raise ConfigInvalid(f"{path}: {error}.") from error
+        self._origins |= {f'[prices."{model}"]': str(path) for model in body}
 
     def _read_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 
 from cockpit.decide.load_sdk import opened
 from cockpit.decide.model import Done, ModelError, ModelEvent, Prompt, Retrying, TextDelta
 from cockpit.decide.model_endpoint import Endpoint
+from cockpit.decide.model_settings import ModelPrice
 from cockpit.decide.provider_errors import Failure, broken_off, failure_of
 from cockpit.decide.provider_messages import to_messages, to_parameters, to_settings
 from cockpit.decide.provider_stream import ending, text_of
@@ -115,7 +117,7 @@ class ProviderModel:
         if not has_text and _is_empty(rest):
             raise _AttemptFailed(failure or broken_off(endpoint))
         for event in rest:
-            yield event
+            yield _priced(event, endpoint.price) if isinstance(event, Done) else event
 
 
 class _AttemptFailed(Exception):
@@ -124,6 +126,19 @@ class _AttemptFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
+
+
+def _priced(done: Done, price: ModelPrice | None) -> Done:
+    """Return the end of a call with the user's price, where no price list knows the model."""
+    usage = done.usage
+    if price is None or usage.cost_usd is not None:
+        return done
+    cost = price.cost(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+    )
+    return replace(done, usage=replace(usage, cost_usd=cost))
 
 
 def _is_empty(rest: list[ModelEvent]) -> bool:

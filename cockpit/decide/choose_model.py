@@ -193,4 +193,5 @@ def _built(
         key_variable=variable,
         timeout_s=config.timeout_s,
         max_retries=config.max_retries,
+        price=config.prices.get(name),
     )

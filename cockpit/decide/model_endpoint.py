@@ -8,6 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from cockpit.core.secrets import mask
+from cockpit.decide.model_settings import ModelPrice
 
 Vendor = Literal["anthropic", "openai", "openai-compatible"]
 
@@ -40,6 +41,8 @@ class Endpoint:
     key_variable: str
     timeout_s: float
     max_retries: int
+    price: ModelPrice | None = None
+    """The user's price, for a model that no price list has."""
 
     @property
     def title(self) -> str:

@@ -5,23 +5,26 @@ See ``docs/reference/configuration.md``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cockpit.decide.model import ModelError
+from cockpit.decide.model_settings import ModelPrice
 
 _FREE = ("offline", "script", "outside")
 """Kinds of models that cost nothing, or nothing here."""
 
 
-def require_price(name: str) -> None:
+def require_price(name: str, prices: Mapping[str, ModelPrice]) -> None:
     """Raise :class:`ModelError` (``config``) when no price is known for the model ``name``.
 
-    The price list takes a second or two to load: call it in a thread.
+    ``prices`` are the user's. The price list takes a second or two to load: call it in a thread.
     """
-    if not has_price(name):
+    if name not in prices and not has_price(name):
         raise ModelError(
             "config",
-            f"No price is known for {name}, so a limit of cost cannot be kept. Leave out --max-cost and"
-            " [limits] max_cost; --max-waves and, for chains, --max-wall limit the work too. Or choose a"
-            " model with a known price.",
+            f"No price is known for {name}, so a limit of cost cannot be kept. Set its price in your"
+            f' configuration, [prices."{name}"] with input and output, or limit tokens with --max-tokens in'
+            " place of --max-cost; --max-waves and, for chains, --max-wall limit the work too.",
         )
 
 

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """What a model costs, in US dollars for a million tokens; cached input costs as input if it is None."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+    def cost(self, *, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
+        """Return what these tokens cost, in US dollars; ``input_tokens`` include the cached ones."""
+        cached = min(cached_tokens, input_tokens)
+        reading = self.input if self.cached_input is None else self.cached_input
+        fresh = input_tokens - cached
+        return (self.input * fresh + reading * cached + self.output * output_tokens) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The ``[model]`` table. ``timeout_s`` is the longest silence in seconds before a call
-    fails, ``max_retries`` the retries after its first attempt."""
+    """The ``[model]`` and ``[prices]`` tables. ``timeout_s`` is the longest silence in seconds before a
+    call fails, ``max_retries`` the retries after its first attempt."""
 
     model: str | None = None
     base_url: str | None = None
     timeout_s: float = 120.0
     max_retries: int = 4
+    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
+    """The user's prices by the full name of a model, for those that no price list has."""

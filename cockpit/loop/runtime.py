@@ -134,7 +134,7 @@ class Runtime:
         kind = engine.task_types[task.task_type]
         model_name = engine.model(model).name
         if (limits or engine.settings.limits).max_cost is not None:
-            await asyncio.to_thread(require_price, model_name)
+            await asyncio.to_thread(require_price, model_name, engine.settings.model.prices)
         opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
             before = self.store.read_now(
@@ -312,7 +312,11 @@ class Runtime:
                 lambda connection: sessions.load(connection, session_id)
             )
             if fields.get("limits", session.limits).get("max_cost") is not None:
-                await asyncio.to_thread(require_price, fields.get("model", session.model))
+                await asyncio.to_thread(
+                    require_price,
+                    fields.get("model", session.model),
+                    self.engine.settings.model.prices,
+                )
         return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
 
     async def chain_options(self) -> Mapping[str, str]:

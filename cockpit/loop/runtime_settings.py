@@ -22,11 +22,13 @@ DEFAULT_DEADLINE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a session: it ends when one of the first two is reached."""
+    """The limits of a session: it ends when one of the first three is reached."""
 
     max_waves: int = 50
     max_cost: float | None = None
     """US dollars for model calls."""
+    max_tokens: int | None = None
+    """Tokens of model calls, read and written."""
     deadline_s: float = DEFAULT_DEADLINE_S
     """Seconds that a proposal of a headless session waits for a decision."""
 

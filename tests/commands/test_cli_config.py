@@ -192,3 +192,29 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(folders: tuple[Path,
     with pytest.raises(ConfigInvalid):
         remember_theme("night", {"COCKPIT_CONFIG_DIR": str(folders[0])})
     assert (folders[0] / "config.toml").read_text(encoding="utf-8") == text
+
+
+def test_the_user_sets_what_a_model_costs(folders: tuple[Path, Path]) -> None:
+    text = '[prices."openai-compatible:local"]\ninput = 2\noutput = 8\ncached_input = 0.2\n'
+    price = load(folders, mine=text).runtime.model.prices["openai-compatible:local"]
+    cost = price.cost(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=500_000)
+    assert cost == pytest.approx(1.0 + 0.1 + 0.8)
+    whole = load(folders, mine="[prices.local]\ninput = 2\noutput = 8\n").runtime.model.prices[
+        "local"
+    ]
+    assert whole.cost(input_tokens=10, output_tokens=0, cached_tokens=20) == pytest.approx(20e-6)
+
+
+@pytest.mark.parametrize(
+    "body", ["input = 2", "input = -1\noutput = 1", 'input = "2"\noutput = 1', "x = 1"]
+)
+def test_a_wrong_price_is_named(folders: tuple[Path, Path], body: str) -> None:
+    with pytest.raises(
+        ConfigInvalid, match=r'\[prices\."local"\].*US dollars for a million tokens'
+    ):
+        load(folders, mine=f"[prices.local]\n{body}\n")
+
+
+def test_a_project_sets_no_prices(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(ConfigInvalid, match="may not say what your models cost"):
+        load(folders, project="[prices.local]\ninput = 0\noutput = 0\n")

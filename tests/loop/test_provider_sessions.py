@@ -168,6 +168,26 @@ def test_a_limit_of_cost_without_a_known_price_is_refused(provided: Provided) ->
     assert provided.server.unexpected == []
 
 
+def test_a_model_without_a_list_price_is_limited_by_the_users_price_or_by_tokens(
+    provided: Provided,
+) -> None:
+    if not provided.model.startswith("openai-compatible"):
+        return
+    provided.server.play([ASK, ACT, ACT, FINISH])
+    document = provided.run("fix add", "--model", provided.model, "--max-tokens", "1500", expect=1)
+    assert document["result"]["status"] == "limit"
+    assert "The limit of 1,500 tokens is reached" in document["result"]["summary"]
+    folder = provided.project.config
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(
+        f'[prices."{provided.model}"]\ninput = 1000\noutput = 0\n', encoding="utf-8"
+    )
+    provided.server.play([ASK, ACT, ACT, FINISH])
+    document = provided.run("fix add", "--model", provided.model, "--max-cost", "0.5", expect=1)
+    assert document["result"]["status"] == "limit"
+    assert document["usage"]["cost_usd"] == document["usage"]["input_tokens"] / 1000
+
+
 def test_a_rate_limit_is_waited_through(provided: Provided) -> None:
     busy = Refuse(429, "slow down", retry_after="0")
     assert provided.done(provided.fix(busy, ASK, Drop(), ACT, FINISH))

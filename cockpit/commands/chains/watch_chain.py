@@ -96,7 +96,7 @@ async def resume_and_watch(
     }
     if order["max_cost"] is not None and order["runner"] is None:
         named_model = model_named(order["model"], settings.runtime.model, os.environ)
-        await asyncio.to_thread(require_price, named_model)
+        await asyncio.to_thread(require_price, named_model, settings.runtime.model.prices)
     if stored.status != "completed":
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)

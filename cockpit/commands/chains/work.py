@@ -143,7 +143,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
     order = _order(settings, options)
     check_prerequisites(settings, place, options["runner"], needs_model=not options["again"])
     if order.max_cost is not None and order.runner is None and not options["again"]:
-        require_price(model_named(order.model, settings.runtime.model, os.environ))
+        models = settings.runtime.model
+        require_price(model_named(order.model, models, os.environ), models.prices)
     ensure_root_token(place, quiet=True)
     if options["after"]:
         from cockpit.commands.chains.watch_chain import follow_and_watch

@@ -42,6 +42,12 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Stop before the session costs more than this, in US dollars. Default: no limit.",
         ),
         click.option(
+            "--max-tokens",
+            type=int,
+            metavar="N",
+            help="Stop before the session uses more tokens than this. Default: no limit.",
+        ),
+        click.option(
             "--max-waves",
             type=int,
             metavar="N",
@@ -139,6 +145,7 @@ def _drive(
     model: str | None,
     max_waves: int | None,
     max_cost: float | None,
+    max_tokens: int | None,
     approve: str | None,
     deadline: float | None,
     log_json: str | None,
@@ -156,6 +163,7 @@ def _drive(
             "[model] name": model,
             "[limits] max_waves": max_waves,
             "[limits] max_cost": max_cost,
+            "[limits] max_tokens": max_tokens,
             "[approval] policy": approve,
             "[approval] deadline_s": deadline,
             "[log] json": log_json,

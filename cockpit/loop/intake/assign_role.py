@@ -55,7 +55,7 @@ async def assign(
         "max_waves": min(limits.max_waves, role.max_waves),
         "max_cost": limits.max_cost,
         "deadline_s": limits.deadline_s,
-        "max_tokens": role.max_tokens,
+        "max_tokens": min(filter(None, (limits.max_tokens, role.max_tokens)), default=None),
     }
     text = mask(assignment.text)
 
