@@ -31,6 +31,7 @@ REFUSED = (
 _EXAMPLES = {
     "[model] name": '"offline"',
     "[limits] max_cost": "5.0",
+    "[limits] max_tokens": "2000000",
     "[work] test_command": '"make test"',
 }
 """Example values of settings without a default."""
