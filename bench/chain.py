@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -27,12 +28,15 @@ from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
 from cockpit.chains.handover import WorkerLimits
+from cockpit.core.fenced_text import HEAD_BANDS
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
 from cockpit.store.chains.end_reasons import TOKEN_LIMIT
+from cockpit.store.context import packets
 from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext
 
@@ -85,7 +89,7 @@ class WorkerSample:
 def rows() -> list[Row]:
     """The table of this bench."""
     calls, cpu_s = asyncio.run(_measure_task())
-    samples = asyncio.run(_run_chain())
+    samples, cached = asyncio.run(_run_chain())
     tokens = [sample.ended.tokens for sample in samples]
     alone = sum(sample.alone for sample in samples)
     # The last worker has few tasks, over which its fixed cost would be spread.
@@ -110,6 +114,7 @@ def rows() -> list[Row]:
             "ms CPU",
             most=50,
         ),
+        row("share of its prompts in the provider's cache, expected", cached, "of 1", least=0.5),
         row("workers of the chain", len(samples), ""),
         row("tasks a worker, median", median(sample.ended.tasks_done for sample in samples), ""),
         row("tokens a worker, median", median(tokens), "tokens"),
@@ -152,8 +157,11 @@ def _used() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, kinds))
 
 
-async def _run_chain() -> list[WorkerSample]:
-    """A chain to its end in one project; between its workers the same tasks one by one in another project."""
+async def _run_chain() -> tuple[list[WorkerSample], float]:
+    """A chain to its end in one project; between its workers the same tasks one by one in another project.
+
+    The share is that of the chain's prompts which the provider's cache has.
+    """
     samples: list[WorkerSample] = []
     async with _project(TASKS) as context, _project(TASKS) as bare:
         order = ChainOptions(
@@ -176,8 +184,9 @@ async def _run_chain() -> list[WorkerSample]:
             theirs = after[0] - between[0], after[1] - between[1]
             samples.append(WorkerSample(ended, *took, len(block), *theirs, _memory()))
         _done(context, TASKS)
+        share = context.store.read_now(_cached_share)
         _done(bare, sum(sample.alone for sample in samples))
-    return samples
+    return samples, share
 
 
 async def _run_worker(context: TaskContext, chain: chains.Chain, ordinal: int) -> WorkerEnd:
@@ -233,6 +242,30 @@ def _scenario(count: int) -> Iterable[str]:
         yield _MAKES.format(number=number)
     for role, called, summary in _ENDS:
         yield _FINISHES.format(role=role, called=called, summary=summary)
+
+
+def _cached_share(connection: sqlite3.Connection) -> float:
+    """The share of all prompts' tokens that a provider has in its cache.
+
+    In a session that is what each packet says. Its first prompt begins with the tools and the system text of
+    the last session of its role, where these are the same.
+    """
+    heads: set[tuple[object, ...]] = set()
+    cached = tokens = 0
+    for session in reversed(sessions.select_recent(connection, 4 * TASKS)):
+        for stored in packets.select_for_session(connection, session.session_id):
+            packet, epoch = stored.packet, stored.packet.epoch
+            if epoch is None or packet.rendered_tokens is None:
+                continue
+            shown = [band for band in packet.bands if band.name in HEAD_BANDS]
+            head = (epoch.head, *(entry.fact_id for band in shown for entry in band.entries))
+            tokens += packet.rendered_tokens
+            if epoch.cached:
+                cached += epoch.cached
+            elif head in heads:
+                cached += sum(band.used for band in shown)
+            heads.add(head)
+    return cached / tokens
 
 
 def _done(context: TaskContext, expected: int) -> None:
