@@ -45,10 +45,17 @@ def serve(folder: Path) -> None:
         door.listen(64)
         looker.register(door, selectors.EVENT_READ, lambda: _take(door, looker, children))
         looker.register(ended, selectors.EVENT_READ, lambda: _bury(ended, looker, children))
-        looker.register(sys.stdin, selectors.EVENT_READ, lambda: os._exit(0))
+        looker.register(sys.stdin, selectors.EVENT_READ, lambda: _end(children))
         while True:
             for key, _ in looker.select():
                 key.data()
+
+
+def _end(children: dict[int, socket.socket]) -> None:
+    """End with the test run, and with what it left running."""
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+    os._exit(0)
 
 
 def _take(
