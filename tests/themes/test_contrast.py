@@ -29,6 +29,7 @@ from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandView,
+    CacheView,
     CompletionView,
     FileDiffView,
     HeaderView,
@@ -160,7 +161,9 @@ class Gallery(App[None]):
         self.query_one(KeyBar).show(HINTS)
         self.query_one(Timeline).show(3, 9, "wave 3")
         bands = tuple(BandView(name, 9_000, 1_000, 2_000, 9_000, 3, 2) for name in NAMES)
-        self.query_one(BandMeter).show(MeterView(bands, 9, 10, "abcdef12", 3, 2, "profile", 3))
+        self.query_one(BandMeter).show(
+            MeterView(bands, 9, 10, "abcdef12", 3, 2, "profile", 3, CacheView(7, 2, 1, "$1.00"))
+        )
         rows = tuple(WorkRowView(tone, "▶", tone, "title", "state", "detail") for tone in TONES)
         self.query_one(WorkPane).show(WorkPaneView("summary", rows))
         items = (*(ItemView(f"file:{name}", 10, name, "outline") for name in NAMES),)

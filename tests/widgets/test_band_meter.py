@@ -6,7 +6,7 @@ import pytest
 
 from widgets.bands.band_meter import BandMeter
 from widgets.text.numerals import duration, money, span, tokens
-from widgets.views import BandView, MeterView
+from widgets.views import BandView, CacheView, MeterView
 
 BANDS = (
     BandView("identity", 4_100, 12_000, 18_000, 25_000),
@@ -40,6 +40,14 @@ async def test_it_says_where_the_budget_went(stage: Any) -> None:
     assert "4.1k" in row(rows, "identity")
     assert "12–25k" in row(rows, "identity")
     assert "−31" in row(rows, "situational")
+
+
+async def test_it_says_what_the_providers_cache_has(stage: Any) -> None:
+    cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
+    assert "cached 101,200 · new 2,220 · stale 4,050 · $0.04" in await drawn(stage, 90, cached)
+    fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420, 0))
+    assert "cached 0 · new 103,420" in await drawn(stage, 90, fresh)
+    assert any(line.endswith("…") for line in await drawn(stage, 24, cached))
 
 
 async def test_all_bars_share_one_scale(stage: Any) -> None:

@@ -21,6 +21,7 @@ from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import (
     BandChangeView,
     BandView,
+    CacheView,
     CompletionView,
     FactView,
     FileDiffView,
@@ -58,7 +59,9 @@ def key_bar(text: str) -> tuple[Widget, Callable[[], None]]:
 def meter(text: str) -> tuple[Widget, Callable[[], None]]:
     made = BandMeter()
     bands = (BandView(text, 5, 1, 2, 9), BandView("identity", 9, 1, 2, 9, 1, 1))
-    return made, lambda: made.show(MeterView(bands, 5, 10, text, 1, 1, text, 3))
+    return made, lambda: made.show(
+        MeterView(bands, 5, 10, text, 1, 1, text, 3, CacheView(1, 2, 3, text))
+    )
 
 
 def board(text: str) -> tuple[Widget, Callable[[], None]]:
