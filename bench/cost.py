@@ -61,7 +61,7 @@ def rows() -> list[Row]:
     ratios = [_ratio(ways) for ways in sessions]
     pressed = [_ratio(ways) for ways in sessions if ways["epochs"].epochs > 1]
     table += [
-        row("all sessions / their transcripts, median", median(ratios), "ratio"),
+        row("all sessions / their transcripts, median", median(ratios), "ratio", most=0.8),
         row(
             "sessions that fill their budget / transcript, median",
             median(pressed),
