@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import lacks_secret_signs, mask, mask_thoroughly, mask_value
+
+pytestmark = pytest.mark.slow
 
 LETTERS = "aB3dE5gH7jK9mN2p"
 # Beginnings of everything that is known as a secret, in pieces: put together they make many.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from orient_made import fact, kept, many, profile, used
 
 from cockpit.orient.compile_packet import compile_packet, select_for_packet
 from cockpit.store.context.facts import SessionFact
+
+pytestmark = pytest.mark.slow
 
 ENOUGH = 511 / 512
 

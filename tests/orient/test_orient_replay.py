@@ -30,6 +30,8 @@ from cockpit.store.context.profile_model import (
     scale,
 )
 
+pytestmark = pytest.mark.slow
+
 HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
 CURRENT = [path for path in HISTORIES if ALGORITHM.replace("/", "-") in path.name]
 CASES = 150
