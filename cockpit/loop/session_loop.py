@@ -227,13 +227,15 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
     if _end_at_limit(tx, session, last):
         return None
     owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
-    # Every message that has arrived belongs to this wave; the first event is named as its cause. They are
-    # the wave's until it ends: handled with it, or returned when it fails.
+    # Every message that has arrived belongs to this wave; the task, or else the first event, is named as its
+    # cause. They are the wave's until it ends: handled with it, or returned when it fails.
     claimed = events.claim_all(tx, source=session.source, owner=owner, lease_s=LEASE_S)
     if not claimed:
         return None
+    # A message that was sent before the first wave has come may be claimed before the task.
+    cause = next((event for event in claimed if event.event_type == TASK_SUBMITTED), claimed[0])
     wave = waves.create(
-        tx, session_id=session_id, trace_id=session.trace_id, event_id=claimed[0].event_id
+        tx, session_id=session_id, trace_id=session.trace_id, event_id=cause.event_id
     )
     return _begin_wave(tx, wave, settings)
 

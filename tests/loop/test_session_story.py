@@ -241,3 +241,14 @@ async def test_a_session_of_the_screen_that_goes_on_without_one_gets_deadlines(o
             "expired",
             False,
         )
+
+
+async def test_a_message_before_the_first_wave_belongs_to_it(opened, script):
+    async with opened() as runtime:
+        sid = await runtime.start("look around", model=script('[[turn]]\ntext = "I see."\n'))
+        await runtime.say(sid, "and mind the step")
+        await runtime.run(sid)
+        (wave,) = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
+        prompt, _ = await runtime.rendered_prompt(wave.wave_id)
+        text = "\n".join(message.text for message in prompt.messages)
+        assert text.index("look around") < text.index("and mind the step")
