@@ -24,7 +24,10 @@ def test_the_document_says_what_happened(project: Project) -> None:
     assert document["result"] == {"status": "done", "summary": "Notes written."}
     assert [wave["phase"] for wave in document["waves"]] == ["completed"] * 3
     packet = document["waves"][1]["packet"]
-    assert set(packet) == {"digest", "token_used", "rendered_tokens", "token_budget", "bands"}
+    assert set(packet) == {
+        *("digest", "token_used", "rendered_tokens", "token_budget", "bands"),
+        *("cached_expected", "cached_reported", "cost_units", "epoch"),
+    }
     assert 0 < packet["rendered_tokens"] < packet["token_used"]
     used = sum(band["used"] for band in packet["bands"].values())
     assert used == packet["token_used"] <= packet["token_budget"] == 150_000

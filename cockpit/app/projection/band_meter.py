@@ -6,6 +6,7 @@ import msgspec
 
 from cockpit.store.journal.details.waves import (
     PROVIDERS,
+    EpochUse,
     ModelCompleted,
     PacketCompiled,
     WaveStarted,
@@ -43,12 +44,16 @@ def meter(row: Row, waves_left: int | None = None) -> MeterView:
         dropped=packet.dropped,
         profile=profile,
         waves_left=waves_left,
-        cache=CacheView(
-            packet.cached_expected, packet.rendered_tokens - packet.cached_expected, packet.stale
-        )
-        if packet.epoch
-        else None,
+        cache=_expected_cache(packet),
     )
+
+
+def _expected_cache(packet: PacketCompiled) -> CacheView | None:
+    epoch = packet.epoch
+    if not isinstance(epoch, EpochUse):
+        return None
+    new = epoch.rendered_tokens - epoch.cached_expected
+    return CacheView(epoch.cached_expected, new, epoch.stale)
 
 
 def with_reported_cache(view: MeterView, row: Row) -> MeterView:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import Epoch, epoch_from_body
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.waves import BandUse, PacketCompiled
+from cockpit.store.journal.details.waves import BandUse, EpochUse, PacketCompiled
 
 RENDER_ORDER = (
     "identity",
@@ -383,11 +384,7 @@ def insert(
                 )
                 for band in packet.bands
             ),
-            epoch=packet.epoch.first if packet.epoch else 0,
-            epoch_reason=packet.epoch.reason if packet.epoch else "",
-            rendered_tokens=packet.rendered_tokens or 0,
-            cached_expected=packet.epoch.cached if packet.epoch else 0,
-            stale=packet.epoch.stale if packet.epoch else 0,
+            epoch=_epoch_use(packet),
         ),
         session_id=session_id,
         wave_id=wave_id,
@@ -398,6 +395,19 @@ def insert(
         latency_ms=latency_ms,
     )
     return identity
+
+
+def _epoch_use(packet: Packet) -> EpochUse | UnsetType:
+    epoch = packet.epoch
+    if epoch is None:
+        return UNSET
+    return EpochUse(
+        first=epoch.first,
+        reason=epoch.reason,
+        rendered_tokens=packet.rendered_tokens or 0,
+        cached_expected=epoch.cached,
+        stale=epoch.stale,
+    )
 
 
 _SELECT = (

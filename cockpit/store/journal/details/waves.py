@@ -210,6 +210,21 @@ class BandUse(Part, frozen=True, kw_only=True):
     """How many facts were left out of it."""
 
 
+class EpochUse(Part, frozen=True, kw_only=True):
+    """How a packet stands in its epoch, in tokens of its prompt."""
+
+    first: int
+    """The wave that began the epoch."""
+    reason: str
+    """Why this wave began it; empty: it did not."""
+    rendered_tokens: int
+    """The tokens of the prompt."""
+    cached_expected: int
+    """Those that the provider is expected to have in its cache."""
+    stale: int
+    """Those that a fresh packet saves."""
+
+
 class PacketCompiled(Detail, frozen=True, kw_only=True):
     """A wave's packet was compiled."""
 
@@ -228,16 +243,8 @@ class PacketCompiled(Detail, frozen=True, kw_only=True):
     """How many facts were left out, by reason."""
     bands: tuple[BandUse, ...]
     """The packet's bands, in their order."""
-    epoch: int = 0
-    """The wave that began its epoch; 0: it stands alone."""
-    epoch_reason: str = ""
-    """Why this wave began the epoch; empty: it did not."""
-    rendered_tokens: int = 0
-    """The tokens of its prompt; 0: it was not measured."""
-    cached_expected: int = 0
-    """The tokens of its prompt that the provider is expected to have in its cache."""
-    stale: int = 0
-    """The tokens that a fresh packet saves."""
+    epoch: EpochUse | UnsetType = UNSET
+    """How it stands in its epoch; left out for a packet that stands alone."""
 
 
 class PacketVerified(Detail, frozen=True, kw_only=True):
