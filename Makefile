@@ -13,8 +13,8 @@
 # PYTHON=python3.12 make setup   chooses an interpreter. make uses uv if it is on the PATH.
 
 PYTHON ?= python3
-# Half as many more processes as processors: tests wait for the programs that they start.
-JOBS ?= $(shell expr 3 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) / 2)
+# Twice as many processes as processors: tests wait for the programs that they start.
+JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -12,6 +12,8 @@ from cockpit.access.git_overrides import Setting, safe_settings
 from cockpit.access.run_program import run_gh, run_git
 from cockpit.core.errors import CockpitError
 
+pytestmark = pytest.mark.slow
+
 ARMED = """
 [core]
   fsmonitor = {core-fsmonitor}

@@ -36,6 +36,8 @@ from cockpit.store.backlog import tasks
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 CLAUDE = (
     init("agent-7"),
     assistant(text("I look first."), identity="m1", input_tokens=5, output_tokens=1),

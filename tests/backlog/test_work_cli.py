@@ -14,6 +14,8 @@ import pytest
 import warm
 from loop.intake.gh_standin import GhStandIn
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 90
 
 

@@ -19,6 +19,8 @@ from cockpit.core.errors import CockpitError
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.backlog import handoffs, wip
 
+pytestmark = pytest.mark.slow
+
 # Names and parameters as the tools have them that agents' prompts were written for.
 SEEDS = {
     "get_project_status": "",

@@ -18,6 +18,8 @@ from cli_world import PATIENCE_S, Project
 
 from cockpit import __version__
 
+pytestmark = pytest.mark.slow
+
 REVIEW = "review main..feature"
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from cli_world import Project
 
+pytestmark = pytest.mark.slow
+
 REVIEW = "review main..feature"
 
 

@@ -12,6 +12,8 @@ import pytest
 from cli_world import Project
 from loop.intake.gh_standin import GhStandIn
 
+pytestmark = pytest.mark.slow
+
 ENDS = """
 [[turn]]
 text = "I have what I need."

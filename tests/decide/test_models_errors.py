@@ -15,6 +15,8 @@ from cockpit.decide.model_endpoint import Endpoint
 if TYPE_CHECKING:
     from models_talk import Talk
 
+pytestmark = pytest.mark.slow
+
 VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",

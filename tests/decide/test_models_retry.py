@@ -16,6 +16,8 @@ from cockpit.decide.provider_errors import Failure
 if TYPE_CHECKING:
     from models_talk import Talk
 
+pytestmark = pytest.mark.slow
+
 LIMITED = Refuse(429, "slow down", kind="rate_limit_error", code="rate_limit_exceeded")
 
 

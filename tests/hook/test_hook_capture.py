@@ -17,6 +17,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 
+pytestmark = pytest.mark.slow
+
 
 def context(answer: Any) -> str:
     """What the agent is told, which must be in the shape that it reads."""

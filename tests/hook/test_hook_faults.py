@@ -22,6 +22,8 @@ from cockpit.store.db.migrate import load_migrations, migrate
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import ATTEMPTS, LEASE_MS, HookEvent
 
+pytestmark = pytest.mark.slow
+
 
 def written(project: Project, name: str) -> bytes:
     """A write of that file, told by its agent."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from commands.cli_world import Project, git
 
+pytestmark = pytest.mark.slow
+
 ASKS_TWICE = """
 [[turn]]
 text = "I need the table."

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,8 @@ from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
+
+pytestmark = pytest.mark.slow
 
 TOOLS = (ToolSpec("look", "Look at a file.", {"type": "object"}),)
 WORDS = "alpha beta gamma delta return value if not path line file test error".split()  # noqa: SIM905

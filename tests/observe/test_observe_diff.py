@@ -14,6 +14,8 @@ from cockpit.observe.sources.log import LogSource
 from cockpit.observe.split_patch import split_patch
 from cockpit.store.context.facts import Fact
 
+pytestmark = pytest.mark.slow
+
 
 async def diff(project: Project, text: str, rev: str | None = None) -> list[Fact]:
     return await DiffSource().fetch(parse_item(text), ProjectSnapshot.at(project.root, rev=rev))

@@ -19,6 +19,8 @@ from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.tree import TreeSource
 from cockpit.store.context.facts import Fact
 
+pytestmark = pytest.mark.slow
+
 
 async def read(project: Project, text: str, rev: str | None = None) -> Fact:
     (fact,) = await FileSource().fetch(parse_item(text), ProjectSnapshot.at(project.root, rev=rev))

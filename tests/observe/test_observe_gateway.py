@@ -20,6 +20,8 @@ from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.gateway import Caps, ContextGateway
 from cockpit.store.context.facts import LEVELS, UTILITY_MAX
 
+pytestmark = pytest.mark.slow
+
 SCOPE = [
     "file:src/app.py",
     "file:src/app.py:3-9 @outline",

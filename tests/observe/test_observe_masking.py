@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from cockpit.core.secrets import mask, mask_value
 
+pytestmark = pytest.mark.slow
+
 # Put together here so that no file of this repository holds anything that looks like a secret.
 B64 = "a1B2c3D4e5F6g7H8"
 SECRETS = {

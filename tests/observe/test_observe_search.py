@@ -21,6 +21,8 @@ from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.text_search import search_text
 from cockpit.store.context.facts import Fact
 
+pytestmark = pytest.mark.slow
+
 
 async def search(project: Project, text: str, rev: str | None = None) -> Fact:
     (fact,) = await SearchSource().fetch(

@@ -26,6 +26,8 @@ from cockpit.loop.decisions.propose_profile_change import propose_profile_change
 from cockpit.loop.runtime_settings import ObserveLimits
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 DRIVER = Path(__file__).with_name("observe_kill_driver.py")
 FILES = 420
 """Some batches of jobs: see BATCH_JOBS."""

@@ -26,6 +26,8 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import COLUMNS
 from cockpit.store.sessions import messages, sessions
 
+pytestmark = pytest.mark.slow
+
 KINDS = (
     Action.SESSION_RUNNING,
     Action.HANDOFF_ARCHIVED,

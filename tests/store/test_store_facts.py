@@ -21,6 +21,8 @@ from cockpit.store.context.facts import Fact, Level, SessionFact, compute_fact_i
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
+pytestmark = pytest.mark.slow
+
 IDENTITY = """
 from cockpit.store.context.facts import compute_fact_id
 print(compute_fact_id("file", "file:a.py", "é\\n\\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]}))

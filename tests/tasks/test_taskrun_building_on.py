@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from tasks.taskrun_world import PASSES, World, edit, finish, git
 
 from cockpit.backlog import service
 from cockpit.store.backlog import task_activity
+
+pytestmark = pytest.mark.slow
 
 SCENARIO = (
     edit("implementer", "a - b", "a + b", said="implementer of T-1:")

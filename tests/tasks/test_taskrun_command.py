@@ -13,6 +13,8 @@ from agents.runner_world import AGENT, assistant, init, text
 from commands.cli_world import Project
 from tasks.taskrun_world import AT_ONCE, SOURCE, finish, git, repository
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:

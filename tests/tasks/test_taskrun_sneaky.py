@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tasks.taskrun_world import NOTES, PASSES, World, finish, turn
 
+pytestmark = pytest.mark.slow
+
 NAME = "'test_' + 'calc.py'"
 IGNORED = (
     "open('.gitignore','w').write('con*.py');"

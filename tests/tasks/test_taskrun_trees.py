@@ -26,6 +26,8 @@ from cockpit.tasks.worktree import (
     head_commit,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def tree_of(world: World, task_id: str) -> Worktree:
     await ensure_chain_worktree(world.store, world.place, BRANCH, chain_id="ch-1")

@@ -8,6 +8,8 @@ from widgets.bands.band_meter import BandMeter
 from widgets.text.numerals import duration, money, span, tokens
 from widgets.views import BandView, CacheView, MeterView
 
+pytestmark = pytest.mark.slow
+
 BANDS = (
     BandView("identity", 4_100, 12_000, 18_000, 25_000),
     BandView("objectives", 17_900, 15_000, 25_000, 40_000),

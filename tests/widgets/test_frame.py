@@ -9,6 +9,8 @@ from widgets.frame.header import HeaderBar
 from widgets.frame.timeline import Timeline
 from widgets.views import HeaderView, KeyHintView
 
+pytestmark = pytest.mark.slow
+
 VIEW = HeaderView(
     project="acme/api",
     branch="fix-login",

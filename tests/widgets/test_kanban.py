@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from widgets.work.kanban import Kanban, Spot
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("To do", "In progress", "Review", "Blocked", "Done")
 
 

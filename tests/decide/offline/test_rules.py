@@ -9,6 +9,8 @@ import pytest
 from decide.offline.playing import reviewed
 from loop.intake.repositories import Repo
 
+pytestmark = pytest.mark.slow
+
 APP = """\
 \"\"\"The app.\"\"\"
 

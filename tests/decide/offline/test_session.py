@@ -19,6 +19,8 @@ from cockpit.access.gh_command import parse_gh
 from cockpit.decide.offline.offline_model import sentences
 from cockpit.decide.offline.review_session import slug
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

@@ -8,6 +8,8 @@ import stat
 import pytest
 from adapt_world import cockpit
 
+pytestmark = pytest.mark.slow
+
 CHANGE = {
     "base_profile_version": 1,
     "effective_waves": 3,

@@ -14,6 +14,8 @@ from cockpit.store.context import profiles
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "change-what-an-agent-knows.md"
 ROUNDED_TO = 50
 """What the page's tokens are rounded to."""

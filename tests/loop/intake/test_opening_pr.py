@@ -14,6 +14,8 @@ from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_template import DIFF_MAX, DIFF_NOTICE
 from cockpit.loop.intake.task_types import load_task_types
 
+pytestmark = pytest.mark.slow
+
 REVIEW = load_task_types(None, None).types["review_pr"]
 VIEW = "pr view 24 --json title,body,state,author,closingIssuesReferences,files"
 DIFF = """\
