@@ -17,6 +17,8 @@ from cockpit.core.errors import IllegalTransition
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 
+pytestmark = pytest.mark.slow
+
 Ids = tuple[str, str]
 
 

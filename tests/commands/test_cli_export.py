@@ -16,6 +16,8 @@ from markdown_it import MarkdownIt
 
 from cockpit.commands.sessions.export import markdown, picture
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "```",
     "~~~",

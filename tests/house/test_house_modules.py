@@ -12,6 +12,8 @@ import pytest
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     path

@@ -13,6 +13,8 @@ from cockpit.loop.runtime_settings import Limits
 from cockpit.store.journal import journal
 from cockpit.store.sessions import outbox, proposals, sessions, waves
 
+pytestmark = pytest.mark.slow
+
 
 async def pending(runtime, count=1):
     """The pending proposals, once there are ``count``."""

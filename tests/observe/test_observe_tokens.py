@@ -28,6 +28,8 @@ from cockpit.observe.count_tokens import (
     estimate_bytes,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("text", "tokens"),

@@ -19,6 +19,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.sessions import context_requests, events, messages, outbox, proposals, waves
 
+pytestmark = pytest.mark.slow
+
 
 class Counting(sqlite3.Connection):
     """Counts statements; the one whose number is ``fails_at`` fails as a broken disk makes it."""

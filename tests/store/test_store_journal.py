@@ -17,6 +17,8 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import COLUMNS
 from cockpit.store.sessions import messages
 
+pytestmark = pytest.mark.slow
+
 CHANGES: dict[str, object] = {
     "seq": 1_000,
     "at": "2020-01-01T00:00:00.000000Z",

@@ -17,6 +17,8 @@ from cockpit.store.journal import journal
 from cockpit.store.sessions import outbox, proposals, waves
 from cockpit.store.sessions.proposals import Proposal
 
+pytestmark = pytest.mark.slow
+
 ITEMS = {"items": [{"item": f"file:{name}.py", "tokens": 1} for name in "abc"]}
 
 

@@ -9,6 +9,8 @@ from cockpit.loop.intake.intent import Task, UnknownCommand, asks_for_change, re
 from cockpit.loop.intake.review_target import IntentUnclear, Repository
 from cockpit.loop.intake.task_types import load_task_types
 
+pytestmark = pytest.mark.slow
+
 TYPES = load_task_types(None, None).types
 
 
