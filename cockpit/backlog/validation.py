@@ -42,7 +42,7 @@ def one_of(name: str, value: str, allowed: Collection[str]) -> str:
 
 
 def task_type(value: str, allowed: Collection[str]) -> str:
-    """The type of a task: a built-in one, or one of a task-type file."""
+    """The type of a task: built in, or from a task-type file."""
     if value not in allowed:
         raise BacklogInvalid(
             f"The type is {str(value)[:40]!r}; it can be {', '.join(allowed)}. A file in"

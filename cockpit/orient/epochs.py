@@ -86,15 +86,11 @@ class _Wave:
     way: Algorithm
     overheads: Overheads
     before: Packet
+    shown: Mapping[str, tuple[str, Entry]]
+    """What the packet before says, by fact id."""
 
     def select(self, profile: Profile) -> Selection:
         return select_facts(self.columns, profile, self.ordinal, self.way, self.overheads)
-
-    @property
-    def pinned(self) -> frozenset[str]:
-        """The ids of facts that are pinned now."""
-        columns = self.columns
-        return _ids(columns, columns.pinned & ~columns.superseded)
 
 
 def compile_wave(
@@ -136,7 +132,7 @@ def select_for_wave(
     epoch = Epoch(ordinal, "first", 0, previous, standing.head, standing.cold)
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
-    wave = _Wave(columns, profile, ordinal, way, overheads, before)
+    wave = _Wave(columns, profile, ordinal, way, overheads, before, before.in_force())
     new = _new_rows(wave)
     fresh = _select_with_room_to_append(wave, new)
     if (before.profile_id, before.profile_digest) != (profile.profile_id, profile.digest):
@@ -196,12 +192,11 @@ def _new_rows(wave: _Wave) -> Ints:
     These are facts that this wave saw first or was granted again, and facts that are pinned now.
     """
     columns, before = wave.columns, wave.before
-    shown = before.in_force()
     offered = ~columns.superseded & ~columns.repeated
     offered &= (columns.ordinal > before.ordinal) | columns.pinned
     places = []
     for i in np.flatnonzero(offered).tolist():
-        held = shown.get(columns.fact_ids[i])
+        held = wave.shown.get(columns.fact_ids[i])
         if held is not None:
             detail = detail_of(held[1])
             enough = int(columns.pinned[i] and columns.short[i])
@@ -220,8 +215,7 @@ def _changes_head(wave: _Wave, new: Ints) -> bool:
         return True
     live = _ids(columns, ~columns.superseded)
     return any(
-        band in HEAD_BANDS and fact_id not in live
-        for fact_id, (band, _) in wave.before.in_force().items()
+        band in HEAD_BANDS and fact_id not in live for fact_id, (band, _) in wave.shown.items()
     )
 
 
@@ -248,7 +242,7 @@ def _superseded(wave: _Wave) -> Iterator[tuple[int, str, str, Entry]]:
     columns = wave.columns
     # A fact that is linked twice is last where it was linked last.
     places = {identity: i for i, identity in enumerate(columns.fact_ids)}
-    for identity, (band, entry) in wave.before.in_force().items():
+    for identity, (band, entry) in wave.shown.items():
         i = places.get(identity)
         if i is not None and columns.superseded[i]:
             yield i, identity, band, entry
@@ -324,11 +318,13 @@ def _passes_limits(wave: _Wave, appended: Appended) -> bool:
     """Whether the budget is passed, or a band's ceiling with facts that are not pinned now."""
     if sum(appended.used) > wave.profile.total_token_budget:
         return True
+    columns = wave.columns
+    pinned_now = _ids(columns, columns.pinned & ~columns.superseded)
     limits = zip(wave.profile.bands, wave.before.bands, appended.used, strict=True)
     for band, old, tokens in limits:
         if tokens > band.max_tokens:
             entries = (*old.entries, *appended.entries[band.name])
-            pinned = sum(entry.tokens for entry in entries if entry.fact_id in wave.pinned)
+            pinned = sum(entry.tokens for entry in entries if entry.fact_id in pinned_now)
             if tokens > pinned + wave.overheads.in_band(band.name):
                 return True
     return False

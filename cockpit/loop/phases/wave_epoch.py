@@ -17,7 +17,7 @@ from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.orient.standing import Standing
-from cockpit.store.context import facts, packets
+from cockpit.store.context import packets
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet, StoredPacket
@@ -95,10 +95,3 @@ def expect_cached(packet: Packet, before: Packet | None, prompt: Prompt) -> int:
         return 0
     tokens = count_head(prompt, lambda text: count_again(text, vocabulary=rendering.tokenizer))
     return -(-tokens * rendering.scale // 1_000)
-
-
-def load_texts_from(
-    connection: sqlite3.Connection,
-) -> Callable[[Sequence[str]], Mapping[str, FactText]]:
-    """Return a reader of facts' texts by id."""
-    return lambda ids: facts.load_texts(connection, ids)
