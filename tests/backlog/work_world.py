@@ -16,6 +16,7 @@ from cockpit.backlog.completion import Boundaries
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.backlog.work_queue import Queued
+from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 
 BY = "person"
@@ -91,7 +92,7 @@ def opened(folder: Path) -> Backlog:
     return Backlog(Store.open(folder / "cockpit.db"))
 
 
-class Unsynced(sqlite3.Connection):
+class Unsynced(WritingConnection):
     """A connection whose commits do not wait for the disk: for tests of very many."""
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:

@@ -14,6 +14,7 @@ from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.context import facts
 from cockpit.store.context.facts import Fact, Level
+from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
@@ -22,7 +23,7 @@ from cockpit.store.sessions import context_requests, events, messages, outbox, p
 pytestmark = pytest.mark.slow
 
 
-class Counting(sqlite3.Connection):
+class Counting(WritingConnection):
     """Counts statements; the one whose number is ``fails_at`` fails as a broken disk makes it."""
 
     counted = 0

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_world import begin, open_store, race
 
 from cockpit.core.errors import StoreCorrupt
+from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
+from cockpit.store.journal.details.sessions import SessionRunning
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import COLUMNS
 from cockpit.store.sessions import messages
@@ -241,3 +245,49 @@ def test_writers_in_several_processes_make_one_chain(store: Store) -> None:
 def test_an_export_line_is_canonical(store: Store) -> None:
     row = all_rows(store)[0]
     assert row.line().startswith('{"action":"store.migrated","actor":"engine","at":"2026-')
+
+
+def test_rows_that_wait_are_inserted_before_they_can_be_read(tmp_path: Path) -> None:
+    statements: list[str] = []
+
+    class Listening(WritingConnection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if "INTO journal(" in sql:
+                statements.append(sql)
+            return super().execute(sql, *values)
+
+    def step(tx: Tx) -> list[int]:
+        seen = []
+        for view in ("journal", "audit_log"):
+            tx.append_row(Action.PROPOSAL_EXPIRED, {"proposal_id": "p-1"}, session_id="s-1")
+            tx.append_row(Action.PROPOSAL_EXPIRED, {"proposal_id": "p-2"}, session_id="s-1")
+            (count,) = tx.execute(f"SELECT count(*) FROM {view} WHERE session_id='s-1'").fetchone()
+            seen.append(count)
+        return seen
+
+    with Store.open(tmp_path / "cockpit.db", factory=Listening) as store:
+        statements.clear()
+        assert store.write_now(step) == [2, 4]
+        assert len(statements) == 2
+        statements.clear()
+        store.write_now(
+            lambda tx: [tx.journal(SessionRunning(), session_id="s") for _ in range(40)]
+        )
+        assert len(statements) == 3
+        assert store.read_now(journal.verify).ok
+
+
+def test_a_row_that_cannot_be_inserted_undoes_its_step(tmp_path: Path) -> None:
+    def step(tx: Tx) -> None:
+        tx.journal(SessionRunning(), session_id="s-1")
+        tx.journal(SessionRunning(), session_id="s-1", result="no such result")
+        with contextlib.suppress(sqlite3.IntegrityError):
+            tx.execute("SELECT count(*) FROM journal")
+
+    with Store.open(tmp_path / "cockpit.db") as store:
+        before = store.read_now(journal.last_seq)
+        with pytest.raises(sqlite3.IntegrityError):
+            store.write_now(step)
+        assert store.read_now(journal.last_seq) == before
+        store.write_now(lambda tx: tx.journal(SessionRunning(), session_id="s-1"))
+        assert store.read_now(journal.verify).ok

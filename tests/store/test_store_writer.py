@@ -13,6 +13,7 @@ import pytest
 from store_world import hold_writer, open_store, python
 
 from cockpit.core.errors import StoreBusy, StoreError, StoreUnwritable
+from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
@@ -98,7 +99,7 @@ async def test_one_steps_own_error_takes_nothing_from_the_others(tmp_path: Path)
         assert store.read_now(journal.verify).ok
 
 
-class Failing(sqlite3.Connection):
+class Failing(WritingConnection):
     """A connection whose chosen statements fail as SQLite's do."""
 
     words: tuple[str, ...] = ()

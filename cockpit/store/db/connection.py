@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreUnwritable
 
@@ -28,6 +29,28 @@ _UNWRITABLE = {
 }
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _FATAL = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
+
+
+class WritingConnection(sqlite3.Connection):
+    """The connection of a writer, whose journal rows wait to be inserted together.
+
+    A statement that could read the journal finds them: they are inserted before it.
+    """
+
+    insert_waiting: Callable[[], None] | None = None
+    """Inserts the rows; None while none wait."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        """Run a statement, after the rows that it could read."""
+        if self.insert_waiting is not None and ("journal" in sql or "audit_log" in sql):
+            self.insert_waiting()
+        return super().execute(sql, *parameters)
+
+    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        """Run a statement for each of ``parameters``, after the rows that it could read."""
+        if self.insert_waiting is not None and "journal" in sql:
+            self.insert_waiting()
+        return super().executemany(sql, parameters)
 
 
 def connect(

@@ -17,7 +17,12 @@ from typing import TypeVar
 
 from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
-from cockpit.store.db.connection import BUSY_TIMEOUT_MS, connect, translate_errors
+from cockpit.store.db.connection import (
+    BUSY_TIMEOUT_MS,
+    WritingConnection,
+    connect,
+    translate_errors,
+)
 from cockpit.store.db.migrate import migrate
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
@@ -44,7 +49,7 @@ class Store:
         ids: Ids,
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
-        factory: type[sqlite3.Connection] = sqlite3.Connection,
+        factory: type[sqlite3.Connection] = WritingConnection,
     ) -> None:
         self.path = path
         self.clock = clock
@@ -87,7 +92,7 @@ class Store:
         ids: Ids | None = None,
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
-        factory: type[sqlite3.Connection] = sqlite3.Connection,
+        factory: type[sqlite3.Connection] = WritingConnection,
     ) -> Store:
         """Open the database at ``path``, creating and migrating it as needed.
 

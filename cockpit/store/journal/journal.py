@@ -10,12 +10,14 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
+from cockpit.store.db.connection import WritingConnection
 from cockpit.store.journal import anchor
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
@@ -103,7 +105,14 @@ COLUMNS = (
     "digest",
 )
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
-_INSERT = f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608
+TOGETHER = 16
+"""Rows that one statement inserts."""
+_MARKS = f"({','.join('?' * len(COLUMNS))})"
+_INSERTS = tuple(
+    f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES {','.join([_MARKS] * count)}"  # noqa: S608
+    for count in range(TOGETHER + 1)
+)
+"""The statement for each number of rows."""
 
 _NO_HEAD = (
     "The journal's recorded end is missing: the file was altered. Restore a copy from the backups next"
@@ -124,11 +133,12 @@ _VERIFY = (
 class Tail:
     """The end of the journal: read before its first row, stored after the last one of a transaction.
 
-    Call ``settle`` before the transaction (or savepoint) ends, and ``forget`` after it was rolled back or
-    when another connection may have written. ``mark`` and ``reset`` go back to a savepoint.
+    Rows wait, to be inserted together: at the end, and before a statement that could read them. Call
+    ``settle`` before the transaction (or savepoint) ends, and ``forget`` after it was rolled back or
+    when another connection may have written. ``mark``, before a savepoint, and ``reset`` go back to it.
     """
 
-    __slots__ = ("_connection", "_digest", "_has_rows", "_sealed", "_seq")
+    __slots__ = ("_connection", "_digest", "_has_rows", "_sealed", "_seq", "_together", "_waiting")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -136,6 +146,8 @@ class Tail:
         self._digest = ""
         self._sealed = 0
         self._has_rows = False
+        self._waiting: list[tuple[Any, ...]] = []
+        self._together = TOGETHER if isinstance(connection, WritingConnection) else 1
 
     def append(self, values: tuple[Any, ...]) -> int:
         """Append a row to the chain and return its seq.
@@ -144,16 +156,20 @@ class Tail:
         """
         seq = self._next()
         digest = chain_digest(self._digest, (seq, *values))
-        self._connection.execute(_INSERT, (seq, *values, digest))
+        self._waiting.append((seq, *values, digest))
         self._seq, self._digest = seq, digest
         self._sealed += 1
         self._has_rows = True
+        if len(self._waiting) >= self._together:
+            self._insert()
+        elif isinstance(self._connection, WritingConnection):
+            self._connection.insert_waiting = self._insert
         return seq
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
         """Append a row outside the chain, a fragment of streamed text, and return its seq."""
         seq = self._next()
-        self._connection.execute(_INSERT, (seq, *values, None))
+        self._connection.execute(_INSERTS[1], (seq, *values, None))
         self._seq = seq
         self._has_rows = True
         return seq
@@ -161,6 +177,7 @@ class Tail:
     def settle(self) -> None:
         """Store the new end of the journal."""
         if self._has_rows:
+            self._insert()
             settled = self._connection.execute(
                 "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
                 (self._seq, self._digest, self._sealed),
@@ -170,16 +187,31 @@ class Tail:
             self._sealed, self._has_rows = 0, False
 
     def forget(self) -> None:
-        """Read the end again before the next row."""
+        """Read the end again before the next row; rows that wait are dropped."""
         self.reset((None, "", 0, False))
 
     def mark(self) -> tuple[int | None, str, int, bool]:
         """Return where the journal ends now, for :meth:`reset`."""
+        self._insert()
         return self._seq, self._digest, self._sealed, self._has_rows
 
     def reset(self, mark: tuple[int | None, str, int, bool]) -> None:
         """Go back to a mark: the rows since were rolled back."""
         self._seq, self._digest, self._sealed, self._has_rows = mark
+        self._waiting.clear()
+        self._wait_for_none()
+
+    def _insert(self) -> None:
+        """Insert the rows that wait. Where that fails they stay, so that the transaction fails, too."""
+        self._wait_for_none()
+        while self._waiting:
+            rows = self._waiting[:TOGETHER]
+            self._connection.execute(_INSERTS[len(rows)], tuple(chain.from_iterable(rows)))
+            del self._waiting[:TOGETHER]
+
+    def _wait_for_none(self) -> None:
+        if isinstance(self._connection, WritingConnection):
+            self._connection.insert_waiting = None
 
     def _next(self) -> int:
         """Return the next free seq.
