@@ -11,6 +11,7 @@ from loop_calc import CALC, git
 from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.runtime_settings import Limits
 from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import outbox, proposals, sessions, waves
 
 pytestmark = pytest.mark.slow
@@ -155,6 +156,32 @@ async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fi
         await runtime.change(sid, policy="all")
         ended = await runtime.run(sid)
         assert ended.status == "completed"
+
+
+async def test_a_session_that_waits_for_a_decision_writes_nothing(opened, fix):
+    async with opened(Limits(deadline_s=3600)) as runtime:
+        sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
+        run = asyncio.create_task(runtime.run(sid))
+        while (await runtime.last_session()).status != "waiting":
+            await asyncio.sleep(0.005)
+        looks = 0
+        read_now = runtime.store.read_now
+
+        def counted(look):
+            nonlocal looks
+            looks += 1
+            return read_now(look)
+
+        runtime.store.read_now = counted
+        commits = runtime.store.commits
+        for number in range(5):
+            # What others write wakes it; what it finds out wakes nobody.
+            await runtime.store.write(lambda tx: tx.append_row(Action.SESSION_RUNNING))
+            while looks <= number:
+                await asyncio.sleep(0)
+        assert runtime.store.commits == commits + 5
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(opened, fix):

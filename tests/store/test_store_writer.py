@@ -55,6 +55,16 @@ def test_a_listener_that_raises_harms_nobody_and_writes_on_no_screen(tmp_path: P
     assert runner.communicate(timeout=60) == ("3\n", "")
 
 
+def test_a_write_that_changes_nothing_wakes_nobody(tmp_path: Path) -> None:
+    heard: list[int] = []
+    with open_store(tmp_path) as store:
+        store.on_commit(lambda: heard.append(1))
+        store.write_now(lambda tx: tx.execute("UPDATE sessions SET status='waiting'"))
+        assert heard == []
+        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
+        assert heard == [1]
+
+
 async def test_writes_that_wait_together_share_one_commit(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         go = hold_writer(store)

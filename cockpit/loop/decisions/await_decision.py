@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.journal.details.sessions import SessionWaiting
@@ -76,11 +77,13 @@ async def await_decision(context: WaveContext, proposal_id: str) -> DecidedPropo
         lambda tx: sessions.set_status(tx, session_id, "waiting", detail=detail)
     )
 
+    clock = context.store.clock
+
     def read_decided() -> Proposal | None:
         current = context.store.read_now(lambda connection: _latest_edit(connection, proposal_id))
         if current.status != "pending":
             return current
-        if current.expires_at is not None:
+        if current.expires_at is not None and current.expires_at <= format_time(clock.now()):
             context.store.write_now(lambda tx: proposals.expire_due(tx, session_id))
             current = context.store.read_now(
                 lambda connection: _latest_edit(connection, proposal_id)

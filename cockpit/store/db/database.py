@@ -142,9 +142,9 @@ class Store:
                 self._return_reader(connection)
 
     def on_commit(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after every commit, on the thread that made it; call the result to stop.
+        """Call ``listener`` after every commit that changed a row, on the thread that made it.
 
-        Exceptions of the listener are logged and ignored.
+        Call the result to stop. Exceptions of the listener are logged and ignored.
         """
         return self._writer.listen(listener)
 

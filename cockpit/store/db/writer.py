@@ -96,7 +96,11 @@ class Writer:
         return cast(T, write.future.result(0))
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after every commit, on the thread that made it; call the result to stop."""
+        """Call ``listener`` after every commit that changed a row, on the thread that made it.
+
+        Call the result to stop. A step that changed nothing concerns nobody: who waits for changes and looks
+        by a write of its own would wake itself for ever.
+        """
         with self._lock:
             self._listeners.append(listener)
 
@@ -166,7 +170,7 @@ class Writer:
 
     def _commit_group(self, group: list[_Write]) -> None:
         try:
-            self._transact(group)
+            has_changed = self._transact(group)
         except BaseException as error:
             self._roll_back()
             for write in group:
@@ -178,15 +182,18 @@ class Writer:
                 write.future.set_result(write.value)
             else:
                 write.refuse(as_store_error(self._path, write.error))
-        self._notify()
+        if has_changed:
+            self._notify()
 
-    def _transact(self, group: list[_Write]) -> None:
+    def _transact(self, group: list[_Write]) -> bool:
+        """Run the writes in one transaction; returns whether any of them changed a row."""
         if self._connection is None:
             self._connection = self._connect()
         if self._tx is None:
             self._tx = self._begin(self._connection)
         tx = self._tx
         self._write_queue.enter()
+        changes_before = self._connection.total_changes
         tx.begin()
         if len(group) == 1:
             group[0].run(tx)
@@ -195,6 +202,7 @@ class Writer:
                 write.attempt(tx)
         self._connection.execute("COMMIT")
         self._write_queue.leave()
+        return self._connection.total_changes != changes_before
 
     def _roll_back(self) -> None:
         try:
