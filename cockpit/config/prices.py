@@ -20,6 +20,7 @@ class _Price(msgspec.Struct, forbid_unknown_fields=True):
     input: _Dollars
     output: _Dollars
     cached_input: _Dollars | None = None
+    cache_write: _Dollars | None = None
 
 
 def read_prices(body: Mapping[str, Any]) -> dict[str, ModelPrice]:
@@ -35,7 +36,7 @@ def _read_price(name: str, table: object) -> ModelPrice:
         price = msgspec.convert(table, _Price)
     except msgspec.ValidationError as error:
         raise OutOfBounds(
-            f'[prices."{name[:80]}"]: {error}. It needs input and output, and may have cached_input: US'
-            " dollars for a million tokens"
+            f'[prices."{name[:80]}"]: {error}. It needs input and output, and may have cached_input and'
+            " cache_write: US dollars for a million tokens"
         ) from error
-    return ModelPrice(price.input, price.output, price.cached_input)
+    return ModelPrice(price.input, price.output, price.cached_input, price.cache_write)

@@ -96,7 +96,11 @@ def choose_model(
 
 def model_named(spec: str | None, config: ModelSettings, env: Mapping[str, str]) -> str:
     """Return the name that :func:`choose_model` would use, whether or not that model exists."""
-    return (spec or "").strip() or (config.model or "").strip() or _by_key(env)
+    name = (spec or "").strip() or (config.model or "").strip() or _by_key(env)
+    for vendor, model in DEFAULT_MODELS.items():
+        if name in (vendor, f"{vendor}:"):
+            return f"{vendor}:{model}"
+    return name
 
 
 def _by_key(env: Mapping[str, str]) -> str:

@@ -6,9 +6,11 @@ See ``docs/reference/configuration.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_settings import ModelPrice
+from cockpit.store.context.packet_epoch import DEFAULT_PRICES, MAX_PRICE, CachePrices
 
 _FREE = ("offline", "script", "outside")
 """Kinds of models that cost nothing, or nothing here."""
@@ -49,18 +51,57 @@ def list_price(
 
 def has_price(name: str) -> bool:
     """Whether a price is known for the model of that full name."""
-    kind, _, rest = name.partition(":")
-    if kind in _FREE:
-        return True
+    return name.partition(":")[0] in _FREE or _price_tokens(name) is not None
+
+
+@cache
+def find_cache_prices(
+    name: str, price: ModelPrice | None, fallback: CachePrices
+) -> CachePrices | None:
+    """Return what a model's tokens cost with its provider's cache, in thousandths of their price without.
+
+    ``price`` is the user's. A ``fallback`` (a profile's) that is not the default comes before the price list.
+    None: no price is known, and ``fallback`` holds. The list takes a second or two to load: call it in a
+    thread.
+    """
+    if price is not None:
+        if not price.input:
+            return None
+        reading = price.input if price.cached_input is None else price.cached_input
+        keeping = price.input if price.cache_write is None else price.cache_write
+        return _as_parts(price.input, reading, keeping, fallback)
+    is_default = (fallback.read, fallback.write) == (DEFAULT_PRICES.read, DEFAULT_PRICES.write)
+    if not is_default or name.partition(":")[0] in _FREE:
+        return None
+    plain = _price_tokens(name)
+    if not plain:
+        return None
+    read = _price_tokens(name, cache_read_tokens=_SAMPLE) or 0.0
+    write = _price_tokens(name, cache_write_tokens=_SAMPLE) or 0.0
+    return _as_parts(plain, read, write, fallback)
+
+
+_SAMPLE = 10_000
+"""Tokens that are priced to compare prices; some models cost more for prompts of 200,000 and more."""
+
+
+def _as_parts(plain: float, read: float, write: float, fallback: CachePrices) -> CachePrices:
+    read, write = (min(round(1_000 * part / plain), MAX_PRICE) for part in (read, write))
+    return CachePrices(max(read, 1), write, fallback.lifetime_s)
+
+
+def _price_tokens(name: str, **cached: int) -> float | None:
+    """Return the list price of :data:`_SAMPLE` tokens of a prompt; None where the list has no such model."""
     from genai_prices import Usage, calc_price
 
+    kind, _, rest = name.partition(":")
     model, _, address = rest.partition("@")
-    usage = Usage(input_tokens=1, output_tokens=1)
+    usage = Usage(input_tokens=_SAMPLE, output_tokens=1, **cached)
     try:
         if address:
-            calc_price(usage, model_ref=model, provider_api_url=address)
+            price = calc_price(usage, model_ref=model, provider_api_url=address)
         else:
-            calc_price(usage, model_ref=model, provider_id=kind)
+            price = calc_price(usage, model_ref=model, provider_id=kind)
     except (LookupError, ValueError):
-        return False
-    return True
+        return None
+    return float(price.input_price)

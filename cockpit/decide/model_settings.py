@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """What a model costs, in US dollars for a million tokens; cached input costs as input if it is None."""
+    """What a model costs, in US dollars for a million tokens.
+
+    Tokens that are read from the provider's cache (``cached_input``) or kept in it (``cache_write``) cost as
+    ``input`` where that is None.
+    """
 
     input: float
     output: float
     cached_input: float | None = None
+    cache_write: float | None = None
 
     def cost(self, *, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
         """Return what these tokens cost, in US dollars; ``input_tokens`` include the cached ones."""

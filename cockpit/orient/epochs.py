@@ -31,7 +31,7 @@ from cockpit.orient.select_facts import (
 )
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
-from cockpit.store.context.packet_epoch import APPENDED, Change, Epoch
+from cockpit.store.context.packet_epoch import APPENDED, CachePrices, Change, Epoch
 from cockpit.store.context.packets import (
     DIFF,
     GONE,
@@ -88,6 +88,7 @@ class _Wave:
     before: Packet
     shown: Mapping[str, tuple[str, Entry]]
     """What the packet before says, by fact id."""
+    prices: CachePrices
 
     def select(self, profile: Profile) -> Selection:
         return select_facts(self.columns, profile, self.ordinal, self.way, self.overheads)
@@ -129,10 +130,13 @@ def select_for_wave(
     way = find_algorithm(algorithm)
     before = standing.before
     previous = before.digest if before else ""
-    epoch = Epoch(ordinal, "first", 0, previous, standing.head, standing.cold)
+    epoch = Epoch(
+        ordinal, "first", 0, previous, standing.head, standing.cold, prices=standing.prices
+    )
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
-    wave = _Wave(columns, profile, ordinal, way, overheads, before, before.in_force())
+    prices = standing.prices or profile.cache
+    wave = _Wave(columns, profile, ordinal, way, overheads, before, before.in_force(), prices)
     new = _new_rows(wave)
     fresh = _select_with_room_to_append(wave, new)
     if (before.profile_id, before.profile_digest) != (profile.profile_id, profile.digest):
@@ -148,10 +152,10 @@ def select_for_wave(
     stale = max(sum(appended.used) - sum(fresh.used), 0)
     anew = _tokens_to_send(fresh)
     epoch = replace(epoch, stale=stale, fresh=anew)
-    rent = before.epoch.rent + profile.cache.read * stale
+    rent = before.epoch.rent + prices.read * stale
     if stale and standing.cold:
         return WaveSelection(fresh, None, replace(epoch, reason="cold"))
-    if stale and rent >= profile.cache.write * anew:
+    if stale and rent >= prices.write * anew:
         return WaveSelection(fresh, None, replace(epoch, reason="stale"))
     begun = before.epoch.begun or before.token_used
     epoch = replace(epoch, first=before.epoch.first, reason=APPENDED, begun=begun, rent=rent)
@@ -170,7 +174,7 @@ def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     at = np.union1d(pinned, new).astype(np.int64)
     taken = wave.overheads.total + int(tokens[at].sum())
     room = max(profile.total_token_budget - taken, 0)
-    budget = profile.total_token_budget - profile.cache.room_to_append(room, _growth(wave, new))
+    budget = profile.total_token_budget - wave.prices.room_to_append(room, _growth(wave, new))
     try:
         return wave.select(scale(profile, max(budget, 1)))
     except PinnedOverBudget:

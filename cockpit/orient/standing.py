@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cockpit.store.context import packets
-from cockpit.store.context.packet_epoch import Change
+from cockpit.store.context.packet_epoch import CachePrices, Change
 from cockpit.store.context.packets import Packet
 
 CountChanges = Callable[[Sequence[tuple[str, str]]], Sequence[Change]]
@@ -25,6 +25,8 @@ class Standing:
     cold: bool
     """Whether the session was idle for longer than the provider's cache lives."""
     count_changes: CountChanges
+    prices: CachePrices | None = None
+    """What the session's model costs with its provider's cache; None: as the profile says."""
 
 
 def recorded_standing(
@@ -36,5 +38,9 @@ def recorded_standing(
         return None
     before = packets.find_before(connection, session_id, packet.ordinal)
     return Standing(
-        before.packet if before else None, epoch.head, epoch.cold, lambda _pairs: epoch.changes
+        before.packet if before else None,
+        epoch.head,
+        epoch.cold,
+        lambda _pairs: epoch.changes,
+        epoch.prices,
     )

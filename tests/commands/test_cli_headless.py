@@ -28,7 +28,7 @@ def test_the_document_says_what_happened(project: Project) -> None:
     packet = document["waves"][1]["packet"]
     assert set(packet) == {
         *("digest", "token_used", "rendered_tokens", "token_budget", "bands"),
-        *("cached_expected", "cached_reported", "cost_units", "epoch"),
+        *("cached_expected", "cached_reported", "cost_units", "epoch", "prices"),
     }
     assert 0 < packet["rendered_tokens"] < packet["token_used"]
     used = sum(band["used"] for band in packet["bands"].values())

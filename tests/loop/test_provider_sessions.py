@@ -180,12 +180,21 @@ def test_a_model_without_a_list_price_is_limited_by_the_users_price_or_by_tokens
     folder = provided.project.config
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text(
-        f'[prices."{provided.model}"]\ninput = 1000\noutput = 0\n', encoding="utf-8"
+        f'[prices."{provided.model}"]\ninput = 1000\noutput = 0\ncached_input = 250\n'
+        "cache_write = 1500\n",
+        encoding="utf-8",
     )
     provided.server.play([ASK])
-    document = provided.run("fix add", "--model", provided.model, "--max-cost", "0.5", expect=1)
+    document = provided.run("fix add", "--model", provided.model, "--max-cost", "0.1", expect=1)
     assert document["result"]["status"] == "limit"
-    assert document["usage"]["cost_usd"] == document["usage"]["input_tokens"] / 1000
+    usage = document["usage"]
+    plain = usage["input_tokens"] - usage["cached_tokens"]
+    assert usage["cost_usd"] == (1_000 * plain + 250 * usage["cached_tokens"]) / 1_000_000
+    packet = document["waves"][0]["packet"]
+    assert packet["prices"] == {"read": 250, "write": 1_500, "lifetime_s": 300}
+    cached = packet["cached_reported"]
+    assert packet["cost_units"] == -(-(1_500 * packet["rendered_tokens"] - 1_250 * cached) // 1_000)
+    provided.project.run("packet", "verify")
 
 
 def test_a_rate_limit_is_waited_through(provided: Provided) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt
+from cockpit.decide.model_price import find_cache_prices
 from cockpit.loop.phases.wave_epoch import expect_cached, read_standing
 from cockpit.loop.phases.wave_prompt import (
     build_prompt,
@@ -98,6 +99,9 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
         return inputs
     profile, columns, overheads, (vocabulary, scale), standing = inputs
     rendering = Rendering(overheads, vocabulary, scale)
+    # The price list takes a second to load: outside of any transaction.
+    model, prices = context.session.model, context.engine.settings.model.prices
+    standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
     return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render, standing)
 
 

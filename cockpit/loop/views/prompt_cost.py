@@ -11,7 +11,7 @@ from typing import Any
 
 from cockpit.core.text import pluralize
 from cockpit.store.context import profiles
-from cockpit.store.context.packet_epoch import REASONS, Epoch
+from cockpit.store.context.packet_epoch import REASONS, CachePrices, Epoch
 from cockpit.store.context.packets import StoredPacket
 from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
@@ -27,6 +27,8 @@ class PromptCost:
     """None where no provider counted."""
     cost_units: int | None
     epoch: Epoch | None
+    prices: CachePrices | None = None
+    """What ``cost_units`` counts by."""
 
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value."""
@@ -39,6 +41,7 @@ class PromptCost:
             "epoch": None
             if epoch is None
             else {"first": epoch.first, "reason": epoch.reason, "stale": epoch.stale},
+            "prices": None if self.prices is None else self.prices.document(),
         }
 
     @property
@@ -73,9 +76,14 @@ def read_prompt_cost(connection: sqlite3.Connection, stored: StoredPacket) -> Pr
         return PromptCost(packet.rendered_tokens, None, None, None, packet.epoch)
     reported = _read_reported(connection, stored.wave_id)
     cached = packet.epoch.cached if reported is None else reported
-    prices = profiles.load(connection, packet.profile_id, packet.profile_version).cache
+    prices = (
+        packet.epoch.prices
+        or profiles.load(connection, packet.profile_id, packet.profile_version).cache
+    )
     units = prices.units(packet.rendered_tokens, cached)
-    return PromptCost(packet.rendered_tokens, packet.epoch.cached, reported, units, packet.epoch)
+    return PromptCost(
+        packet.rendered_tokens, packet.epoch.cached, reported, units, packet.epoch, prices
+    )
 
 
 def _read_reported(connection: sqlite3.Connection, wave_id: str) -> int | None:

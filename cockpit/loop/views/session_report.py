@@ -18,7 +18,7 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
     """Return the document that ``--output-format json`` prints.
 
     ``rendered_tokens`` counts the prompt of a packet, None where it was not measured; ``cached_expected``,
-    ``cached_reported``, ``cost_units`` and ``epoch`` are those of
+    ``cached_reported``, ``cost_units``, ``epoch`` and ``prices`` are those of
     :class:`~cockpit.loop.views.prompt_cost.PromptCost`. ``bands`` maps
     each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``

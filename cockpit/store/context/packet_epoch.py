@@ -118,6 +118,8 @@ class Epoch:
     """Tokens of the prompt that the provider is expected to have in its cache."""
     changes: tuple[Change, ...] = ()
     """The differences that could stand for whole texts in this wave."""
+    prices: CachePrices | None = None
+    """What the session's model costs with its provider's cache; None: as the profile says."""
 
     @property
     def begins(self) -> bool:
@@ -125,13 +127,15 @@ class Epoch:
 
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value; :func:`epoch_from_body` reverses it."""
-        return {
-            **{name: value for name, value in asdict(self).items() if name != "changes"},
+        body = {
+            **{name: value for name, value in asdict(self).items() if name != "prices"},
             "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
         }
+        return body if self.prices is None else {**body, "prices": self.prices.document()}
 
 
 def epoch_from_body(body: Mapping[str, Any]) -> Epoch:
     """Make an epoch from its body. Raises ``TypeError`` or ``KeyError`` for any other value."""
     changes = tuple(Change(*change) for change in body["changes"])
-    return Epoch(**{**body, "changes": changes})
+    prices = CachePrices(**body["prices"]) if "prices" in body else None
+    return Epoch(**{**body, "changes": changes, "prices": prices})
