@@ -12,10 +12,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.access.git_folders import locate_git_folders
+
 REPOSITORY_SCOPES = frozenset({"local", "worktree"})
 """Scopes of git's settings that belong to a repository."""
 
-_Signature = tuple[tuple[str, int, int, int] | None, ...]
+_Signature = tuple[int, int, int, int, int]
+_MOST_REPOSITORIES = 64
 _TEXT_MERGE = "git merge-file --quiet %A %O %B"
 """Merges a file as git does where no driver is named."""
 _SAFE_VALUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -42,6 +45,8 @@ _BRINGS_FILES = re.compile(
     r"include\.path|includeif\..*\.path|extensions\.worktreeconfig", re.DOTALL
 )
 """Settings that bring in files which may not be there yet."""
+_DIFFERS = re.compile(r"includeif\..*", re.DOTALL)
+"""Settings by which the checkouts of one repository may have different ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,15 @@ class Setting:
     name: str
     """As ``filter.NAME.clean``, section and key in small letters."""
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSettings:
+    """Every setting that git uses in a folder."""
+
+    settings: tuple[Setting, ...]
+    overrides: tuple[tuple[str, str], ...]
+    """The settings, as (name, value), that switch off the repository's own programs."""
 
 
 def parse_settings(listing: bytes) -> list[Setting]:
@@ -89,51 +103,68 @@ def safe_settings(settings: Sequence[Setting]) -> list[tuple[str, str]]:
     return [(name, value) for name, values in undone.items() for value in values]
 
 
-class RepositoryOverrides:
-    """The overrides for each folder, listed again only when a file of settings changed."""
+def parse_listing(listing: bytes) -> ListedSettings:
+    """Return the settings of such an output, with their overrides."""
+    settings = parse_settings(listing)
+    return ListedSettings(tuple(settings), tuple(safe_settings(settings)))
+
+
+class RepositorySettings:
+    """The settings of each repository, listed again only when a file of them changed.
+
+    Checkouts of one repository share what was listed. Which repository a folder belongs to is read again
+    each time: a program that ran in the folder can have aimed it at another one.
+    """
 
     def __init__(self) -> None:
-        self._by_folder: dict[Path, tuple[tuple[Path, ...], _Signature, list[tuple[str, str]]]] = {}
+        self._remembered: dict[tuple[_Signature | None, str], ListedSettings] = {}
 
     async def load(
         self, cwd: Path, list_settings: Callable[[], Awaitable[bytes]]
-    ) -> list[tuple[str, str]]:
-        """Return the overrides for git in ``cwd``; ``list_settings`` asks git for its settings."""
-        remembered = self._by_folder.get(cwd)
-        if remembered is not None:
-            files, signature, overrides = remembered
-            if _signature(files) == signature:
-                return overrides
-        settings = parse_settings(await list_settings())
-        overrides = safe_settings(settings)
-        files = _files_of(cwd, settings)
-        # A file that cannot be looked at again would hide its changes: ask git each time.
+    ) -> ListedSettings:
+        """Return the settings of git in ``cwd``; ``list_settings`` asks git for them."""
+        folders = locate_git_folders(cwd)
+        if folders is None:
+            return parse_listing(await list_settings())
+        config = Path(folders.common, "config")
+        signature = _sign(config)
+        # Of all checkouts, or of one where some of them may have settings of their own.
+        shared, single = (signature, ""), (signature, folders.own)
+        for key in (shared, single):
+            if (remembered := self._remembered.get(key)) is not None:
+                return remembered
+        listed = parse_listing(await list_settings())
         grows = any(
             setting.scope in REPOSITORY_SCOPES and _BRINGS_FILES.fullmatch(setting.name)
-            for setting in settings
+            for setting in listed.settings
         )
-        if files and not grows and None not in _signature(files):
-            self._by_folder[cwd] = (files, _signature(files), overrides)
-        return overrides
+        # Listed while it did not change, and the only file that git read of this repository.
+        is_certain = (
+            signature is not None
+            and _sign(config) == signature
+            and {_sign(file) for file in _files_of(cwd, listed.settings)} == {signature}
+        )
+        if is_certain and not grows:
+            alike = not any(_DIFFERS.fullmatch(setting.name) for setting in listed.settings)
+            if len(self._remembered) >= _MOST_REPOSITORIES:
+                del self._remembered[next(iter(self._remembered))]
+            self._remembered[shared if alike else single] = listed
+        return listed
 
 
-def _files_of(cwd: Path, settings: Iterable[Setting]) -> tuple[Path, ...]:
+def _files_of(cwd: Path, settings: Iterable[Setting]) -> set[Path]:
     """Return the files of the repository's settings."""
-    files = {
+    return {
         cwd / setting.origin.removeprefix("file:")
         for setting in settings
         if setting.scope in REPOSITORY_SCOPES and setting.origin.startswith("file:")
     }
-    return tuple(sorted(files))
 
 
-def _signature(files: tuple[Path, ...]) -> _Signature:
-    marks: list[tuple[str, int, int, int] | None] = []
-    for file in files:
-        try:
-            info = file.stat()
-        except OSError:
-            marks.append(None)
-            continue
-        marks.append((str(file), info.st_mtime_ns, info.st_size, info.st_ino))
-    return tuple(marks)
+def _sign(file: Path) -> _Signature | None:
+    try:
+        info = file.stat()
+    except OSError:
+        return None
+    # The time of the last change of any kind is the kernel's: a program cannot set it back.
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns

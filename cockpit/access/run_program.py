@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cockpit.access.git_overrides import RepositoryOverrides
+from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
 from cockpit.core.errors import CockpitError
 
@@ -199,7 +199,7 @@ _SAFE_OPTIONS: dict[str, tuple[str, ...]] = {
     "grep": ("--no-textconv",),
 }
 """Options by subcommand. ``.gitmodules`` overrides the setting of submodules, but not the option."""
-_OVERRIDES = RepositoryOverrides()
+_SETTINGS = RepositorySettings()
 _GH_SET = {
     "GH_PROMPT_DISABLED": "1",
     "GH_NO_UPDATE_NOTIFIER": "1",
@@ -256,7 +256,7 @@ async def prepare_git(
     repository's settings cannot be listed.
     """
     place = args[:1] if args[:1] and args[0].startswith("--git-dir=") else ()
-    overrides = await _repository_overrides(cwd, *place)
+    overrides = (await _list_settings(cwd, *place)).overrides
     argv = git_argv(*args)
     if hooks:
         off = argv.index(_NO_HOOKS)
@@ -272,7 +272,15 @@ def _as_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     return variables
 
 
-async def _repository_overrides(cwd: Path, *place: str) -> list[tuple[str, str]]:
+async def read_git_settings(cwd: Path) -> tuple[Setting, ...]:
+    """Return every setting that git uses in ``cwd``, those of the user and the system included.
+
+    Raises what :func:`prepare_git` raises.
+    """
+    return (await _list_settings(cwd)).settings
+
+
+async def _list_settings(cwd: Path, *place: str) -> ListedSettings:
     async def list_settings() -> bytes:
         listed = await run_program(
             git_argv(*place, "config", "--null", "--list", "--show-scope", "--show-origin"),
@@ -286,7 +294,9 @@ async def _repository_overrides(cwd: Path, *place: str) -> list[tuple[str, str]]
         # Settings that git itself cannot read stop the next git as well.
         return listed.stdout if listed.ok else b""
 
-    return await _OVERRIDES.load(cwd, list_settings)
+    if place:  # another repository than the folder's
+        return parse_listing(await list_settings())
+    return await _SETTINGS.load(cwd, list_settings)
 
 
 async def run_git(
@@ -329,7 +339,7 @@ async def run_gh(
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
     pinned = [(name, value) for name, _, value in (each.partition("=") for each in _GIT_CONFIG)]
-    env |= _as_environment([*pinned, *await _repository_overrides(cwd)])
+    env |= _as_environment([*pinned, *(await _list_settings(cwd)).overrides])
     return await run_program(
         ("gh", *args),
         cwd=cwd,

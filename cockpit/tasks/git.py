@@ -11,12 +11,14 @@ import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.access.run_program import Finished, run_git
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.tasks.read_commit import read_commit
 
 _QUIET = (
     *("-c", "commit.gpgSign=false", "-c", "merge.verifySignatures=false"),
@@ -39,8 +41,12 @@ _LOCK_POLL_S = 0.05
 _TIMEOUT_S = 300.0
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_KEPT_DIFFERENCES = 64
-_KEPT_BYTES = 1_000_000
+_KEPT_ANSWERS = 64
+
+MOST_PATCH = 256 * 1024
+"""Bytes of a patch that are kept; roles are shown fewer."""
+
+Answer = TypeVar("Answer")
 
 
 class WorktreeError(CockpitError):
@@ -83,57 +89,92 @@ def error_line(ended: Finished) -> str:
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
     """The id of the commit that ``revision`` names, or None."""
-    if (commit := read_commit(cwd, revision)) is not None:
-        return commit
+    commit = _read_commit(cwd, revision)
+    if commit is not None:
+        return commit or None
     ended = await try_git(cwd, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return ended.text.strip() or None if ended.ok else None
 
 
+def _read_commit(cwd: Path, revision: str) -> str | None:
+    """As :func:`cockpit.access.git_folders.read_commit`."""
+    folders = locate_git_folders(cwd)
+    return None if folders is None else read_commit(folders, revision)
+
+
 async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
-    """Whether ``older`` is ``newer`` or lies behind it."""
-    first, second = read_commit(cwd, older) or older, read_commit(cwd, newer) or newer
+    """Whether ``older`` is ``newer`` or lies behind it. Two commits always have the same answer."""
+    first, second = _read_commit(cwd, older) or older, _read_commit(cwd, newer) or newer
     if first == second:
         return True
     if (first, second) in _ancestries:
-        return True
+        return _ancestries[first, second]
     ended = await try_git(cwd, "merge-base", "--is-ancestor", first, second)
-    if ended.ok and _COMMIT.fullmatch(first) and _COMMIT.fullmatch(second):
-        _ancestries[first, second] = None  # it stays so
-        if len(_ancestries) > _KEPT_DIFFERENCES:
-            del _ancestries[next(iter(_ancestries))]
+    certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
+    if certain and (ended.ok or ended.code == 1):
+        _remember(_ancestries, (first, second), ended.ok)
     return ended.ok
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDifference:
+    """How two commits differ."""
+
+    paths: tuple[str, ...]
+    """The files as they are named in the second commit, in git's order."""
+    names: tuple[str, ...]
+    """The files, sorted, under both names where one was renamed."""
+    patch: bytes
+    """The output of ``git diff``, cut after :data:`MOST_PATCH` bytes."""
 
 
 async def changed_files(cwd: Path, base: str, tip: str = "HEAD") -> tuple[str, ...]:
     """The files that differ between two commits; under both names where one was renamed."""
-    listed = await diff_commits(cwd, base, tip, "--name-only", "--no-renames", "-z")
-    return tuple(sorted(path for path in listed.decode("utf-8", "replace").split("\0") if path))
+    return (await compare_commits(cwd, base, tip)).names
 
 
-async def diff_commits(cwd: Path, base: str, tip: str, *options: str) -> bytes:
-    """Return ``git diff OPTIONS base tip``. What two commits differ by never changes: it is kept.
-
-    Raises :class:`WorktreeError`.
-    """
-    first, second = read_commit(cwd, base) or base, read_commit(cwd, tip) or tip
+async def compare_commits(cwd: Path, base: str, tip: str = "HEAD") -> CommitDifference:
+    """Compare two commits. What they differ by never changes: it is kept. Raises :class:`WorktreeError`."""
+    first, second = _read_commit(cwd, base) or base, _read_commit(cwd, tip) or tip
     certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
-    key = (first, second, *options)
     if certain and first == second:
-        return b""
-    if certain and key in _differences:
-        return _differences[key]
-    ended = await try_git(cwd, "diff", *options, first, second)
-    if not ended.ok:
+        return CommitDifference((), (), b"")
+    if (kept := _differences.get((first, second))) is not None:
+        return kept
+    ended = await try_git(cwd, "diff", "--raw", "--patch", "-z", first, second)
+    entries, end, patch = ended.stdout.partition(b"\0\0")
+    whole = ended.ok or bool(ended.truncated and end)  # the list of files is, at least
+    if not whole:
         raise WorktreeError(f"git diff in {cwd} failed: {error_line(ended)}")
-    if certain and len(ended.stdout) <= _KEPT_BYTES:
-        if len(_differences) >= _KEPT_DIFFERENCES:
-            del _differences[next(iter(_differences))]
-        _differences[key] = ended.stdout
-    return ended.stdout
+    difference = CommitDifference(*_parse_entries(entries), patch[:MOST_PATCH])
+    if certain:
+        _remember(_differences, (first, second), difference)
+    return difference
 
 
-_differences: dict[tuple[str, ...], bytes] = {}
-_ancestries: dict[tuple[str, str], None] = {}
+def _parse_entries(entries: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Parse the entries of ``git diff --raw -z`` into ``paths`` and ``names`` of a difference."""
+    text = entries.rstrip(b"\0").decode("utf-8", "replace")
+    fields = iter(text.split("\0") if text else ())
+    paths, names = [], set()
+    for field in fields:
+        path = next(fields)
+        names.add(path)
+        if field.rpartition(" ")[2].startswith("R"):
+            path = next(fields)
+            names.add(path)
+        paths.append(path)
+    return tuple(paths), tuple(sorted(names))
+
+
+def _remember(answers: dict[tuple[str, str], Answer], key: tuple[str, str], answer: Answer) -> None:
+    if len(answers) >= _KEPT_ANSWERS:
+        del answers[next(iter(answers))]
+    answers[key] = answer
+
+
+_differences: dict[tuple[str, str], CommitDifference] = {}
+_ancestries: dict[tuple[str, str], bool] = {}
 
 
 async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
@@ -162,10 +203,8 @@ async def reset_index_flags(cwd: Path) -> None:
     listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
-    if (
-        skipped
-        and (await try_git(cwd, "config", "--type=bool", "core.sparseCheckout")).text == "true\n"
-    ):
+    asked = ("config", "--type=bool", "core.sparseCheckout")
+    if skipped and (await try_git(cwd, *asked)).text == "true\n":
         skipped = []  # files that the user keeps off the disk
     for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if paths:
@@ -187,12 +226,15 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
         await git(
             cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed
         )
-    staged = await try_git(cwd, "diff", "--cached", "--quiet")
-    if staged.code == 0:
-        return ()
     text = printable(message).encode()
-    await git(cwd, "commit", "--quiet", "--cleanup=verbatim", "--file=-", stdin=text)
-    return paths
+    words = ("commit", "--quiet", "--cleanup=verbatim", "--file=-")
+    ended = await try_git(cwd, *words, stdin=text)
+    if ended.ok:
+        return paths
+    # Files that only looked changed leave nothing to commit, which git reports as an error.
+    if (await try_git(cwd, "diff", "--cached", "--quiet")).code == 0:
+        return ()
+    raise WorktreeError(f"git commit in {cwd} failed: {error_line(ended)}")
 
 
 def printable(message: str) -> str:

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.access.git_folders import locate_git_folders
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import (
@@ -48,9 +49,11 @@ async def merge_task(
             raise WorktreeError(f"The branch {task.branch} of {task.name} is gone.")
         if tip == task.base_commit:
             return MergeResult(None)
-        if await is_ancestor(root, tip, "HEAD"):
-            return MergeResult(await _merge_commit_of(root, tip))
-        return await _merge(root, f"refs/heads/{task.branch}", chain.branch, message)
+        before = await commit_of(root, "HEAD")
+        result = await _merge(root, f"refs/heads/{task.branch}", chain.branch, message)
+        if result.commit is not None and result.commit == before:
+            return MergeResult(await _merge_commit_of(root, tip))  # merged before
+        return result
 
 
 async def merge_revision(
@@ -82,11 +85,7 @@ async def _merge(root: Path, revision: str, into: str, message: str) -> MergeRes
 
 async def _undo_unfinished_merge(root: Path) -> None:
     """Undo an unfinished merge: only merges change this worktree."""
-    names = ("index.lock", "MERGE_HEAD")
-    output = await git(
-        root, "rev-parse", *(word for name in names for word in ("--git-path", name))
-    )
-    lock, head = (root / line for line in output.splitlines())
+    lock, head = await _state_files(root, "index.lock", "MERGE_HEAD")
     if not (lock.exists() or head.exists()):
         return
     # A git whose cockpit was killed may be at its end still.
@@ -97,6 +96,15 @@ async def _undo_unfinished_merge(root: Path) -> None:
     lock.unlink(missing_ok=True)
     await git(root, "reset", "--quiet", "--hard", "HEAD")
     await git(root, "clean", "--quiet", "--force", "-d")
+
+
+async def _state_files(root: Path, *names: str) -> list[Path]:
+    """Return the files in which git keeps the state of the tree at ``root``."""
+    if (folders := locate_git_folders(root)) is not None:
+        return [Path(folders.own, name) for name in names]
+    words = (word for name in names for word in ("--git-path", name))
+    output = await git(root, "rev-parse", *words)
+    return [root / line for line in output.splitlines()]
 
 
 async def _merge_commit_of(root: Path, tip: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cockpit.core.text import pluralize
 from cockpit.store.context import facts, packets
-from cockpit.tasks.git import diff_commits
+from cockpit.tasks.git import compare_commits
 
 MAX_DIFF_BYTES = 50 * 1024
 """Bytes of the change in a role's prompt; the role can ask for the rest."""
@@ -31,9 +31,8 @@ class Change:
 
 async def read_change(root: Path, base: str) -> Change:
     """Return the change of the worktree ``root`` since ``base``, cut at :data:`MAX_DIFF_BYTES`."""
-    listed = await diff_commits(root, base, "HEAD", "--name-only", "-z")
-    files = tuple(path for path in listed.decode("utf-8", "replace").split("\0") if path)
-    data = await diff_commits(root, base, "HEAD")
+    difference = await compare_commits(root, base)
+    files, data = difference.paths, difference.patch
     if not data.strip():
         return Change("(No change.)", files, ())
     if len(data) <= MAX_DIFF_BYTES:

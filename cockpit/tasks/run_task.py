@@ -124,6 +124,7 @@ class _TaskRun:
         self._run = 1
         self._started = False
         self._worktree: Worktree | None = None
+        self._is_committed = False
 
     async def run(self) -> _RunEnd:
         """Take step after step, to the end of the task or until it has to stop."""
@@ -242,6 +243,7 @@ class _TaskRun:
         return self._worktree
 
     async def _run_role(self, step: Step, steps: list[Step], worktree: Worktree) -> RoleResult:
+        self._is_committed = False
         return await run_role(
             self._context, self._runtime, worktree, self._load_task(), step, steps
         )
@@ -273,11 +275,14 @@ class _TaskRun:
         context = self._context
         worktree = await self._prepared_worktree()
         runtime = await self._runtime.open(worktree)
-        await self._commit(worktree, "uncommitted work before the tests")
+        if not self._is_committed:  # the step before was another process's
+            await self._commit(worktree, "uncommitted work before the tests")
+        self._is_committed = False
         test_run = await run_tests(
             runtime.engine.ground, context.place.home, context.work.test_command, context.approve
         )
-        await discard_changes(Path(worktree.path))
+        if test_run.argv:
+            await discard_changes(Path(worktree.path))
 
         def record(tx: Tx) -> None:
             if test_run.results:
@@ -408,6 +413,7 @@ class _TaskRun:
                 "files_modified": list(files),
             }
             await self._store.write(lambda tx: wip.update(tx, self._task_id, patch, by=_BY))
+        self._is_committed = True
         return files
 
     async def _end_step(self, step: Step, outcome: str, **detail: Any) -> None:

@@ -14,6 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cockpit.access.git_folders import (
+    has_own_settings,
+    is_nowhere_checked_out,
+    locate_git_folders,
+    read_commit,
+    read_head,
+)
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
@@ -280,6 +287,11 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
 async def _is_checked_out(path: Path, branch: str) -> bool:
     if not (path / ".git").is_file():
         return False
+    folders = locate_git_folders(path)
+    if folders is not None and not has_own_settings(folders):
+        head = read_head(folders)
+        if head is not None:
+            return head == f"refs/heads/{branch}"
     ended = await try_git(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
     if not ended.ok:
         return False
@@ -293,6 +305,9 @@ def _same(first: Path, second: Path) -> bool:
 
 async def _checkout_of(place: ProjectPaths, branch: str) -> Path | None:
     """Where ``branch`` is checked out now, if anywhere."""
+    folders = locate_git_folders(place.home)
+    if folders is not None and is_nowhere_checked_out(folders, f"refs/heads/{branch}"):
+        return None
     listed = await git(place.home, "worktree", "list", "--porcelain")
     for block in listed.split("\n\n"):
         lines = block.splitlines()
@@ -305,13 +320,20 @@ async def _checkout_of(place: ProjectPaths, branch: str) -> Path | None:
 async def _free_name(place: ProjectPaths, branch: str) -> str:
     """Return ``branch``, or the first free name with a number after it."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _MOST_NAMES))):
-        if (
-            await try_git(place.home, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")
-        ).code:
+        if not await _is_branch(place, name):
             return name
     raise WorktreeError(
         f"All names from {branch} on are taken; remove old ones: `cockpit worktrees clean`."
     )
+
+
+async def _is_branch(place: ProjectPaths, name: str) -> bool:
+    """Whether there is such a branch, whatever it names."""
+    folders, ref = locate_git_folders(place.home), f"refs/heads/{name}"
+    commit = None if folders is None else read_commit(folders, ref)
+    if commit is not None:
+        return bool(commit)
+    return (await try_git(place.home, "show-ref", "--verify", "--quiet", ref)).ok
 
 
 def _move_aside(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from cockpit.access import run_program
 from cockpit.access.git_overrides import Setting, safe_settings
-from cockpit.access.run_program import run_gh, run_git
+from cockpit.access.run_program import prepare_git, run_gh, run_git
 from cockpit.core.errors import CockpitError
 
 pytestmark = pytest.mark.slow
@@ -299,17 +301,126 @@ def test_the_users_own_settings_come_back() -> None:
     ]
 
 
-async def test_settings_are_listed_once_for_a_folder(
-    hostile: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[tuple[str, ...]] = []
+def _count_listings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The listings of settings from now on."""
+    listings: list[tuple[str, ...]] = []
     start = run_program.start
 
     async def counted(words, *rest, **options):
-        started.append(words)
+        if "--show-scope" in words:
+            listings.append(words)
         return await start(words, *rest, **options)
 
     monkeypatch.setattr(run_program, "start", counted)
+    return listings
+
+
+async def test_settings_are_listed_once_for_a_folder(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listings = _count_listings(monkeypatch)
     for _ in range(3):
         await run_git("rev-parse", "HEAD", cwd=hostile)
-    assert sum("--show-scope" in words for words in started) == 1
+    assert len(listings) == 1
+
+
+def _repository(root: Path) -> Path:
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "M")
+    git(root, "config", "user.email", "m@example.invalid")
+    (root / "a.txt").write_text("a\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "one")
+    return root
+
+
+def _worktree(root: Path) -> Path:
+    git(root, "worktree", "add", "-q", "-b", "other", str(root.parent / "other"))
+    return root.parent / "other"
+
+
+def _aim_worktree(top: Path, evil: Path) -> None:
+    (top / ".git").write_text(f"gitdir: {evil}/.git\n")
+
+
+def _aim_common_folder(top: Path, evil: Path) -> None:
+    (top / ".git" / "commondir").write_text(f"{evil}/.git\n")
+
+
+def _replace_settings(top: Path, evil: Path) -> None:
+    """As long and as old as before, in the same file."""
+    config, armed = top / ".git" / "config", (evil / ".git" / "config").read_text()
+    before = config.stat()
+    config.write_text(config.read_text() + "#" * 400)
+    os.utime(config, ns=(before.st_atime_ns, before.st_mtime_ns))
+    config.write_text(armed.ljust(config.stat().st_size, "#"))
+    os.utime(config, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _remove_head(top: Path, evil: Path) -> None:
+    """Git takes the repository around it then."""
+    shutil.copytree(evil / ".git", top.parent / ".git")
+    git(top.parent, "config", "core.worktree", str(top))
+    (top / ".git" / "HEAD").unlink()
+
+
+@pytest.mark.parametrize(
+    ("checkout", "attack"),
+    [
+        (_worktree, _aim_worktree),
+        (Path, _aim_common_folder),
+        (Path, _replace_settings),
+        (Path, _remove_head),
+    ],
+)
+async def test_a_folder_aimed_at_another_repository_runs_no_program_of_it(
+    tmp_path: Path, ran: Path, checkout, attack
+) -> None:
+    top = checkout(_repository(tmp_path / "main"))
+    evil = _repository(tmp_path / "evil")
+    git(evil, "config", "filter.evil.clean", f"touch {ran}/evil; cat")
+    (top / ".gitattributes").write_text("*.txt filter=evil\n")
+    await run_git("status", cwd=top)
+    attack(top, evil)
+    for text in ("changed\n", "again\n"):
+        (top / "a.txt").write_text(text)
+        await run_git("diff", cwd=top)
+        assert list(ran.iterdir()) == []
+    git(top, "diff")
+    assert [path.name for path in ran.iterdir()] == ["evil"]
+
+
+async def test_checkouts_of_a_repository_share_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = _repository(tmp_path / "main")
+    listed = _count_listings(monkeypatch)
+    await run_git("status", cwd=main)
+    other = _worktree(main)
+    await run_git("status", cwd=other)
+    assert len(listed) == 1
+    git(main, "config", "filter.late.clean", "cat")
+    await run_git("status", cwd=other)
+    await run_git("status", cwd=main)
+    assert len(listed) == 2
+
+
+async def test_checkouts_with_settings_of_their_own_share_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's settings can depend on the folder."""
+    users = tmp_path / "users"
+    users.write_text(f'[includeIf "gitdir:{tmp_path}/main/.git"]\n  path = {tmp_path}/more\n')
+    (tmp_path / "more").write_text('[filter "own"]\n  clean = cat\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(users))
+    main = _repository(tmp_path / "main")
+    git(main, "config", "filter.own.clean", "evil")
+    other = _worktree(main)
+    listed = _count_listings(monkeypatch)
+    clean = []
+    for top in (main, other, main, other):
+        _, environment = await prepare_git("status", cwd=top)
+        clean.append(environment["GIT_CONFIG_VALUE_0"])
+    assert clean == ["cat", "", "cat", ""]
+    assert len(listed) == 2

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, Protocol
 
-from cockpit.access.run_program import Finished, ProgramMissing, run_git
+from cockpit.access.run_program import Finished, ProgramMissing, read_git_settings, run_git
 from cockpit.core.errors import CockpitError
 
 
@@ -73,8 +73,11 @@ class Repository:
         return None
 
     async def repositories(self) -> frozenset[str]:
-        finished = await self._git("config", "--get-regexp", r"^remote\..*\.url$")
-        urls = (line.partition(" ")[2] for line in finished.text.splitlines()) if finished else ()
+        try:
+            settings = await read_git_settings(self._root)
+        except ProgramMissing:
+            return frozenset()
+        urls = (setting.value for setting in settings if _REMOTE_URL.fullmatch(setting.name))
         return frozenset(name for url in urls if (name := _owner_and_name(url)))
 
     async def _line(self, *args: str) -> str | None:
@@ -102,6 +105,7 @@ _URL = re.compile(
 )
 _RANGE = re.compile(r"(?P<base>[^\s.](?:(?!\.\.)\S)*)?(?P<dots>\.\.\.?)(?P<tip>[^\s.]\S*)?\Z")
 _SPACED = re.compile(r"(\S+)\s+(\.\.\.?)\s+(\S+)")
+_REMOTE_URL = re.compile(r"remote\..*\.url", re.DOTALL)
 _REMOTE = re.compile(r"(?:[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?\Z")
 _ISSUE_NUMBER = re.compile(
     r"(?:issue\s*)?#?\s*([1-9]\d{0,8})(?=[\s.,;:!?)]*(?:\s|\Z))", re.IGNORECASE

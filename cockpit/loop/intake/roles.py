@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -85,14 +86,26 @@ def load_roles(project_root: Path | None, user_dir: Path | None) -> LoadedRoles:
 
     An invalid file is left out and is a problem: its role stays as the layers below have it.
     """
-    folders: tuple[Traversable | None, ...] = (
-        files("cockpit") / "data" / "roles",
-        user_dir / "roles" if user_dir else None,
-        project_root / ".cockpit" / "roles" if project_root else None,
+    _, user, project = LAYERS
+    folders = (
+        (user, user_dir / "roles" if user_dir else None),
+        (project, project_root / ".cockpit" / "roles" if project_root else None),
     )
-    roles: dict[str, Role] = {}
-    problems: list[str] = []
-    for layer, folder in zip(LAYERS, folders, strict=True):
+    return _load_layers(folders, _load_built_in_roles())
+
+
+@cache
+def _load_built_in_roles() -> LoadedRoles:
+    """Load the files that are part of cockpit: once for a process, as they do not change."""
+    return _load_layers(((LAYERS[0], files("cockpit") / "data" / "roles"),), LoadedRoles({}))
+
+
+def _load_layers(
+    folders: Iterable[tuple[str, Traversable | None]], below: LoadedRoles
+) -> LoadedRoles:
+    roles = dict(below.roles)
+    problems = list(below.problems)
+    for layer, folder in folders:
         try:
             entries = _entries(folder, layer)
         except RoleInvalid as error:

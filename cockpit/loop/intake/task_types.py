@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -248,14 +249,28 @@ def load_task_types(project_root: Path | None, user_dir: Path | None) -> LoadedT
     unknown placeholder or a command of another type is left out, and is a problem: what it would have
     changed stays as the layers below have it.
     """
-    places: tuple[Traversable | None, ...] = (
-        files("cockpit") / "data" / "task-types",
-        user_dir / "task-types" if user_dir else None,
-        project_root / ".cockpit" / "task-types" if project_root else None,
+    _, user, project = LAYERS
+    places = (
+        (user, user_dir / "task-types" if user_dir else None),
+        (project, project_root / ".cockpit" / "task-types" if project_root else None),
     )
-    types: dict[str, TaskType] = {}
-    problems: list[str] = []
-    for layer, place in zip(LAYERS, places, strict=True):
+    return _load_layers(places, _load_built_in_types())
+
+
+@cache
+def _load_built_in_types() -> LoadedTaskTypes:
+    """Load the files that are part of cockpit: once for a process, as they do not change."""
+    return _load_layers(
+        ((LAYERS[0], files("cockpit") / "data" / "task-types"),), LoadedTaskTypes({})
+    )
+
+
+def _load_layers(
+    places: Iterable[tuple[str, Traversable | None]], below: LoadedTaskTypes
+) -> LoadedTaskTypes:
+    types = dict(below.types)
+    problems = list(below.problems)
+    for layer, place in places:
         try:
             entries = _entries(place, layer)
         except TaskTypeInvalid as error:

@@ -1,0 +1,126 @@
+"""Where git keeps the state of a checkout, read from files as git reads them.
+
+Each question that a file answers saves a process. Only what is certain is answered here; everything else
+(other kinds of storage, links, repositories that are broken) is git's to answer.
+See ``docs/reference/security.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
+_BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
+
+
+@dataclass(frozen=True, slots=True)
+class GitFolders:
+    """The folders of one checkout's state, as paths."""
+
+    own: str
+    """The state of this checkout alone: its HEAD and index."""
+    common: str
+    """The state that all checkouts share: settings, objects and branches."""
+
+
+def locate_git_folders(top: Path) -> GitFolders | None:
+    """Return the folders of the checkout at ``top``; None where ``top`` is not the top of one."""
+    own = f"{top}/.git"
+    try:
+        if not os.path.isdir(own):  # noqa: PTH112 - asked for each call of git
+            kind, _, folder = _read(own).partition(": ")
+            if kind != "gitdir":
+                return None
+            own = os.path.join(top, folder)  # noqa: PTH118 - as above
+        try:
+            common = os.path.join(own, _read(f"{own}/commondir"))  # noqa: PTH118 - as above
+        except FileNotFoundError:
+            common = own
+        # What git wants to see in a folder before it takes it for a repository.
+        is_repository = (
+            _HEAD.fullmatch(_read(f"{own}/HEAD")) is not None
+            and os.access(f"{common}/objects", os.X_OK)
+            and os.access(f"{common}/refs", os.X_OK)
+        )
+    except (OSError, ValueError):
+        return None
+    return GitFolders(own, common) if is_repository else None
+
+
+def _read(file: str) -> str:
+    with open(file, "rb") as opened:
+        return opened.read().decode("utf-8").rstrip("\n")
+
+
+def has_own_settings(folders: GitFolders) -> bool:
+    """Whether there may be settings of this checkout alone, such as another folder of its files."""
+    return os.path.lexists(f"{folders.own}/config.worktree")
+
+
+def read_head(folders: GitFolders) -> str | None:
+    """Return the branch (``refs/heads/…``) or commit that HEAD names; None leaves the question to git."""
+    head = f"{folders.own}/HEAD"
+    try:
+        text = "" if os.path.islink(head) else _read(head)  # noqa: PTH114 - as above
+    except (OSError, UnicodeError):
+        return None
+    name = text.removeprefix("ref: ")
+    pattern = _COMMIT if name == text else _BRANCH
+    return name if pattern.fullmatch(name) else None
+
+
+def read_commit(folders: GitFolders, name: str) -> str | None:
+    """Return the id of the commit that ``HEAD`` or ``refs/heads/…`` names.
+
+    ``""``: the branch does not exist. None leaves the question to git.
+    """
+    if name == "HEAD":
+        head = read_head(folders)
+        if head is None or _COMMIT.fullmatch(head):
+            return head
+        name = head
+    if not _BRANCH.fullmatch(name):
+        return None
+    try:
+        # A branch that is packed meanwhile leaves its own file last, so this file is read first.
+        text = _read(f"{folders.common}/{name}")
+    except FileNotFoundError:
+        return _read_packed_commit(folders, name)
+    except (OSError, UnicodeError):
+        return None
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _read_packed_commit(folders: GitFolders, name: str) -> str | None:
+    try:
+        # Where branches are kept in tables, this is a file.
+        if not os.path.isdir(f"{folders.common}/refs/heads"):  # noqa: PTH112 - as above
+            return None
+        with open(f"{folders.common}/packed-refs", "rb") as file:
+            packed = file.read()
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return None
+    end = packed.find(b" %s\n" % name.encode())
+    if end < 0:
+        return ""
+    commit = packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace")
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def is_nowhere_checked_out(folders: GitFolders, branch: str) -> bool:
+    """Whether no checkout of the repository is on ``branch`` for certain; False leaves it to git."""
+    worktrees = f"{folders.common}/worktrees"
+    try:
+        others = [f"{worktrees}/{name}" for name in os.listdir(worktrees)]  # noqa: PTH208 - as above
+    except FileNotFoundError:
+        others = []
+    except OSError:
+        return False
+    heads = [read_head(GitFolders(own, folders.common)) for own in (folders.common, *others)]
+    return None not in heads and branch not in heads

@@ -1,0 +1,132 @@
+"""What is read from git's files is what git says, and the rest is left to git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cockpit.access.git_folders import is_nowhere_checked_out, locate_git_folders, read_commit
+from cockpit.tasks.git import MOST_PATCH, changed_files, commit_of, compare_commits, is_ancestor
+
+
+def git(root: Path, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    done = subprocess.run(["git", *identity, *words], cwd=root, capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> tuple[Path, Path]:
+    """A checkout and a worktree of it, one commit apart."""
+    main, other = tmp_path / "main", tmp_path / "other"
+    main.mkdir()
+    git(main, "init", "-q", "-b", "main")
+    (main / "a.txt").write_text("a\n")
+    git(main, "add", "-A")
+    git(main, "commit", "-qm", "One")
+    git(main, "worktree", "add", "-q", "-b", "cockpit/T-1", str(other))
+    (other / "b.txt").write_text("b\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "Two")
+    return main, other
+
+
+async def test_what_is_read_is_what_git_says(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    for tree in trees:
+        for name in ("HEAD", "refs/heads/main", "refs/heads/cockpit/T-1"):
+            assert read(tree, name) == git(tree, "rev-parse", name)
+    assert await is_ancestor(other, "refs/heads/main", "HEAD")
+    assert not await is_ancestor(main, "refs/heads/cockpit/T-1", "HEAD")
+    assert await changed_files(other, "refs/heads/main") == ("b.txt",)
+    assert await changed_files(main, "refs/heads/main") == ()
+
+
+async def test_an_answer_follows_the_branch(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    assert await changed_files(main, "refs/heads/main", "refs/heads/cockpit/T-1") == ("b.txt",)
+    (other / "c.txt").write_text("c\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "Three")
+    files = await changed_files(main, "refs/heads/main", "refs/heads/cockpit/T-1")
+    assert files == ("b.txt", "c.txt")
+    git(main, "merge", "-q", "--ff-only", "cockpit/T-1")
+    assert await is_ancestor(main, "refs/heads/cockpit/T-1", "HEAD")
+    git(main, "reset", "-q", "--hard", "HEAD~2")
+    assert not await is_ancestor(main, "refs/heads/cockpit/T-1", "HEAD")
+
+
+async def test_the_rest_is_left_to_git(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    for name in ("main", "HEAD~1", "refs/heads/../HEAD", "refs/heads/cockpit", "refs/tags/x", ""):
+        assert read(other, name) is None
+    assert locate_git_folders(main / "nowhere") is None
+    assert await commit_of(main / ".git", "HEAD") is None
+    git(other, "checkout", "-q", "--detach")
+    assert read(other, "HEAD") == git(other, "rev-parse", "HEAD")
+
+
+async def test_branches_that_are_packed_or_missing_are_answered(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    assert read(main, "refs/heads/none") == ""
+    assert await commit_of(main, "refs/heads/none") is None
+    git(main, "pack-refs", "--all")
+    for name in ("HEAD", "refs/heads/main", "refs/heads/cockpit/T-1"):
+        assert read(other, name) == git(other, "rev-parse", name)
+    assert read(main, "refs/heads/none") == read(main, "refs/heads/ain") == ""
+    git(main, "branch", "none")
+    assert read(main, "refs/heads/none") == git(main, "rev-parse", "none")
+
+
+def test_a_branch_is_seen_wherever_it_is_checked_out(trees: tuple[Path, Path]) -> None:
+    main, other = trees
+    folders = locate_git_folders(main)
+    assert folders is not None
+    for name in ("main", "cockpit/T-1"):
+        assert not is_nowhere_checked_out(folders, f"refs/heads/{name}")
+    assert is_nowhere_checked_out(folders, "refs/heads/none")
+    (main / ".git" / "worktrees" / "other" / "HEAD").unlink()
+    assert not is_nowhere_checked_out(folders, "refs/heads/none")
+    assert locate_git_folders(other) is None
+
+
+async def test_one_call_tells_all_that_differs(trees: tuple[Path, Path]) -> None:
+    _, other = trees
+    names = ["b.txt", "c.txt", "d e.txt", "z.bin", "ü\nnew.txt"]
+    (other / "a.txt").rename(other / "c.txt")
+    (other / "d e.txt").write_text("d\n" * 9)
+    (other / "ü\nnew.txt").write_text("new\n")
+    (other / "z.bin").write_bytes(b"\0\0\n\0")
+    (other / "b.txt").chmod(0o755)
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "Three")
+    difference = await compare_commits(other, "refs/heads/main")
+    assert list(difference.paths) == names
+    assert list(difference.names) == ["a.txt", *names]
+    assert difference.patch.decode().strip() == git(
+        other, "-c", "core.quotePath=false", "diff", "main", "HEAD"
+    )
+    git(other, "update-index", "--chmod=-x", "b.txt")
+    git(other, "commit", "-qm", "Four")
+    assert (await compare_commits(other, "HEAD~1")).paths == ("b.txt",)
+
+
+async def test_a_change_of_many_megabytes_has_its_names_and_its_beginning(
+    trees: tuple[Path, Path],
+) -> None:
+    _, other = trees
+    for name in ("l1.txt", "l2.txt"):
+        (other / name).write_text("a long line of a large file\n" * 120_000)
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "Large")
+    difference = await compare_commits(other, "refs/heads/main")
+    assert difference.paths == ("b.txt", "l1.txt", "l2.txt")
+    assert len(difference.patch) == MOST_PATCH
+
+
+def read(top: Path, name: str) -> str | None:
+    folders = locate_git_folders(top)
+    assert folders is not None
+    return read_commit(folders, name)
