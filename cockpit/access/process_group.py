@@ -19,9 +19,14 @@ _CHUNK = 65_536
 
 
 async def start(
-    words: tuple[str, ...], cwd: Path, env: Mapping[str, str] | None, *, piped: bool
+    words: tuple[str, ...],
+    cwd: Path,
+    env: Mapping[str, str] | None,
+    *,
+    piped: bool,
+    files: Sequence[int] = (),
 ) -> asyncio.subprocess.Process:
-    """Start a program; a caller that is cancelled meanwhile leaves no process behind.
+    """Start a program that inherits ``files``; a caller that is cancelled meanwhile leaves no process behind.
 
     Cancelled half-way, asyncio would kill only the program and wait forever for a child that has its
     pipes open. So the start is completed, and then the whole group is ended. Raises ``OSError``.
@@ -35,6 +40,7 @@ async def start(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            pass_fds=tuple(files),
         )
     )
     try:

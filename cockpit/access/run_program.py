@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,12 +73,15 @@ async def run_program(
     max_bytes: int = MAX_BYTES,
     stdin: bytes | None = None,
     env: Mapping[str, str] | None = None,
+    files: Sequence[int] = (),
+    on_start: Callable[[int], object] | None = None,
 ) -> Finished:
     """Run ``argv`` in ``cwd`` and wait for its end.
 
     ``env`` is the whole environment (None: this process's). Standard input is empty unless ``stdin`` is
-    given. Raises :class:`ProgramMissing`, and :class:`CockpitError` for arguments with a NUL character and
-    for missing directories.
+    given. ``files`` are open files that it inherits, ``on_start`` receives its process id. Raises
+    :class:`ProgramMissing`, and :class:`CockpitError` for arguments with a NUL character and for missing
+    directories.
     """
     words = tuple(argv)
     if not words or any("\0" in word for word in words):
@@ -87,7 +90,7 @@ async def run_program(
         raise CockpitError(f"cannot run {words[0]!r} in {cwd.name!r}: no such directory")
     started = time.monotonic()
     try:
-        process = await start(words, cwd, env, piped=stdin is not None)
+        process = await start(words, cwd, env, piped=stdin is not None, files=files)
     except FileNotFoundError as error:
         if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - as above; it went since
             gone = f"cannot run {words[0]!r} in {cwd.name!r}: no such directory"
@@ -103,6 +106,8 @@ async def run_program(
     talk = asyncio.gather(feed(process, stdin), ended(process, drains))
     timed_out = False
     try:
+        if on_start is not None:
+            on_start(process.pid)
         # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
         async with asyncio.timeout(timeout_s):
             await talk

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.sandbox import Sandbox, detect
-
-_SECRET = re.compile(
-    r"(?i)(?:^|_)(?:api_?key|access_?key|private_?key|key|token|secret|passw(?:or)?d|passphrase|"
-    r"credentials?|auth|cookie|dsn)(?:_|$)|^(?:COCKPIT_|AWS_|SSH_|GPG_|KUBECONFIG$|DOCKER_)"
-)
+from cockpit.act.sandbox.bubblewrap import Sandbox, SandboxChoices, detect
+from cockpit.act.sandbox.variables import clean_environment
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """The place where actions happen.
 
-    ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what commands receive: this process's
-    variables without those that look like secrets.
+    ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what commands receive: those of this
+    process's variables that are known to be harmless, and those that the user names.
     """
 
     confined: Confined
@@ -37,20 +32,18 @@ class Workspace:
 
 
 async def open_workspace(
-    root: Path, *, repo: str | None = None, environment: Mapping[str, str] | None = None
+    root: Path,
+    *,
+    repo: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    choices: SandboxChoices | None = None,
 ) -> Workspace:
     """Open the workspace of the project at ``root``; tries once whether the sandbox works here.
 
-    ``environment`` is the process's own when left out. Raises ``PathRefused``.
+    ``environment`` is the process's own when left out; ``choices`` are the user's about the sandbox. Raises
+    ``PathRefused``.
     """
     variables = dict(os.environ if environment is None else environment)
-    return Workspace(Confined(root), await detect(variables), repo, clean_environment(variables))
-
-
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command may see: no secrets, and none that steer git."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not _SECRET.search(name) and not name.startswith("GIT_")
-    }
+    sandbox = await detect(variables, choices)
+    cleaned = clean_environment(variables, sandbox.choices.variables)
+    return Workspace(Confined(root), sandbox, repo, cleaned)

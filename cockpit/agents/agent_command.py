@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cockpit.act.workspace import clean_environment
+from cockpit.act.sandbox.variables import clean_environment
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RunnerSettings
 
@@ -34,6 +34,10 @@ class RunnerMissing(RunnerError):
     """The runner is not configured, or its program cannot be started; no task is at fault."""
 
     code = "runner_missing"
+
+
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+"""An agent reaches its model's provider as the user does, password of the proxy included."""
 
 
 def placeholders_in(runner: RunnerSettings) -> frozenset[str]:
@@ -63,9 +67,8 @@ def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, 
 def build_environment(
     runner: RunnerSettings, environment: Mapping[str, str], ours: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the agent's variables: ``environment`` without secrets, the runner's, and ``ours``."""
-    cleaned = {
-        name: value for name, value in clean_environment(environment).items() if name not in _NESTED
-    }
-    allowed = {name: environment[name] for name in runner.env if name in environment}
-    return {**cleaned, **allowed, **ours}
+    """Return the agent's variables: the harmless ones of ``environment``, the runner's, and ``ours``."""
+    proxies = (*_PROXIES, *(name.lower() for name in _PROXIES))
+    named = clean_environment(environment, (*proxies, *runner.env))
+    kept = {name: value for name, value in named.items() if name not in _NESTED}
+    return {**kept, **ours}

@@ -8,7 +8,7 @@ import os
 from act_world import show
 
 from cockpit.act.adapters import ADAPTERS, Outcome
-from cockpit.act.sandbox import detect
+from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.act.workspace import Workspace
 
 RUN = ADAPTERS["run"]

@@ -76,12 +76,14 @@ async def test_git_and_cockpit_cannot_be_redirected(confined: Workspace, script:
     assert git(root, "log", "--format=%s") == "Begin\n"
 
 
-async def test_what_was_planted_is_a_failure_that_says_so(confined: Workspace) -> None:
-    shutil.rmtree(confined.root / ".git/hooks", ignore_errors=True)
-    script = "import pathlib; p = pathlib.Path('.git/hooks'); p.mkdir(); (p / 'x').write_text('x')"
-    outcome = await run(confined, "python", "-c", script)
-    assert (outcome.failure, outcome.detail["removed"]) == ("permanent", [".git/hooks"])
-    assert not (confined.root / ".git/hooks").exists()
+async def test_a_repository_that_a_command_makes_is_set_aside_and_said(
+    confined: Workspace,
+) -> None:
+    shutil.rmtree(confined.root / ".git")
+    outcome = await run(confined, "python", "-c", "import os; os.system('git init -q .')")
+    assert (outcome.failure, outcome.detail["set_aside"]) == ("permanent", [".git.set-aside-1"])
+    assert not (confined.root / ".git").exists()
+    assert (confined.root / ".git.set-aside-1" / "config").exists()
 
 
 async def test_a_linked_worktree_works_and_its_main_checkout_is_read_only(

@@ -162,13 +162,14 @@ async def test_secrets_stay_behind_unless_the_person_names_them(runs: Runs) -> N
         "CLAUDECODE": "1",
         "COCKPIT_TOKEN": "ckp_mine",
         "COCKPIT_CONFIG_DIR": "/somewhere",
-        "PLAIN": "yes",
+        "PLAIN": "no",
+        "NO_COLOR": "yes",
     }
     runner = runs.runner({"tell": str(told)}, env=("MY_API_KEY", "NOT_SET"))
     await runs.run(runner, environment=environment, policy="reads")
     seen = json.loads(told.read_text())["env"]
-    assert (seen["MY_API_KEY"], seen["PLAIN"]) == ("k1", "yes")
-    assert not {"OTHER_TOKEN", "CLAUDECODE", "NOT_SET"} & set(seen)
+    assert (seen["MY_API_KEY"], seen["NO_COLOR"]) == ("k1", "yes")
+    assert not {"OTHER_TOKEN", "PLAIN", "CLAUDECODE", "NOT_SET"} & set(seen)
     assert (seen["COCKPIT_TASK"], seen["COCKPIT_APPROVE"]) == (runs.task_id, "reads")
     assert seen["COCKPIT_CONFIG_DIR"] == "/somewhere"
     assert seen["COCKPIT_TOKEN"].startswith("ckp_")

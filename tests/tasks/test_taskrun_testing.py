@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.act.command_line import CommandRefused
-from cockpit.act.sandbox import Sandbox
+from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.tasks.run_tests import detect_test_command, run_tests
 

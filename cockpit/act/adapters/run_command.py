@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cockpit.access.run_program import Finished, run_program
+from cockpit.access.run_program import run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
-from cockpit.act.sandbox_toolchains import redirects
+from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
+from cockpit.act.sandbox.planted import mark_repository, set_aside_planted
+from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
 
 MAX_OUTPUT = 4 * 1024 * 1024
@@ -54,45 +54,56 @@ class CommandAdapter:
                 f"It was shown as running in a sandbox, but {ground.sandbox.missing}; it was not run.",
             )
         argv = request.argv
-        sandbox = ground.sandbox
-        words = (
-            sandbox.wrapped(argv, ground.root, ground.environment)
-            if request.sandboxed
-            else sandbox.limited(argv)
-        )
-        before = await asyncio.to_thread(redirects, ground.root)
-        finished = await run_program(
-            words,
-            cwd=ground.root,
-            timeout_s=request.timeout_s,
-            max_bytes=MAX_OUTPUT,
-            env=ground.environment,
-        )
-        planted = await asyncio.to_thread(_uproot, ground.root, before) if request.sandboxed else []
-        return await asyncio.to_thread(_outcome, argv, request.timeout_s, finished, planted)
+        if not request.sandboxed:
+            plain = await run_program(
+                ground.sandbox.limited(argv),
+                cwd=ground.root,
+                timeout_s=request.timeout_s,
+                max_bytes=MAX_OUTPUT,
+                env=ground.environment,
+            )
+            return await asyncio.to_thread(_outcome, argv, request.timeout_s, ConfinedRun(plain))
+        before = await asyncio.to_thread(mark_repository, ground.root)
+        left: tuple[str, ...] = ()
+        try:
+            if changes_repository(argv):
+                ended, taken = await run_in_view(
+                    ground.sandbox,
+                    argv,
+                    ground.root,
+                    ground.environment,
+                    timeout_s=request.timeout_s,
+                    max_bytes=MAX_OUTPUT,
+                )
+                left = taken.left
+            else:
+                ended = await run_confined(
+                    ground.sandbox,
+                    argv,
+                    ground.root,
+                    ground.environment,
+                    timeout_s=request.timeout_s,
+                    max_bytes=MAX_OUTPUT,
+                )
+        except ViewRefused as error:
+            return failed("permanent", f"{shlex.join(argv)[:80]}: {error}", argv=list(argv))
+        finally:
+            planted = await asyncio.to_thread(set_aside_planted, ground.root, before)
+        return await asyncio.to_thread(_outcome, argv, request.timeout_s, ended, planted, left)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Return unknown."""
         return "unknown"
 
 
-def _uproot(root: Path, before: frozenset[Path]) -> list[str]:
-    """Remove new files in ``.git`` that would redirect git; returns their names."""
-    planted = sorted(redirects(root) - before)
-    for place in planted:
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink()
-    return [
-        str(place.relative_to(root)) if place.is_relative_to(root) else place.name
-        for place in planted
-    ]
-
-
 def _outcome(
-    argv: tuple[str, ...], timeout_s: int, finished: Finished, planted: list[str]
+    argv: tuple[str, ...],
+    timeout_s: int,
+    ended: ConfinedRun,
+    planted: tuple[str, ...] = (),
+    left: tuple[str, ...] = (),
 ) -> Outcome:
+    finished = ended.finished
     line = shlex.join(argv)
     short = line if len(line) <= 80 else f"{line[:79]}…"
     tests = test_counts(finished.text[-100_000:] + "\n" + finished.error_text[-100_000:])
@@ -106,12 +117,15 @@ def _outcome(
     if tests:
         detail["tests"] = tests
     if planted:
-        detail["removed"] = planted
+        detail["set_aside"] = list(planted)
         return failed(
             "permanent",
-            f"{short}: it made {', '.join(planted)}, which would redirect git; that was removed.",
+            f"{short}: it made a .git, whose settings could run programs with your rights. It is now "
+            f"{', '.join(planted)}: look at it, and rename it to .git if you want it.",
             **detail,
         )
+    if ended.passed:
+        return failed("permanent", f"{short}: ended, {ended.passed}.", **detail)
     if finished.timed_out:
         return Outcome("timeout", f"{short}: ended after {timeout_s} s.", "permanent", detail)
     if finished.truncated:
@@ -120,6 +134,9 @@ def _outcome(
             f"{short}: ended, its output passed {MAX_OUTPUT // 1024 // 1024} MiB.",
             **detail,
         )
+    if left:
+        detail["left"] = list(left)
+        return failed("permanent", f"{short}: {'; '.join(left)}.", **detail)
     counts = f": {_counts(tests)}" if tests else ""
     if finished.code == 0:
         return succeeded(f"{short}: exit 0{counts}.", **detail)

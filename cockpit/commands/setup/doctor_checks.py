@@ -14,7 +14,7 @@ from typing import Literal
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
-from cockpit.act.sandbox import detect
+from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
