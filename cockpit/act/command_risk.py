@@ -16,6 +16,7 @@ from posixpath import normpath
 from typing import Literal
 
 from cockpit.access.parse_shell import parse_shell
+from cockpit.access.reads.judge_reads import why_not_read_options
 from cockpit.access.shell_syntax import iter_words
 from cockpit.act.command_line import is_short_enough, script_commands
 from cockpit.act.command_risk_table import (
@@ -28,6 +29,7 @@ from cockpit.act.command_risk_table import (
     MEDIUM,
     NETWORKED,
     PASS_THROUGH,
+    READERS,
     RUNNERS,
     SHELLS,
     SUBCOMMANDS,
@@ -42,6 +44,7 @@ _TOO_MUCH = (
     "Its script is too long or too deeply nested to be judged; write it to a file and run that."
 )
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _GLOBS = re.compile(r"[*?]|\[.+\]|\{.*(?:,|\.\.).*\}")
 _LOADED = re.compile(
     r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
@@ -154,9 +157,17 @@ def _listed(program: str, rest: tuple[str, ...]) -> Verdict:
         return Verdict("medium", ("it rewrites files",)) if writes else Verdict("low")
     if program in LOW:
         return Verdict("low")
+    if program in READERS:
+        return _reading((program, *rest))
     if program in MEDIUM:
         return Verdict("medium", (MEDIUM[program],))
     return Verdict("medium", (f"{program!r} is not in the table of known programs",))
+
+
+def _reading(argv: tuple[str, ...]) -> Verdict:
+    """The verdict over a program that reads, if its options are known to do nothing else."""
+    trouble = why_not_read_options(argv)
+    return Verdict("medium", (trouble,)) if trouble else Verdict("low")
 
 
 def _device(word: str) -> bool:
@@ -243,11 +254,12 @@ def _assigned(name: str) -> Verdict:
 
 
 def _find(rest: tuple[str, ...], level: _Level) -> Verdict:
-    verdicts = [Verdict("low")]
-    if "-delete" in rest or any(word.startswith("-fprint") for word in rest):
+    runs = any(word in _FIND_RUNS for word in rest)
+    verdicts = [Verdict("low") if runs else _reading(("find", *rest))]
+    if {"-delete", "-fls"} & set(rest) or any(word.startswith("-fprint") for word in rest):
         verdicts.append(Verdict("high", ("it removes or overwrites files that it finds",)))
     for place, word in enumerate(rest):
-        if word in {"-exec", "-execdir", "-ok", "-okdir"}:
+        if word in _FIND_RUNS:
             ends = [i for i, w in enumerate(rest) if i > place and w in {";", "+", "\\;"}]
             verdicts.append(_judge(rest[place + 1 : ends[0] if ends else None], level.deeper()))
             verdicts.append(Verdict("medium", ("it runs a program on what it finds",)))
@@ -312,12 +324,14 @@ def _git(rest: tuple[str, ...]) -> Verdict:
         for w in options
     ):
         return Verdict("high", (f"git {verb} would run a program or write a file",))
-    if verb in GIT_LOW or not verb:
+    if not verb or not why_not_read_options(("git", *rest)):
         return Verdict("low")
     if verb in GIT_MEDIUM and not {"--hard", "-f", "--force", "-D", "-d", "-m", "-M"} & set(
         options
     ):
         return Verdict("medium", (f"git {verb} changes the worktree or the index",))
+    if verb in GIT_LOW:
+        return _reading(("git", *rest))
     return Verdict("high", (f"git {verb} can lose or publish work",), network=verb in NETWORKED)
 
 

@@ -39,6 +39,11 @@ URGENT = frozenset(("PreCompact", "Stop", "SessionEnd"))
 """After these the agent may forget, or be gone: what is pending is absorbed at once."""
 
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
+_SHELL_PROGRAMS = frozenset(
+    f"{folder}{name}"
+    for folder in ("", "/bin/", "/usr/bin/")
+    for name in ("sh", "bash", "zsh", "dash")
+)
 SHELLS = frozenset(("Bash", "shell", "local_shell", "exec_command", "unified_exec"))
 PATCHES = frozenset(("apply_patch",))
 _STATUS = "__update_task_status"
@@ -79,7 +84,7 @@ class Event:
         value = self.arguments.get("command", self.arguments.get("cmd", ""))
         if isinstance(value, list):
             words = [word for word in value if isinstance(word, str)]
-            if len(words) == 3 and words[1] in ("-c", "-lc"):
+            if len(words) == 3 and words[0] in _SHELL_PROGRAMS and words[1] in ("-c", "-lc"):
                 return words[2]
             return " ".join(_quoted(word) for word in words)
         return value if isinstance(value, str) else ""

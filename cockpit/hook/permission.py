@@ -1,8 +1,8 @@
 """Permission answers for external agents: deny rules, then the approval policy, else the agent asks.
 
-A command that cockpit's risk table calls high is never allowed from here, whatever the policy; a
-command that needs a shell is never a read. Without an answer the agent behaves as if there were no
-hook. See ``docs/reference/hooks.md``.
+``reads`` allows what :mod:`cockpit.access.reads.judge_reads` knows to be a read. A command that cockpit's
+risk table calls high is never allowed from here, whatever the policy. Without an answer the agent behaves
+as if there were no hook. See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from cockpit.access.reads.reading_place import ReadingPlace
     from cockpit.hook.event_payload import Event
     from cockpit.hook.project_lookup import Checkout
 
@@ -139,31 +140,58 @@ def _is_cockpit(word: str) -> bool:
 def _risk(event: Event, place: Checkout) -> str:
     """Return ``low``, ``medium`` or ``high``; ``high`` for anything that is not understood."""
     if event.command:
+        from cockpit.access.reads.judge_reads import why_not_read
+
+        if not why_not_read(event.command, _reading_place(event, place)):
+            return "low"
         return _command_risk(event.command)
     if event.tool in _READERS:
-        return "low" if _inside(event.arguments.get(_READERS[event.tool]), event, place) else "high"
+        return _risk_of_reading(event.arguments.get(_READERS[event.tool]), event, place)
     if event.tool in _SEARCHERS:
         path = event.arguments.get("path") or event.cwd
-        return "low" if _inside(path, event, place) else "high"
+        return _risk_of_reading(path, event, place, everything=event.tool == "Grep")
     if event.tool in _WRITERS:
         path = event.arguments.get(_WRITERS[event.tool])
-        return "medium" if _inside(path, event, place, write=True) else "high"
+        return "medium" if _inside(path, event, place) else "high"
     return "high"
 
 
+def _reading_place(event: Event, place: Checkout) -> ReadingPlace:
+    from cockpit.access.reads.reading_place import ReadingPlace
+
+    folder = os.path.join(place.root, event.cwd or "")
+    named = event.arguments.get("workdir") or event.arguments.get("cwd")
+    if isinstance(named, str):
+        folder = os.path.join(folder, named)
+    return ReadingPlace(os.path.realpath(place.root), os.path.realpath(folder))
+
+
+def _risk_of_reading(path: Any, event: Event, place: Checkout, *, everything: bool = False) -> str:
+    """Return ``low`` for an ordinary file of the project, or a folder to search ``everything`` in."""
+    if not isinstance(path, str) or not path:
+        return "high"
+    reading = _reading_place(event, place)
+    # The search tools of agents leave hidden files out.
+    trouble = (
+        reading.why_not_folder(path, hidden=False) if everything else reading.why_not_file(path)
+    )
+    return "high" if trouble else "low"
+
+
 def _command_risk(command: str) -> str:
+    """Return ``medium`` or ``high`` for a command that is no read."""
     from cockpit.access.parse_shell import parse_shell
+    from cockpit.access.secret_files import is_sensitive
     from cockpit.access.shell_syntax import iter_items, iter_words
     from cockpit.act.command_line import CommandRefused, split_command
     from cockpit.act.command_risk import combine_verdicts, judge
-    from cockpit.observe.sensitive_files import is_sensitive
 
     words: Sequence[str]
     try:
         words = split_command(command)
         verdict = judge(words)
     except CommandRefused:
-        # The agent's shell would take it apart, so it is as risky as its parts, and no read.
+        # The agent's shell would take it apart, so it is as risky as its parts.
         items = list(iter_items(parse_shell(command)))
         targets = [
             each.target.text for item in items for each in item.redirections if each.writes_file
@@ -173,20 +201,20 @@ def _command_risk(command: str) -> str:
             return "high"
         words = [word.text for item in items for word in iter_words((item,))]
         words += _SIGNS.split(" ".join([command, *words]))
-        verdict = combine_verdicts([judge(("sh", "-c", command))], "medium")
+        verdict = judge(("sh", "-c", command))
     beyond = verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
     machinery = any(_OF_AGENTS & set(word.split("/")) for word in words)
     if verdict.denied or beyond or machinery or any(map(is_sensitive, words)):
         return "high"
-    return verdict.risk
+    return combine_verdicts([verdict], "medium").risk
 
 
-def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) -> bool:
-    """Whether a path is an ordinary file of the project: no settings of agents, no file for secrets."""
+def _inside(path: Any, event: Event, place: Checkout) -> bool:
+    """Whether a path to write is an ordinary file of the project: no settings of agents, no secrets."""
     from pathlib import Path
 
     from cockpit.access.confined_paths import Confined, PathRefused
-    from cockpit.observe.sensitive_files import is_sensitive
+    from cockpit.access.secret_files import is_sensitive
 
     if not isinstance(path, str) or not path:
         return False
@@ -194,8 +222,8 @@ def _inside(path: Any, event: Event, place: Checkout, *, write: bool = False) ->
     try:
         relative = os.path.relpath(whole, place.root)
         if relative == os.curdir:
-            return not write
-        Confined(Path(place.root)).inside(relative, write=write)
+            return False
+        Confined(Path(place.root)).inside(relative, write=True)
     except (PathRefused, ValueError):
         return False
-    return not (is_sensitive(relative) or (write and _OF_AGENTS & set(relative.split(os.sep))))
+    return not (is_sensitive(relative) or _OF_AGENTS & set(relative.split(os.sep)))

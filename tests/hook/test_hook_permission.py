@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,16 @@ READS: dict[str, tuple[str, dict[str, str]]] = {
     "a search": ("Grep", {"pattern": "x"}),
     "a listing": ("LS", {"path": "."}),
     "a low command": ("Bash", {"command": "git status --short"}),
+    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
+    "a read in a folder": ("Bash", {"command": "cd src && sed -n '1,9p' a.py 2>/dev/null"}),
 }
 WRITES: dict[str, tuple[str, dict[str, str]]] = {
     "a new file": ("Write", {"file_path": "src/b.py", "content": "x"}),
     "an edit": ("Edit", {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}),
     "a medium command": ("Bash", {"command": "mkdir build"}),
+    "tests": ("Bash", {"command": "pytest -q"}),
     "tests in a folder": ("Bash", {"command": "cd src && python -m pytest -q 2>&1 | tail -3"}),
-    "a pipe of reads": ("Bash", {"command": "git log | head -3"}),
+    "a read with a glob": ("Bash", {"command": "cat *.py"}),
 }
 NEVER: dict[str, tuple[str, dict[str, str]]] = {
     "high risk": ("Bash", {"command": "rm -rf node_modules"}),
@@ -121,6 +125,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COCKPIT_APPROVE", raising=False)
     top = tmp_path / "shop"
     (top / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(top)], check=True)
     (top / "src" / "a.py").touch()
     (tmp_path / "elsewhere").mkdir()
     (top / "away").symlink_to(tmp_path / "elsewhere")

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
 
+from cockpit.access.secret_files import is_sensitive
 from cockpit.observe.context_request import parse_request
 from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.sensitive_files import LARGE_BYTES, is_sensitive, list_setting_names
+from cockpit.observe.sensitive_files import LARGE_BYTES, list_setting_names
 from cockpit.store.context.facts import Fact
 
 

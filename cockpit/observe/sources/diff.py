@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.access.run_program import Finished, run_git
+from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_lines
@@ -16,7 +17,6 @@ from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.revision_ranges import RevisionRange, resolve_range
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sensitive_files import is_sensitive
 from cockpit.observe.split_patch import FilePatch, cut_patch, split_patch
 from cockpit.store.context.facts import Fact
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
@@ -14,7 +15,6 @@ from cockpit.observe.preview_cost import Preview, estimate_preview
 from cockpit.observe.project_files import list_files, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sensitive_files import is_sensitive
 from cockpit.observe.sources.rank_texts import rank_texts
 from cockpit.store.context.facts import Fact
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from cockpit.access.confined_paths import PathRefused
+from cockpit.access.secret_files import is_sensitive
 from cockpit.core.secrets import mask, mask_key_blocks
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes, estimate_lines
@@ -20,7 +21,7 @@ from cockpit.observe.preview_cost import Preview, band_for, estimate_preview
 from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, find_blob, read_blob
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sensitive_files import is_sensitive, list_setting_names, why_by_reference
+from cockpit.observe.sensitive_files import list_setting_names, why_by_reference
 from cockpit.store.context.facts import Fact
 
 MAX_SLICED_BYTES = 64_000_000

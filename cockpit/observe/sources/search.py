@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
@@ -11,7 +12,6 @@ from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimate_preview, join_names, printable_path
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sensitive_files import is_sensitive
 from cockpit.observe.sources.text_search import SearchMatches, search_text
 from cockpit.store.context.facts import Fact
 

@@ -1,0 +1,32 @@
+"""Files whose purpose is to hold secrets, by their names.
+
+Their content is never read into a context, and a command that reads one is no read. See
+``docs/reference/security.md``.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+_SENSITIVE = (
+    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass",
+    ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa",
+    "id_ed25519", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+    "*.asc", "*.gpg", "*.tfstate", "*.tfvars", "credentials", "credentials.json",
+    "credentials.yml", "credentials.yaml", "credentials.toml", "secrets.*", "*.secrets",
+    "service-account*.json", "master.key", "vault-password*", ".vault_pass*", "kubeconfig",
+)  # fmt: skip
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.py", "*.pub", "*.md", "*.rst")
+_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"})
+"""Folders whose every file holds secrets."""
+
+
+def is_sensitive(path: str) -> bool:
+    """Whether a file of this name is meant to hold secrets, whatever its content."""
+    folder, _, name = path.rpartition("/")
+    if folder and not _FOLDERS.isdisjoint(folder.split("/")):
+        return True
+    name = name.lower()
+    if any(fnmatchcase(name, pattern) for pattern in _HARMLESS):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in _SENSITIVE)
