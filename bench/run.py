@@ -40,6 +40,7 @@ BENCHES = (
     "adaptation",
     "capture",
     "hook",
+    "judge",
     "work_queue",
     "chain",
 )

@@ -6,7 +6,9 @@ Their content is never read into a context, and a command that reads one is no r
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
+from functools import cache
 
 _SENSITIVE = (
     ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass",
@@ -27,6 +29,9 @@ def is_sensitive(path: str) -> bool:
     if folder and not _FOLDERS.isdisjoint(folder.split("/")):
         return True
     name = name.lower()
-    if any(fnmatchcase(name, pattern) for pattern in _HARMLESS):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in _SENSITIVE)
+    return _pattern(_SENSITIVE).match(name) is not None and not _pattern(_HARMLESS).match(name)
+
+
+@cache
+def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs)))

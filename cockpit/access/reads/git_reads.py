@@ -31,6 +31,10 @@ _GITLINK = b"\x00\x00\xe0\x00"
 """The mode of a submodule in git's index."""
 _MOST_CONFIG = 200_000
 _MOST_INDEX = 50_000_000
+_MOST_NAMES = 8_000_000
+_SHORTENED = b"\x00\x00\x00\x04"
+"""The version of an index whose names are shortened."""
+_INDEX_NAME = re.compile(rb"([^\x00-\x1f]{1,4096})\x00")
 _LISTING = ("-l", "--list")
 
 
@@ -111,8 +115,8 @@ def why_not_repository(
         )
         if verb in ("status", "diff") and not ignores and _has_submodules(git_folder):
             return "git would look into submodules (--ignore-submodules=all keeps it out)"
-    if verb == "grep":
-        return place.why_not_folder(".")
+    if verb == "grep" and (arguments.has("--untracked") or _tracks_secrets(git_folder)):
+        return place.why_not_folder(".") or "it may print secrets of tracked files"
     if verb == "remote" and arguments.options and (trouble := _why_not_remotes(common / "config")):
         return trouble
     return ""
@@ -187,6 +191,22 @@ def _has_submodules(git_folder: Path) -> bool:
         return False
     except OSError:
         return True
+
+
+def _tracks_secrets(git_folder: Path) -> bool:
+    """Whether a file for secrets is in git's index, or that cannot be seen."""
+    try:
+        with (git_folder / "index").open("rb") as file:
+            data = file.read(_MOST_NAMES + 1)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    if len(data) > _MOST_NAMES or data[4:8] == _SHORTENED or any(git_folder.glob("sharedindex.*")):
+        return True
+    # Of the number before a name, one byte may look like its first letter.
+    names = [match[1].decode("utf-8", "replace") for match in _INDEX_NAME.finditer(data)]
+    return any(is_sensitive(name) or is_sensitive(name[1:]) for name in names)
 
 
 def _why_not_remotes(config: Path) -> str:

@@ -23,7 +23,7 @@ _DIFF = (
     " --stat-count=N"
 )
 _COMMITS = (
-    " --all --branches=?T --tags=?T --remotes=?T -n=N -123 --max-count=N --skip=N --since=T"
+    " --all --branches=?T --tags=?T --remotes=?T -123 --max-count=N --skip=N --since=T"
     " --after=T --until=T --before=T --author=T --committer=T --grep=T -i -E -F -P --all-match"
     " --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp --merges"
     " --no-merges --first-parent --reverse --left-right --cherry-pick --cherry-mark --cherry"
@@ -32,7 +32,7 @@ _COMMITS = (
     " --no-abbrev-commit --oneline --pretty=?T --format=T --graph --not"
 )
 _LOG = (
-    " --decorate=?T --no-decorate --decorate-refs=T --follow --relative-date --source --show-pulls"
+    " -n=N --decorate=?T --no-decorate --decorate-refs=T --follow --relative-date --source --show-pulls"
     " --no-notes -c --cc -m -t --root -q --clear-decorations --no-mailmap"
 )
 
@@ -44,7 +44,7 @@ GIT_VERBS: Mapping[str, str] = {
     "log": f"{_DIFF}{_COMMITS}{_LOG} : git",
     "show": f"{_DIFF}{_COMMITS}{_LOG} : git",
     "shortlog": f"-sne --summary --numbered --email --group=T {_COMMITS} : git",
-    "rev-list": f"{_COMMITS} --count --objects : git",
+    "rev-list": f"-n=N {_COMMITS} --count --objects : git",
     "blame": "-ltsewfnpcb -L=T -M=?T -C=?T --show-name --show-number --porcelain --line-porcelain"
     " --date=T --since=T --show-email --root --abbrev=T --first-parent : git",
     "annotate": "-ltsewfnpcb -L=T -M=?T -C=?T --date=T --since=T : git",
@@ -69,7 +69,7 @@ GIT_VERBS: Mapping[str, str] = {
     "name-rev": "--tags --name-only --always --all : git",
     "branch": "-arvq --all --remotes --list --show-current --contains=T --no-contains=T --merged=?T"
     " --no-merged=?T --sort=T --format=T --points-at=T --verbose --color=?T --no-color : listed",
-    "tag": "-ln=?N --list --sort=T --contains=T --no-contains=T --merged=?T --no-merged=?T --points-at=T"
+    "tag": "-l -n=?N --list --sort=T --contains=T --no-contains=T --merged=?T --no-merged=?T --points-at=T"
     " --format=T : listed",
     "remote": "-v --verbose : none 0 0",
     "reflog": "-123 -n=N --date=T --oneline --pretty=?T --format=T : reflog",

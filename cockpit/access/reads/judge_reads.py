@@ -39,6 +39,7 @@ _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smh]?")
 _NUMBERS = re.compile(r"-?[0-9]{1,6}(?:\.[0-9]{1,6})?")
 _NAMED = r"(?:py|pyi|pyx|rst|md|[ch]|cc|cpp|hpp|jsx?|tsx?|go|rs|java|kt|rb|php|html|css|sql|cfg|ini|toml|txt)"
 _CODE = re.compile(rf"\*\.{_NAMED}")
+_ZSH_PROGRAM = re.compile(r"=[\w./+-]+")
 _DEEPEST = 8
 _TAKE_INPUT = frozenset({"files", "searched", "filtered", "sed", "awk"})
 _SEARCH_HIDDEN = (
@@ -91,8 +92,8 @@ def why_not_read(command: str | Sequence[str], place: ReadingPlace) -> str:
         return "it cannot be read"
     if script.comments:
         return "a comment may be no comment to the shell that reads it"
-    if any(mark.kind == "continuation" for mark in script.separators):
-        return "it is continued over a line break"
+    if odd := next((mark.text for mark in script.separators if mark.text not in _JOINED), ""):
+        return f"{odd!r} does more than join commands"
     trouble, _ = _judge_items(script.items, place)
     return trouble
 
@@ -170,7 +171,7 @@ def _argument(word: Word) -> _Argument | str:
     if word.nested or any(mark.kind not in ("glob", "brackets") for mark in word.marks):
         mark = next((mark.text for mark in word.marks), "a substitution")
         return f"the value of {mark[:40]} is not known"
-    if word.text.startswith("="):
+    if _ZSH_PROGRAM.fullmatch(word.text):
         return f"a shell may take {word.text[:40]} for the place of a program"
     if not word.marks:
         return _Argument(word.text)

@@ -1,0 +1,286 @@
+"""The judge of reads against a table of commands, in a project that tries to make them run or write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from adversarial.hostile_project import Row, git, make_project, plant, rows
+
+from cockpit.access.reads.judge_reads import why_not_read
+from cockpit.access.reads.reading_place import ReadingPlace
+from cockpit.learn.capture_wip import ToolUse, capture_tool_use
+
+ROWS = list(rows())
+READS = [row for row in ROWS if row.is_read]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> ReadingPlace:
+    shop, path = make_project(Path(os.path.realpath(tmp_path_factory.mktemp("hostile"))))
+    return ReadingPlace(str(shop), str(shop), {"PATH": path, "SHELL": "/bin/bash"})
+
+
+def test_the_table_is_large_and_names_each_command_once() -> None:
+    commands = [row.command for row in ROWS]
+    assert len(commands) >= 400
+    assert len(set(commands)) == len(commands)
+    assert all(row.why for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.command[:60])
+def test_the_verdict_is_that_of_the_table(row: Row, place: ReadingPlace) -> None:
+    trouble = why_not_read(row.command, place)
+    assert (trouble == "") == row.is_read, trouble or "it was taken for a read"
+
+
+@pytest.mark.parametrize("row", READS, ids=lambda row: row.command[:60])
+def test_capture_sees_no_change_in_a_read(row: Row, place: ReadingPlace) -> None:
+    use = ToolUse("Bash", {"command": row.command}, "", 0, place.cwd, place.root)
+    assert "files_modified" not in capture_tool_use(use)
+
+
+@pytest.mark.parametrize("row", READS, ids=lambda row: row.command[:60])
+def test_nothing_behind_a_read_is_a_read(row: Row, place: ReadingPlace) -> None:
+    for tail in (
+        "; touch out",
+        " && ./x",
+        " | sh",
+        "\ntouch out",
+        " > out",
+        " $(touch out)",
+        " & touch out",
+    ):
+        assert why_not_read(row.command + tail, place)
+
+
+SETTINGS = [
+    ("core.fsmonitor", "./x"),
+    ("core.pager", "./x"),
+    ("core.editor", "./x"),
+    ("core.sshCommand", "./x"),
+    ("core.hooksPath", "bin"),
+    ("core.worktree", "/"),
+    ("core.bare", "true"),
+    ("core.attributesFile", "x"),
+    ("core.alternateRefsCommand", "./x"),
+    ("diff.external", "./x"),
+    ("diff.hostile.command", "./x"),
+    ("diff.hostile.textconv", "./x"),
+    ("filter.hostile.clean", "./x"),
+    ("filter.hostile.process", "./x"),
+    ("merge.hostile.driver", "./x"),
+    ("pager.log", "./x"),
+    ("alias.hello", "!./x"),
+    ("include.path", "../x"),
+    ("includeIf.gitdir:/.path", "../x"),
+    ("log.showSignature", "true"),
+    ("gpg.program", "./x"),
+    ("gpg.ssh.program", "./x"),
+    ("credential.helper", "./x"),
+    ("trailer.x.command", "./x"),
+    ("interactive.diffFilter", "./x"),
+    ("remote.origin.promisor", "true"),
+    ("remote.origin.vcs", "x"),
+    ("extensions.worktreeConfig", "true"),
+    ("extensions.partialClone", "origin"),
+    ("status.submoduleSummary", "true"),
+    ("unknown.setting", "x"),
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ReadingPlace:
+    """A plain repository, with its place."""
+    folder = Path(os.path.realpath(tmp_path)) / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n", encoding="utf-8")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "a.py")
+    git(folder, "commit", "-q", "-m", "Open")
+    return ReadingPlace(str(folder), str(folder), {"PATH": "/usr/bin:/bin"})
+
+
+def test_a_setting_that_is_not_known_leaves_git_no_reads(shop: ReadingPlace) -> None:
+    config = Path(shop.root, ".git", "config")
+    plain = config.read_text(encoding="utf-8")
+    assert why_not_read("git status", shop) == ""
+    for name, value in SETTINGS:
+        git(Path(shop.root), "config", "--file", str(config), name, value)
+        for command in ("git status", "git diff", "git log -p", "cat a.py && git show"):
+            assert why_not_read(command, shop), (name, command)
+        config.write_text(plain, encoding="utf-8")
+    for text in (
+        "[core] pager = ./x\n",
+        "[CORE]\n\tPager=./x\n",
+        "[core]\npa\\\nger = ./x\n",
+        "[core\n",
+    ):
+        config.write_text(plain + text, encoding="utf-8")
+        assert why_not_read("git log", shop), text
+    config.write_text(
+        plain + '[remote "origin"]\n\turl = https://example.org/x\n', encoding="utf-8"
+    )
+    assert why_not_read("git log", shop) == ""
+
+
+def _in_submodule(shop: Path) -> None:
+    git(shop, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+
+
+def _with_index_hook(shop: Path) -> None:
+    plant(shop / ".git" / "hooks" / "post-index-change")
+
+
+def _linked_repository(shop: Path) -> None:
+    (shop / ".git").rename(shop.parent / "elsewhere.git")
+    (shop / ".git").symlink_to(shop.parent / "elsewhere.git")
+
+
+def _bare_repository(shop: Path) -> None:
+    for name in ("objects", "refs"):
+        (shop / name).mkdir()
+    (shop / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    shutil.rmtree(shop / ".git")
+
+
+@pytest.mark.parametrize(
+    "spoil", [_in_submodule, _with_index_hook, _linked_repository, _bare_repository]
+)
+def test_a_spoiled_repository_leaves_git_status_no_read(
+    shop: ReadingPlace, spoil: Callable[[Path], None]
+) -> None:
+    assert why_not_read("git status", shop) == ""
+    spoil(Path(shop.root))
+    assert why_not_read("git status", shop)
+
+
+def test_a_program_of_the_project_is_no_read_wherever_path_finds_it(shop: ReadingPlace) -> None:
+    root = Path(shop.root)
+    bin_folder = root / "bin"
+    bin_folder.mkdir()
+    for path in (f"{bin_folder}:/usr/bin:/bin", "/usr/bin:/bin:."):
+        assert why_not_read("ls", replace(shop, env={"PATH": path})) == "", path
+    for path in (".:/usr/bin:/bin", ":/usr/bin:/bin", "bin:/usr/bin:/bin"):
+        assert why_not_read("ls", replace(shop, env={"PATH": path})), path
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "ls").symlink_to(bin_folder / "ls")
+    (outside / "folder").symlink_to(bin_folder)
+    plant(bin_folder / "ls")
+    plant(bin_folder / "git")
+    for path in (f"{bin_folder}", f"{outside}", f"{outside}/folder"):
+        place = replace(shop, env={"PATH": f"{path}:/usr/bin:/bin"})
+        assert why_not_read("ls", place), path
+        assert why_not_read(["ls"], place), path
+        assert why_not_read("cat a.py | ls", place), path
+        assert why_not_read("nice ls", place), path
+
+
+ENVIRONMENTS = [
+    ("ls", {"LD_PRELOAD": "./x.so"}),
+    ("ls", {"BASH_ENV": "./x"}),
+    ("ls", {"BASH_FUNC_ls%%": "() { touch out; }"}),
+    ("ls", {"SHELL": "/usr/bin/fish"}),
+    ("cd . && ls", {"CDPATH": "/"}),
+    ("git status", {"GIT_DIR": "/tmp/x"}),
+    ("git status", {"GIT_EXTERNAL_DIFF": "./x"}),
+    ("git status", {"GIT_CONFIG_COUNT": "1"}),
+    ("git status", {"GIT_PAGER": "./x"}),
+    ("git status", {"GIT_TRACE": "/tmp/x"}),
+    ("git status", {"GIT_INDEX_FILE": "x"}),
+]
+
+
+@pytest.mark.parametrize(("command", "variables"), ENVIRONMENTS)
+def test_an_environment_that_changes_what_runs_leaves_no_reads(
+    shop: ReadingPlace, command: str, variables: dict[str, str]
+) -> None:
+    assert why_not_read(command, shop) == ""
+    assert why_not_read(command, replace(shop, env={**shop.env, **variables}))
+
+
+def test_searching_tracked_files_for_secrets_is_no_read(shop: ReadingPlace) -> None:
+    assert why_not_read("git grep x", shop) == ""
+    Path(shop.root, ".env").write_text("KEY=x\n", encoding="utf-8")
+    assert why_not_read("git grep x", shop) == ""
+    git(Path(shop.root), "add", "-f", ".env")
+    assert why_not_read("git grep x", shop)
+
+
+def test_git_settings_of_the_project_by_variable_are_no_reads(shop: ReadingPlace) -> None:
+    variables = {**shop.env, "GIT_CONFIG_GLOBAL": f"{shop.root}/gitconfig"}
+    assert why_not_read("git log", replace(shop, env=variables))
+    variables = {**shop.env, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_EDITOR": "true"}
+    assert why_not_read("git log", replace(shop, env=variables)) == ""
+
+
+_CAGE = ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all")
+_RUN = r"""
+cd "$1"; i=0
+while IFS= read -r -d '' command <&7; do
+  i=$((i+1)); exec </dev/null >/dev/null 2>&1
+  strace -f -qq -e trace=execve -o "$2/$i" timeout 20 bash -c "$command"
+done 7< "$3"
+true
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (shutil.which("bwrap") and shutil.which("strace")), reason="needs bwrap and strace"
+)
+def test_every_read_of_the_table_writes_nothing_and_runs_only_what_it_names(tmp_path: Path) -> None:
+    """Each command that the judge allows runs in a cage, on the hostile project, under strace."""
+    top = Path(os.path.realpath(tmp_path))
+    shop, path = make_project(top)
+    logs, list_file = top / "logs", top / "list"
+    logs.mkdir()
+    place = ReadingPlace(str(shop), str(shop), {"PATH": path, "SHELL": "/bin/bash"})
+    commands = [row.command for row in ROWS if why_not_read(row.command, place) == ""]
+    list_file.write_bytes(b"".join(command.encode() + b"\0" for command in commands))
+    home = top / "home"
+    home.mkdir()
+    before = _snapshot(top)
+    cage = [*_CAGE, "--bind", str(top), str(top), "--chdir", str(shop)]
+    run = ["bash", "-c", _RUN, "run", str(shop), str(logs), str(list_file)]
+    environment = {"PATH": path, "HOME": str(home), "SHELL": "/bin/bash"}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run([*cage, *run], env=environment, check=True, timeout=300)
+    assert _snapshot(top) == before
+    assert len(list(logs.iterdir())) == len(commands) == len(READS)
+    for number, command in enumerate(commands, start=1):
+        for program in _started((logs / str(number)).read_text(encoding="utf-8")):
+            assert not program.startswith(str(shop)), (command, program)
+            named = Path(program).name in command or Path(program).name in _OWN
+            assert named, (command, program)
+
+
+_OWN = {"timeout", "bash", "sh", "grep", "which.debianutils"}
+"""The cage's own, and what egrep and which are made of."""
+
+
+def _started(log: str) -> list[str]:
+    return [
+        line.partition('execve("')[2].partition('"')[0]
+        for line in log.splitlines()
+        if "execve(" in line and line.endswith("= 0")
+    ]
+
+
+def _snapshot(top: Path) -> dict[str, tuple[int, bytes]]:
+    """The files below ``top`` with mode and content; git's index, which git refreshes, and the logs apart."""
+    files = {}
+    for path in sorted(top.rglob("*")):
+        name = str(path.relative_to(top))
+        if name.startswith("logs") or name.endswith(".git/index") or path.is_fifo():
+            continue
+        info = path.lstat()
+        is_file = path.is_file() and not path.is_symlink()
+        files[name] = (info.st_mode, path.read_bytes() if is_file else b"")
+    return files
