@@ -19,8 +19,8 @@ from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act
 from cockpit.loop.phases.deciding import decide
-from cockpit.loop.phases.learning import find_finish, learn
-from cockpit.loop.phases.observing import observe
+from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
+from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing
 from cockpit.loop.phases.retake_inputs import retake_inputs
@@ -125,11 +125,14 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
     await Dispatcher(store, engine.ground).recover(session_id)
     wave: Wave | None = None
     try:
-        session, wave = await store.write(
-            lambda tx: _begin_or_stop(tx, session_id, engine.settings)
-        )
+        session, wave = await store.write(lambda tx: _begin_or_stop(tx, session_id, engine))
+        if wave is not None:
+            engine.forget(wave.wave_id)  # another process may have run it since
         while wave is not None:
+            running = wave.wave_id
             session, wave = await _run_phase(engine, session, wave)
+            if wave is not None and wave.wave_id != running:
+                engine.remember(wave.wave_id, is_new=True)
         return session
     except DeadlinePassed as error:
         return await store.write(_mark_waiting(session_id, str(error)))
@@ -146,8 +149,8 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
     """Run the wave's current phase; returns the session and its next wave, or None to stop.
 
     Two steps with nothing outside the store between them are one transaction: a packet and the model call
-    for it, a wave's end and the next one's beginning. Observe, Orient and Decide follow each other at once;
-    a wave that failed in between re-enters where it was.
+    for it, a wave's end and the next one's beginning, with its Observe where nothing is to be read. Observe,
+    Orient and Decide follow each other at once; a wave that failed in between re-enters where it was.
     """
     store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
@@ -156,7 +159,8 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Sess
             context = WaveContext(engine, session, wave)
             return await decide(context, await orient(context))
         case "orienting":
-            context = await retake_inputs(context)
+            if not engine.recall(wave.wave_id).is_new:
+                context = await retake_inputs(context)
             return await decide(context, await orient(context))
         case "deciding":
             return await decide(context)
@@ -183,14 +187,12 @@ def _end_wave(
     session = sessions.load_in(tx, context.session.session_id)
     if session.status == "completed":
         return session, None
-    return _begin_or_stop(tx, session.session_id, context.engine.settings)
+    return _begin_or_stop(tx, session.session_id, context.engine)
 
 
-def _begin_or_stop(
-    tx: Tx, session_id: str, settings: RuntimeSettings
-) -> tuple[Session, Wave | None]:
+def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> tuple[Session, Wave | None]:
     """Return the session and the wave to run; without a wave the session waits or is completed."""
-    wave = _next_wave(tx, session_id, settings)
+    wave = _next_wave(tx, session_id, engine)
     if wave is None:
         return _stop_without_wave(tx, session_id), None
     return sessions.load_in(tx, session_id), wave
@@ -210,7 +212,7 @@ def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
     )
 
 
-def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | None:
+def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     """Return the open wave, or a new one for the events that arrived; None when there is neither."""
     session = sessions.load_in(tx, session_id)
     last = waves.find_latest_in(tx, session_id)
@@ -218,10 +220,11 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
         events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=LEASE_S)
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
-        return _begin_wave(tx, last, settings)
+        return _begin_wave(tx, last, engine.settings)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
-    if not events.count_new(tx.connection, session.source):
+    waiting = events.select_waiting(tx, session.source)
+    if not waiting.has_new:
         _refuse_given_up(session, last)
         return None
     if _end_at_limit(tx, session, last):
@@ -229,7 +232,7 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
     owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
     # Every message that has arrived belongs to this wave; the task, or else the first event, is named as its
     # cause. They are the wave's until it ends: handled with it, or returned when it fails.
-    claimed = events.claim_all(tx, source=session.source, owner=owner, lease_s=LEASE_S)
+    claimed = events.claim_waiting(tx, waiting, owner=owner, lease_s=LEASE_S)
     if not claimed:
         return None
     # A message that was sent before the first wave has come may be claimed before the task.
@@ -237,7 +240,11 @@ def _next_wave(tx: Tx, session_id: str, settings: RuntimeSettings) -> Wave | Non
     wave = waves.create(
         tx, session_id=session_id, trace_id=session.trace_id, event_id=cause.event_id
     )
-    return _begin_wave(tx, wave, settings)
+    wave = _begin_wave(tx, wave, engine.settings)
+    if cause.event_type != CONTINUED:
+        return wave
+    context = WaveContext(engine, sessions.load_in(tx, session_id), wave)
+    return observe_at_once(tx, context) or wave
 
 
 class DeadLetter(CockpitError):

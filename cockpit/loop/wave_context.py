@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
@@ -16,12 +17,30 @@ from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.store.context import profiles
+from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
+from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
+
+MOST_WRITTEN = 64
+"""Waves whose rows are kept at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenWave:
+    """What this process has committed of a wave and what never changes: it need not be read again."""
+
+    is_new: bool = False
+    """Whether this process began the wave and runs it since: nothing else can be stored of it."""
+    packet: Packet | None = None
+    plan: Plan | None = None
+
+
+_NOTHING = WrittenWave()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,8 @@ class Engine:
     """The roles, once they were needed."""
     profiles: dict[tuple[str, int], Profile] = field(default_factory=dict)
     """The versions of profiles that were read; their content never changes."""
+    written: dict[str, WrittenWave] = field(default_factory=dict)
+    """The newest waves that this process has written, by id."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 
@@ -72,6 +93,20 @@ class Engine:
             profile = profiles.load(connection, profile_id, version)
             self.profiles[(profile_id, version)] = profile
         return profile
+
+    def recall(self, wave_id: str) -> WrittenWave:
+        """Return what this process has written of a wave and need not read."""
+        return self.written.get(wave_id, _NOTHING)
+
+    def remember(self, wave_id: str, **rows: Any) -> None:
+        """Keep fields of :class:`WrittenWave`, after their commit."""
+        self.written[wave_id] = replace(self.recall(wave_id), **rows)
+        while len(self.written) > MOST_WRITTEN:
+            del self.written[next(iter(self.written))]
+
+    def forget(self, wave_id: str) -> None:
+        """Read the wave again: its run was cut off, and another process may go on with it."""
+        self.written.pop(wave_id, None)
 
     def role(self, name: str) -> Role | None:
         """Return the role of that name; None for a session without a role ('').

@@ -70,6 +70,9 @@ def pin_profile(
     Ends a temporary change whose waves have all begun: the next version has the content from before it,
     or, when promoted, its own. The journal row of that names ``wave``.
     """
+    version = profile_changes.find_undisturbed_version(tx.connection, profile_id, tx.now())
+    if version is not None:
+        return PinnedProfile(profile_id, version, None)
     reconcile_profile_changes(tx, settings)
     running = profile_changes.find_running(tx.connection, profile_id)
     if running is not None and running.waves_left == 0:

@@ -16,7 +16,6 @@ from cockpit.loop.decisions.await_decision import DecidedProposal, await_decisio
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals, sessions
 
 TOOL = "change_task_type"
@@ -75,16 +74,6 @@ def read_call_result(
     if decided.status == "approved":
         return f"{decided.message} The task type is {name} from now on.", "approved"
     return f"{decided.message} The task type did not change.", decided.status
-
-
-def count_changes(connection: sqlite3.Connection, session_id: str) -> int:
-    """Count how often the session's task type was changed, by this tool or by the user."""
-    (count,) = connection.execute(
-        "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
-        " AND json_extract(detail_json, '$.task_type') IS NOT NULL",
-        (session_id, str(Action.SESSION_CHANGED)),
-    ).fetchone()
-    return int(count)
 
 
 def describe_change(kind: TaskType, words: str) -> str:

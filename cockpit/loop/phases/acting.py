@@ -47,7 +47,9 @@ async def act(context: WaveContext) -> Write:
     Returns the last write, which takes the wave from ``acting`` to ``learning``: nothing runs after it, so
     Learn commits it together with its own.
     """
-    plan = context.store.read_now(lambda connection: plans.find(connection, context.wave.wave_id))
+    plan = context.engine.recall(context.wave.wave_id).plan or context.store.read_now(
+        lambda connection: plans.find(connection, context.wave.wave_id)
+    )
     calls = plan.calls if plan else ()
     action_count = 0
     stop_reason = ""

@@ -43,6 +43,7 @@ from cockpit.store.journal.details.waves import (
 )
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, outbox, plans, sessions, waves
+from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
@@ -89,6 +90,8 @@ async def decide(
         return current, attempt
 
     context, attempt = await context.store.write(journal_call)
+    if compiled:
+        context.engine.remember(context.wave.wave_id, packet=compiled.packet)
     wave_id = context.wave.wave_id
     answer_stream = AnswerStream(
         context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
@@ -161,7 +164,7 @@ async def _commit_plan(
         for place, call in enumerate(answer.calls, start=1)
     ]
 
-    def commit(tx: Tx) -> tuple[Session, Wave]:
+    def commit(tx: Tx) -> tuple[Session, Wave, Plan]:
         _store_answer(tx, context, answer_stream, answer, started)
         for call, written in zip(calls, answer.calls, strict=True):
             if call["error"]:
@@ -199,9 +202,11 @@ async def _commit_plan(
         wave = waves.advance(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
-        return sessions.load_in(tx, context.session.session_id), wave
+        return sessions.load_in(tx, context.session.session_id), wave, plan
 
-    return await context.store.write(commit)
+    session, wave, plan = await context.store.write(commit)
+    context.engine.remember(wave.wave_id, plan=plan)
+    return session, wave
 
 
 def _store_answer(
@@ -218,6 +223,7 @@ def _store_answer(
             role="agent",
             text=answer_stream.text,
             interrupted=answer.stop in ("cut", "interrupted", "filtered"),
+            has_fragments=answer_stream.has_fragments,
         )
     _journal_completion(tx, context, answer, latency_ms)
 
@@ -331,6 +337,9 @@ def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:
 
     From the next wave on the session's prompts are counted by the provider's measure.
     """
+    packet = context.engine.recall(context.wave.wave_id).packet
+    if packet is not None and reported <= packet.token_budget:
+        return
     row = tx.execute(
         "SELECT token_budget, json_extract(packet_json, '$.rendering.tokens')"
         " FROM orientation_packets WHERE wave_id=? AND token_budget<?",

@@ -61,10 +61,18 @@ def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
     if context.wave.ordinal == 1 or context.session.rev is not None:
         return False
     previous = f"{context.session.session_id}-w{context.wave.ordinal - 1}"
+    plan = context.engine.recall(previous).plan
+    if plan is not None and not any(call["name"] in ACTIONS for call in plan.calls):
+        return False
     return any(
         action.phase == "confirmed" and action.action_type in ACTIONS
         for action in outbox.select_for_wave(connection, previous)
     )
+
+
+def has_due_rules(connection: sqlite3.Connection, context: WaveContext) -> bool:
+    """Whether an enabled rule has something to read in this wave."""
+    return bool(_list_due(connection, context))
 
 
 async def request_by_rules(context: WaveContext) -> None:

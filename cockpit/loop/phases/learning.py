@@ -27,7 +27,7 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
     a task of the backlog is blocked by it.
     """
     session_id, wave_id = context.session.session_id, context.wave.wave_id
-    plan = plans.find(tx.connection, wave_id)
+    plan = context.engine.recall(wave_id).plan or plans.find(tx.connection, wave_id)
     judge_after_wave(tx, waves.advance(tx, wave_id, "completed"))
     if plan is None:
         return

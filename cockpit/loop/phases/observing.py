@@ -15,7 +15,12 @@ from typing import Any
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
-from cockpit.loop.phases.fetch_by_rules import has_acted, is_by_rule, request_by_rules
+from cockpit.loop.phases.fetch_by_rules import (
+    has_acted,
+    has_due_rules,
+    is_by_rule,
+    request_by_rules,
+)
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.run_observation_jobs import list_work, run_observation_jobs
 from cockpit.loop.phases.session_tools import tools_of_session
@@ -34,8 +39,9 @@ from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.details.waves import WaveObserved
-from cockpit.store.sessions import context_requests, messages, sessions, waves
+from cockpit.store.sessions import context_requests, messages, plans, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
+from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
@@ -64,6 +70,25 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
         return sessions.load_in(tx, context.session.session_id), wave
 
     return await context.store.write(take_in)
+
+
+def observe_at_once(tx: Tx, context: WaveContext) -> Wave | None:
+    """Take a wave that has just begun to ``orienting`` in the transaction that began it.
+
+    Returns None, with nothing written, where something has to be read or waited for first: that is not for
+    a transaction. The wave continues one before it, and is not tried again.
+    """
+    connection, session = tx.connection, context.session
+    profile = (session.profile_id, context.wave.profile_version)
+    if (
+        profile not in context.engine.profiles  # read in a transaction that may be rolled back
+        or context_requests.has_open(connection, session.session_id)
+        or (session.interactive and _find_silent_discussion(connection, context) is not None)
+        or has_due_rules(connection, context)
+        or _list_changed_files(connection, context)
+    ):
+        return None
+    return _take_in_results(tx, context, has_jobs=False)
 
 
 def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
@@ -250,24 +275,28 @@ def _list_changed_files(connection: sqlite3.Connection, context: WaveContext) ->
     return [FileRead(str(item), str(path), str(sha256)) for item, path, sha256 in rows]
 
 
-def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
-    """Store the results of the wave before and the user's messages, and step to ``orienting``."""
+def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> Wave:
+    """Store the results of the wave before and the user's messages, and step to ``orienting``.
+
+    ``has_jobs``: observation jobs may have stored facts of this wave already.
+    """
     new_facts: list[Fact] = []
     results: list[Exchange] = []
     if context.wave.ordinal == 1:
         new_facts += _unread_context(tx, context)
     if context.wave.ordinal > 1:
-        previous = waves.load(tx.connection, _previous_wave_id(context))
+        previous = waves.load_in(tx, _previous_wave_id(context))
+        plan = context.engine.recall(previous.wave_id).plan
         if previous.phase == "failed_terminal":
             new_facts.append(_given_up_notice(tx, previous))
             results = []
         else:
-            results = read_exchanges(tx.connection, previous)
+            results = read_exchanges(tx.connection, previous, plan)
         new_facts += [result.fact() for result in results]
-        new_facts += _notices(tx, context, previous)
+        new_facts += _notices(tx, context, previous, plan)
         new_facts += _changed_type(tx, context)
     new_facts += _user_messages(tx, context)
-    _record_facts(tx, context, new_facts, job="words")
+    _record_facts(tx, context, new_facts, job="words", are_first=not has_jobs)
     if context.wave.ordinal > 1:
         profile = load_pinned_profile(tx.connection, context)
         tools = tools_of_wave(tx.connection, context)
@@ -279,10 +308,11 @@ def _take_in_results(tx: Tx, context: WaveContext) -> Wave:
         "SELECT count(*), sum(ordinal=?) FROM session_facts WHERE session_id=?",
         (context.wave.ordinal, context.session.session_id),
     ).fetchone()
-    jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
-    detail = WaveObserved(
-        facts=total, new=new or 0, jobs=jobs.planned, refused=sum(jobs.refused.values())
-    )
+    planned = refused = 0
+    if has_jobs:
+        jobs = observation_jobs.summarize_wave(tx.connection, context.wave.wave_id)
+        planned, refused = jobs.planned, sum(jobs.refused.values())
+    detail = WaveObserved(facts=total, new=new or 0, jobs=planned, refused=refused)
     return waves.advance(tx, context.wave.wave_id, "orienting", detail=detail)
 
 
@@ -315,10 +345,10 @@ def _given_up_notice(tx: Tx, previous: Wave) -> Fact:
     return pinned_text_fact("notice", f"notice:{previous.ordinal}", text)
 
 
-def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:
+def _notices(tx: Tx, context: WaveContext, previous: Wave, plan: Plan | None) -> list[Fact]:
     """Return cockpit's notice to the agent that its last answer was interrupted or cut, if it was."""
-    row = tx.execute("SELECT stop FROM plans WHERE wave_id=?", (previous.wave_id,)).fetchone()
-    match row[0] if row is not None else "":
+    plan = plan or plans.find(tx.connection, previous.wave_id)
+    match plan.stop if plan is not None else "":
         case "interrupted" if context.session.interactive:
             text = f"The user interrupted you. {DISCUSS_NOTICE}"
         case "interrupted":
@@ -334,8 +364,8 @@ def _notices(tx: Tx, context: WaveContext, previous: Wave) -> list[Fact]:
 
 def _changed_type(tx: Tx, context: WaveContext) -> list[Fact]:
     """Return the tools and the Definition of Done of a session whose task type was changed."""
-    count = task_type_tool.count_changes(tx.connection, context.session.session_id)
     kind = context.engine.task_types.get(context.session.task_type)
+    count = sessions.count_type_changes(tx, context.session.session_id)
     if not count or kind is None:
         return []
     text = task_type_tool.describe_change(kind, context.session.words)
@@ -364,7 +394,14 @@ def _previous_wave_id(context: WaveContext) -> str:
     return f"{context.session.session_id}-w{context.wave.ordinal - 1}"
 
 
-def _record_facts(tx: Tx, context: WaveContext, new_facts: Sequence[Fact], *, job: str) -> int:
+def _record_facts(
+    tx: Tx,
+    context: WaveContext,
+    new_facts: Sequence[Fact],
+    *,
+    job: str,
+    are_first: bool = False,
+) -> int:
     return facts.record(
         tx,
         session_id=context.session.session_id,
@@ -373,6 +410,7 @@ def _record_facts(tx: Tx, context: WaveContext, new_facts: Sequence[Fact], *, jo
         pinned_now=context.wave.pinned_now,
         facts=new_facts,
         job=job,
+        are_first=are_first,
     )
 
 

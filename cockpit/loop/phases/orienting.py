@@ -80,7 +80,8 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     def read_inputs(
         connection: sqlite3.Connection,
     ) -> tuple[Packet, Prompt] | tuple[Profile, FactColumns, Overheads, tuple[str, int], Standing]:
-        stored = packets.find(connection, context.wave.wave_id)
+        is_new = context.engine.recall(context.wave.wave_id).is_new
+        stored = None if is_new else packets.find(connection, context.wave.wave_id)
         if stored is not None:
             return stored.packet, build_prompt(connection, context, stored.packet)
         profile = load_pinned_profile(connection, context)

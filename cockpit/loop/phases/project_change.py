@@ -48,6 +48,9 @@ async def has_changed_nothing(context: WaveContext) -> bool:
     task_type = context.engine.task_types.get(context.session.task_type)
     if task_type is None or not task_type.must_change or context.session.role:
         return False
+    plan = context.engine.recall(context.wave.wave_id).plan
+    if plan is not None and find_finish(plan) is None:
+        return False
     finish, actions, before = context.store.read_now(lambda c: _read(c, context))
     if finish is None or finish[0] != "done" or any(map(_is_change, actions)):
         return False

@@ -34,6 +34,11 @@ class AnswerStream:
         # An answer that comes at once needs no fragments.
         self._last_journalled_at = store.clock.monotonic()
 
+    @property
+    def has_fragments(self) -> bool:
+        """Whether a part of it was journalled while it streamed."""
+        return self._fragment_count > 0
+
     async def feed(self, fragment: str) -> None:
         """Add ``fragment``; journal the text that is complete once the interval has passed."""
         self.text += fragment

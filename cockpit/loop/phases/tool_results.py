@@ -29,6 +29,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import context_requests, outbox, plans, proposals
 from cockpit.store.sessions.outbox import OutboxAction
+from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.waves import Wave
 
 MAX_RESULT_CHARS = 24_000
@@ -162,9 +163,14 @@ def release_kept_results(tx: Tx, wave: Wave, results: Sequence[Exchange], max_to
             pins.release(tx, wave.session_id, kept, wave.ordinal)
 
 
-def read_exchanges(connection: sqlite3.Connection, wave: Wave) -> list[Exchange]:
-    """Return the exchanges of ``wave`` in the order of its calls, all of which have ended."""
-    plan = plans.find(connection, wave.wave_id)
+def read_exchanges(
+    connection: sqlite3.Connection, wave: Wave, plan: Plan | None = None
+) -> list[Exchange]:
+    """Return the exchanges of ``wave`` in the order of its calls, all of which have ended.
+
+    ``plan`` is the wave's, where the caller has it.
+    """
+    plan = plan or plans.find(connection, wave.wave_id)
     if plan is None:
         return []
     exchanges = []
@@ -214,17 +220,14 @@ def _result_of_request(
     connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
 ) -> tuple[str, str]:
     request_id = request_id_of_call(call["key"])
-    row = connection.execute(
-        "SELECT 1 FROM context_requests WHERE request_id=?", (request_id,)
-    ).fetchone()
-    if row is None:
+    request = context_requests.find(connection, request_id)
+    if request is None:
         messages = connection.execute(
             "SELECT json_extract(detail_json,'$.message') FROM journal WHERE session_id=?"
             " AND wave_id=? AND action=? ORDER BY seq",
             (wave.session_id, wave.wave_id, str(Action.CONTEXT_REFUSED)),
         ).fetchall()
         return f"Refused: {'; '.join(message for (message,) in messages)}", "refused"
-    request = context_requests.load(connection, request_id)
     if request.status != "fetched" or request.proposal_id is None:
         return _result_of_unread_request(connection, request)
     unreadable = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}

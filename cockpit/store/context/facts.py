@@ -176,12 +176,14 @@ def record(
     pinned_now: str,
     facts: Sequence[Fact],
     job: str = "",
+    are_first: bool = False,
 ) -> int:
     """Store facts and link them to the session; returns how many were new to the session.
 
     Content is stored once for all sessions. A fact that the session already has and that is not
-    superseded stays as it is. ``job`` names what the facts were read for. Facts of observation jobs
-    are stored by :mod:`cockpit.store.context.ingest_facts` instead. Callers mask secrets, because a
+    superseded stays as it is. ``job`` names what the facts were read for, and ``are_first`` says that the
+    wave has none yet. Facts of observation jobs are stored by
+    :mod:`cockpit.store.context.ingest_facts` instead. Callers mask secrets, because a
     fact's id covers its masked text.
 
     One call is one look. Facts that share a ``dedupe_key`` in it are parts of one thing (the two
@@ -191,10 +193,12 @@ def record(
     if not facts:
         return 0
     wave = ObservingWave(session_id, wave_id, ordinal, pinned_now)
-    (last,) = tx.execute(
-        "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
-        (session_id, ordinal),
-    ).fetchone()
+    last = 0
+    if not are_first:
+        (last,) = tx.execute(
+            "SELECT coalesce(max(position), 0) FROM session_facts WHERE session_id=? AND ordinal=?",
+            (session_id, ordinal),
+        ).fetchone()
     places = {fact.fact_id: (last + at, job, fact) for at, fact in enumerate(facts, 1)}
     try:
         new = link(tx, wave, places)
@@ -292,10 +296,12 @@ def _supersede(tx: Tx, session_id: str, ordinal: int, places: Mapping[str, Place
             )
             if identity not in places
         )
-    tx.connection.executemany(
-        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND ordinal=? AND position=?",
-        gone,
-    )
+    if gone:
+        tx.connection.executemany(
+            "UPDATE session_facts SET superseded_at=?"
+            " WHERE session_id=? AND ordinal=? AND position=?",
+            gone,
+        )
 
 
 def _content_row(identity: str, fact: Fact, wave_id: str, pinned_now: str) -> tuple[Any, ...]:

@@ -337,20 +337,10 @@ def insert(
     body = canonical_json(packet.body())
     digest = text_digest(body)
     identity = make_packet_id(digest, wave_id)
-    row = tx.execute(
-        "SELECT packet_id FROM orientation_packets WHERE wave_id=?", (wave_id,)
-    ).fetchone()
-    if row is not None:
-        if row[0] == identity:
-            return identity
-        raise PacketExists(
-            f"Wave {wave_id} has packet {row[0]}; {identity} cannot replace it. A packet is final:"
-            " continue with the stored one."
-        )
-    tx.execute(
+    added = tx.execute(
         "INSERT INTO orientation_packets(packet_id, wave_id, profile_id, profile_version,"
         " token_budget, token_used, packet_json, digest_sha256, created_at)"
-        " VALUES (?,?,?,?,?,?,?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
         (
             identity,
             wave_id,
@@ -363,6 +353,14 @@ def insert(
             pinned_now,
         ),
     )
+    if added.rowcount != 1:
+        stored = find(tx.connection, wave_id)
+        if stored is not None and stored.packet_id == identity:
+            return identity
+        raise PacketExists(
+            f"Wave {wave_id} has packet {stored.packet_id if stored else 'of another wave'}; {identity}"
+            " cannot replace it. A packet is final: continue with the stored one."
+        )
     tx.journal(
         PacketCompiled(
             digest=digest,

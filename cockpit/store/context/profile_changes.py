@@ -168,6 +168,12 @@ def select_changes(
     return [ChangeProposal(*row) for row in rows]
 
 
+_UNAPPLIED = (
+    " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
+    " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=:now)"
+)
+
+
 def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str, str]]:
     """Read (id, status of its proposal) of pending changes that were decided elsewhere.
 
@@ -175,12 +181,26 @@ def select_unapplied(connection: sqlite3.Connection, now: str) -> list[tuple[str
     """
     rows = connection.execute(
         "SELECT c.proposal_id, CASE p.status WHEN 'pending' THEN 'expired' ELSE p.status END"
-        " FROM profile_change_proposals c JOIN proposals p USING(proposal_id)"
-        " WHERE c.status='pending' AND (p.status<>'pending' OR p.expires_at<=?)"
-        " ORDER BY c.created_at, c.rowid",
-        (now,),
+        f"{_UNAPPLIED} ORDER BY c.created_at, c.rowid",
+        {"now": now},
     )
     return [(str(identity), str(status)) for identity, status in rows]
+
+
+def find_undisturbed_version(
+    connection: sqlite3.Connection, profile_id: str, now: str
+) -> int | None:
+    """Return a profile's active version, if no temporary change runs and none is to be applied.
+
+    None also for a profile that is not there: the steps that change it say so.
+    """
+    row = connection.execute(
+        "SELECT version FROM orientation_profiles WHERE profile_id=:profile AND status='active'"  # noqa: S608 - fixed text
+        " AND NOT EXISTS (SELECT 1 FROM adaptations WHERE profile_id=:profile AND ended IS NULL)"
+        f" AND NOT EXISTS (SELECT 1{_UNAPPLIED})",
+        {"profile": profile_id, "now": now},
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def start(tx: Tx, proposal: ChangeProposal, version: int) -> TemporaryChange:

@@ -67,6 +67,16 @@ def drop_traces(rows: RowCache, session_id: str) -> None:
         sessions.pop(session_id, None)
 
 
+def begin_trace(rows: RowCache, session_id: str, wave_id: str, trace_id: str) -> None:
+    """Follow a session to its next wave, which has neither packet nor profile yet."""
+    sessions = rows.get(_SESSIONS)
+    traces = {} if sessions is None else sessions.get(session_id, {})
+    profiles = {trace.profile_id for trace in traces.values()}
+    drop_traces(rows, session_id)
+    if len(profiles) == 1:
+        sessions[session_id] = {wave_id: Trace(trace_id, "", profiles.pop())}
+
+
 def move_trace(
     rows: RowCache, session_id: str, wave_id: str, packet_id: str, profile_version: int | None
 ) -> None:

@@ -165,10 +165,26 @@ def record_fetched(
 
 def load(connection: sqlite3.Connection, request_id: str) -> ContextRequest:
     """Read the request of that id. Raises :class:`NotFound`."""
-    row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
-    if row is None:
+    request = find(connection, request_id)
+    if request is None:
         raise NotFound(f"There is no context request {request_id}.")
-    return _read(row)
+    return request
+
+
+def find(connection: sqlite3.Connection, request_id: str) -> ContextRequest | None:
+    """Read the request of that id, or None."""
+    row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
+    return None if row is None else _read(row)
+
+
+def has_open(connection: sqlite3.Connection, session_id: str) -> bool:
+    """Tell whether a request of the session waits for its decision or is to be read."""
+    row = connection.execute(
+        "SELECT 1 FROM context_requests WHERE session_id=? AND status IN ('pending','approved')"
+        " LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    return row is not None
 
 
 def select_by_status(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -145,22 +145,58 @@ def claim_all(tx: Tx, *, source: str, owner: str, lease_s: float) -> list[Event]
 def _claim(tx: Tx, source: str, owner: str, lease_s: float, at_once: int) -> Iterator[Event]:
     count = at_once
     while count == at_once:
-        now = tx.now()
-        rows = tx.execute(
-            "SELECT event_id, event_type, tier, payload_json, attempts, max_attempts, trace_id"
-            " FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
-            " AND available_at<=? AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
-            " ORDER BY tier, available_at, event_id LIMIT ?",
-            (source, now, now, at_once),
-        ).fetchall()
+        rows = _claimable(tx, source, at_once)
         count = len(rows)
-        for event_id, event_type, tier, payload, attempts, most, trace_id in rows:
-            if attempts >= most:
-                _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
-                continue
-            token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
-            body = json.loads(payload)
-            yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
+        yield from _lease_rows(tx, source, rows, owner, lease_s)
+
+
+def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
+    now = tx.now()
+    return tx.execute(
+        "SELECT event_id, event_type, tier, payload_json, attempts, max_attempts, trace_id,"
+        " lease_owner IS NULL AND nacked_at IS NULL"
+        " FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
+        " AND available_at<=? AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
+        " ORDER BY tier, available_at, event_id LIMIT ?",
+        (source, now, now, at_once),
+    ).fetchall()
+
+
+def _lease_rows(
+    tx: Tx, source: str, rows: Sequence[tuple[Any, ...]], owner: str, lease_s: float
+) -> Iterator[Event]:
+    for event_id, event_type, tier, payload, attempts, most, trace_id, _ in rows:
+        if attempts >= most:
+            _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
+            continue
+        token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
+        body = json.loads(payload)
+        yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEvents:
+    """The events of a source that are claimable now, at most 200."""
+
+    source: str
+    rows: tuple[tuple[Any, ...], ...]
+    has_new: bool
+    """Whether the source has an event that was never leased."""
+
+
+def select_waiting(tx: Tx, source: str) -> WaitingEvents:
+    """Read the claimable events of ``source``, for :func:`claim_waiting` in the same transaction."""
+    rows = tuple(_claimable(tx, source, _AT_ONCE))
+    has_new = any(row[-1] for row in rows) or count_new(tx.connection, source) > 0
+    return WaitingEvents(source, rows, has_new)
+
+
+def claim_waiting(tx: Tx, waiting: WaitingEvents, *, owner: str, lease_s: float) -> list[Event]:
+    """Lease every claimable event, as :func:`claim_all` does."""
+    claimed = list(_lease_rows(tx, waiting.source, waiting.rows, owner, lease_s))
+    if len(waiting.rows) == _AT_ONCE:
+        claimed += claim_all(tx, source=waiting.source, owner=owner, lease_s=lease_s)
+    return claimed
 
 
 def ack(tx: Tx, event_id: str, lease_token: str) -> None:
@@ -191,8 +227,13 @@ def ack_owned(tx: Tx, owner: str) -> None:
 
     A lease that ran out and that nobody else took is still the owner's.
     """
-    for event_id, event_type, trace_id, _, _ in _owned(tx, owner):
-        tx.execute(f"UPDATE events SET acked_at=?{_RELEASE}", (tx.now(), event_id))  # noqa: S608 - fixed
+    acked = tx.execute(
+        "UPDATE events SET acked_at=?, lease_owner=NULL, lease_token=NULL, lease_expires_at=NULL"
+        " WHERE lease_owner=? AND acked_at IS NULL AND dead_letter_at IS NULL"
+        " RETURNING event_id, event_type, trace_id",
+        (tx.now(), owner),
+    ).fetchall()
+    for event_id, event_type, trace_id in sorted(acked):
         _journal(tx, EventAcked, event_id, event_type, trace_id)
 
 

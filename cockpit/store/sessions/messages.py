@@ -93,10 +93,12 @@ def complete(
     wave_id: str = "",
     message_id: str = "",
     interrupted: bool = False,
+    has_fragments: bool = True,
 ) -> str:
     """Store a whole message and drop its fragments; returns its id.
 
-    Idempotent by ``message_id``; without one a new id is made.
+    Idempotent by ``message_id``; without one a new id is made. ``has_fragments`` False: none of it was
+    journalled while it streamed.
     """
     identity = message_id or tx.ids.new("m")
     text = mask(text)
@@ -117,7 +119,8 @@ def complete(
         session_id=session_id,
         wave_id=wave_id,
     )
-    journal.fold(tx.connection, session_id, identity)
+    if has_fragments and message_id:
+        journal.fold(tx.connection, session_id, identity)
     return identity
 
 

@@ -242,6 +242,7 @@ def _outcome(event: SessionEntered) -> str:
 def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> Session:
     """Change fields (of :data:`CHANGEABLE`) of a session and journal them."""
     _drop(tx, session_id)
+    tx.rows.drop(("type changes", session_id))
     session = load(tx.connection, session_id)
     for name, value in fields.items():
         if name not in CHANGEABLE:
@@ -271,13 +272,29 @@ def add_usage(
     cost_usd: float | None,
 ) -> None:
     """Add the usage of one model call to the session's totals."""
-    _drop(tx, session_id)
-    tx.execute(
-        "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"
+    row = tx.execute(
+        "UPDATE sessions SET input_tokens=input_tokens+?, output_tokens=output_tokens+?,"  # noqa: S608 - fixed columns
         " cached_tokens=cached_tokens+?, cost_usd=CASE WHEN ? IS NULL THEN cost_usd"
-        " ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=?",
+        f" ELSE coalesce(cost_usd,0)+? END, updated_at=? WHERE session_id=? RETURNING {_COLUMNS}",
         (input_tokens, output_tokens, cached_tokens, cost_usd, cost_usd, tx.now(), session_id),
-    )
+    ).fetchone()
+    _drop(tx, session_id)
+    if row is not None:
+        tx.rows.put(("session", session_id), _read(row))
+
+
+def count_type_changes(tx: Tx, session_id: str) -> int:
+    """Count how often the session's task type was changed, by its agent's tool or by the user."""
+    key = ("type changes", session_id)
+    count: int | None = tx.rows.get(key)
+    if count is None:
+        (count,) = tx.execute(
+            "SELECT count(*) FROM journal WHERE session_id=? AND action=?"
+            " AND json_extract(detail_json, '$.task_type') IS NOT NULL",
+            (session_id, str(Action.SESSION_CHANGED)),
+        ).fetchone()
+        tx.rows.put(key, count)
+    return int(count or 0)
 
 
 def count_unpriced_tokens(tx: Tx, session_id: str) -> int:

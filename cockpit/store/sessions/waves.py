@@ -30,7 +30,7 @@ from cockpit.store.journal.details.waves import (
     WaveReentered,
     WaveStarted,
 )
-from cockpit.store.journal.trace_ids import drop_traces, move_trace
+from cockpit.store.journal.trace_ids import begin_trace, drop_traces, move_trace
 
 PHASES = ("created", "observing", "orienting", "deciding", "acting", "learning", "completed")
 FAILED = ("failed_retryable", "failed_terminal")
@@ -105,7 +105,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
     wave = Wave(wave_id, session_id, ordinal, "created", trace_id, now, "", None, None, event_id)
     _keep(tx, wave, now)
     tx.rows.put(("latest wave", session_id), wave_id)
-    drop_traces(tx.rows, session_id)
+    begin_trace(tx.rows, session_id, wave_id, trace_id)
     _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id))
     return wave
 
@@ -223,6 +223,11 @@ def load(connection: sqlite3.Connection, wave_id: str) -> Wave:
     if row is None:
         raise NotFound(f"There is no wave {wave_id}; `cockpit packet show` lists the waves.")
     return Wave(*row)
+
+
+def load_in(tx: Tx, wave_id: str) -> Wave:
+    """Read the wave of that id in a write. Raises :class:`NotFound`."""
+    return _load_entered(tx, wave_id)[0]
 
 
 def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
