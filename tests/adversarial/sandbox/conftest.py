@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.workspace import Workspace, open_workspace
+
+CONFINES = asyncio.run(detect(os.environ)).works
+collect_ignore = [] if CONFINES else ["test_sandbox_attacks.py", "test_sandbox_limits.py"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    root = tmp_path / "project"
+    root.mkdir()
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["config", "user.name", "Ada"],
+        ["config", "user.email", "ada@example.org"],
+        ["commit", "-q", "--allow-empty", "-m", "Begin"],
+    ):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+async def ground(project: Path) -> Workspace:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return await open_workspace(project, environment={**os.environ, "PATH": path})
