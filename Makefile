@@ -4,6 +4,7 @@
 #   make test       all tests; make test FILTER=journal runs those whose names match
 #   make test-fast  the tests without processes, chains and terminals
 #   make check      format, lint, types, import contracts, links
+#   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
 #   make docs       the generated reference pages
 #   make snapshots  draw the snapshots of the screens
@@ -25,10 +26,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check bench docs snapshots clean
+.PHONY: help setup demo test test-fast check chaos bench docs snapshots clean
 
 help:
-	@sed -n '3,12s/^# *//p' Makefile
+	@sed -n '3,13s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -47,6 +48,9 @@ check: $(DEVELOPMENT)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/check_links.py
+
+chaos: $(DEVELOPMENT)
+	@PYTHONPATH=tests $(BIN)/python tests/faults/chaos.py $(ARGS)
 
 bench: $(DEVELOPMENT)
 	@$(BIN)/python bench/run.py $(ARGS)

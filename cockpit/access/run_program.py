@@ -8,6 +8,7 @@ See ``docs/reference/security.md``.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -31,6 +32,27 @@ class ProgramMissing(CockpitError):
     def __init__(self, program: str, reason: str = "not found on PATH") -> None:
         super().__init__(f"{program!r} could not be started: {reason}")
         self.program = program
+
+
+class ProgramNotStarted(CockpitError):
+    """The system could not start a program now, for a reason that passes; nothing of it ran."""
+
+    code = "program_not_started"
+
+    def __init__(self, program: str, reason: str) -> None:
+        super().__init__(
+            f"{program!r} could not be started now: {reason}. Nothing of it ran; try again when the machine "
+            "has room."
+        )
+
+
+_PASSING = frozenset(
+    {
+        *(errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS),
+        *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY, errno.ETXTBSY, errno.EINTR),
+    }
+)
+"""Errors of a start that say nothing about the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +102,8 @@ async def run_program(
 
     ``env`` is the whole environment (None: this process's). Standard input is empty unless ``stdin`` is
     given. ``files`` are open files that it inherits, ``on_start`` receives its process id. Raises
-    :class:`ProgramMissing`, and :class:`CockpitError` for arguments with a NUL character and for missing
-    directories.
+    :class:`ProgramMissing`, :class:`ProgramNotStarted`, and :class:`CockpitError` for arguments with a NUL
+    character and for missing directories.
     """
     words = tuple(argv)
     if not words or any("\0" in word for word in words):
@@ -97,7 +119,10 @@ async def run_program(
             raise CockpitError(gone) from error
         raise ProgramMissing(words[0]) from error
     except OSError as error:
-        raise ProgramMissing(words[0], error.strerror or str(error)) from error
+        reason = error.strerror or str(error)
+        if error.errno in _PASSING:
+            raise ProgramNotStarted(words[0], reason) from error
+        raise ProgramMissing(words[0], reason) from error
     caught = Caught(max_bytes)
     drains = (
         asyncio.ensure_future(caught.drain(process.stdout, caught.out)),

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Literal
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
-from cockpit.act.adapters.adapter import Found, failed
+from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import CockpitError, IllegalTransition
@@ -140,6 +140,9 @@ class Dispatcher:
         try:
             return await adapter.perform(action.payload, action.key, self._ground)
         except CockpitError as error:
+            # It may have ended with an error after its effect, as a commit whose name could not be read.
+            if await self._probe(action) == "done":
+                return succeeded(f"It happened, although it ended with: {error}")
             return failed("permanent", str(error))
         except Exception as error:
             words = f"It broke off: {type(error).__name__}: {error}."
@@ -161,7 +164,8 @@ class Dispatcher:
             # What the world says counts, not how the attempt ended.
             answer = await self._probe(action)
             if answer == "done":
-                return await self._confirm(action, f"Done. {outcome.summary}", outcome.detail)
+                words = f"It happened, although it ended with: {outcome.summary}"
+                return await self._confirm(action, words, outcome.detail)
             if answer == "unknown":
                 words = f"{outcome.summary} {_DOUBT}"
                 return await self._store.write(

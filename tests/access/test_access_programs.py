@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from cockpit.access.run_program import (
     ProgramMissing,
+    ProgramNotStarted,
     git_argv,
     git_environment,
     run_gh,
@@ -132,6 +134,19 @@ async def test_what_cannot_start_says_so(tmp_path: Path) -> None:
         await run_program(["echo", "a\0b"], cwd=tmp_path, timeout_s=5)
     with pytest.raises(CockpitError, match="no such directory"):
         await run_program(["echo"], cwd=tmp_path / "gone", timeout_s=5)
+
+
+async def test_a_machine_without_room_is_no_missing_program(tmp_path: Path) -> None:
+    room = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_free = os.dup(0)
+    os.close(next_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free + 1, room[1]))
+    try:
+        with pytest.raises(ProgramNotStarted, match="Too many open files"):
+            await run_program(["true"], cwd=tmp_path, timeout_s=60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, room)
+    assert (await run_program(["true"], cwd=tmp_path, timeout_s=60)).ok
 
 
 async def test_arguments_are_never_a_shell_line(tmp_path: Path) -> None:

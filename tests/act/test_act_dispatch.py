@@ -13,7 +13,7 @@ from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.act.workspace import Workspace
-from cockpit.core.errors import IllegalTransition
+from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
 
@@ -140,6 +140,21 @@ async def test_a_refused_path_is_a_failure_in_words(
     await dispatcher.run_wave(ids[1])
     assert now(store, action).phase == "failed_terminal"
     assert "symbolic link" in now(store, action).last_error
+
+
+@pytest.mark.parametrize(
+    ("probe", "phase"),
+    [("done", "confirmed"), ("not_done", "failed_terminal"), ("unknown", "failed_terminal")],
+)
+async def test_an_error_after_the_effect_is_not_taken_for_a_failure(
+    store: Store, ids: Ids, ground: Workspace, probe: Found, phase: str
+) -> None:
+    ended = Scripted(CockpitError("git could not be started"), probes=(probe,))
+    action = queue(store, ids, "git_commit", {"message": "m"})
+    await Dispatcher(store, ground, {"git_commit": ended}).run_wave(ids[1])
+    assert now(store, action).phase == phase
+    (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
+    assert "git could not be started" in receipt.summary
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,18 @@ async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground:
     assert secret not in canonical_json(proposal.proposal_body())
     await ADAPTERS["edit_file"].perform(proposal.payload, "k", ground)
     assert (ground.root / "conf.py").read_text() == f"TOKEN = '{secret}'\nDEBUG = False\n"
+
+
+async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(
+    ground: Workspace,
+) -> None:
+    shown = await show(ground, "write_file", path="new.py", content="x = 1\n")
+    assert (await WRITE.perform(shown.payload, "k", ground)).failure is None
+    # Where it was killed between the file's new name and the end of its old one.
+    leftover = ground.root / f".{hashlib.sha256(b'k').hexdigest()[:16]}.cockpit"
+    leftover.write_text("x = 1\n")
+    assert await WRITE.probe(shown.payload, "k", ground) == "done"
+    assert not leftover.exists()
 
 
 async def test_crlf_files_keep_their_line_ends(ground: Workspace) -> None:

@@ -57,6 +57,7 @@ class FileAdapter:
         request = msgspec.convert(payload, _Payload)
         now = await asyncio.to_thread(digest_now, ground.confined, request.path)
         if now == request.after_sha256:
+            await asyncio.to_thread(_discard_leftover, ground.confined, request.path, key)
             return "done"
         return "not_done" if now == request.before_sha256 else "unknown"
 
@@ -98,9 +99,13 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
             # In a linked worktree this is the first that is written there: git must not see it.
             ignore_generated_files(folder)
     except OSError as error:
-        return failed(
-            "permanent", f"{path} cannot be written: {error.strerror or error}.", path=path
-        )
+        if digest_now(confined, path) != request.after_sha256:
+            words = f"{path} cannot be written: {error.strerror or error}."
+            return failed("permanent", words, path=path)
+        # It has its new content: what failed came after that.
+        with contextlib.suppress(OSError):
+            _discard_leftover(confined, path, key)
+        return _written(request, len(after))
     if not written:
         return failed("conflict", f"{path} changed while it was written; it was left as it is.")
     return _written(request, len(after))
@@ -130,7 +135,7 @@ def _after(request: _Payload, text: str | None) -> bytes | None:
 def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
     """Give ``path`` the content ``data``; False when its digest is no longer ``before``."""
     with confined.parent(path, create=True) as (directory, name):
-        temporary = f".{bytes_digest(key.encode())[:16]}.cockpit"
+        temporary = _temporary_name(key)
         # A leftover of a crash under the same key; O_EXCL below refuses anything newer.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
@@ -154,6 +159,16 @@ def _put(confined: Confined, path: str, data: bytes, key: str, before: str | Non
                 os.unlink(temporary, dir_fd=directory)
             os.fsync(directory)
     return True
+
+
+def _temporary_name(key: str) -> str:
+    return f".{bytes_digest(key.encode())[:16]}.cockpit"
+
+
+def _discard_leftover(confined: Confined, path: str, key: str) -> None:
+    """Remove the temporary file of a write that was cut off after the file had its new name."""
+    with confined.parent(path) as (directory, _), contextlib.suppress(FileNotFoundError):
+        os.unlink(_temporary_name(key), dir_fd=directory)
 
 
 def _linked(temporary: str, name: str, directory: int) -> bool:

@@ -54,18 +54,20 @@ def _count_changes(
         for message in messages.select_for_session(connection, session_id)
         if message.role == "person"
     ]
-    ended_at = dict(
-        connection.execute(
-            "SELECT action_id, max(created_at) FROM action_receipts WHERE action_id IN"
+    ended = {
+        action_id: (str(at), bool(ran))
+        for action_id, at, ran in connection.execute(
+            "SELECT action_id, max(created_at), max(json_type(detail_json, '$.exit_code')) IS NOT NULL"
+            " FROM action_receipts WHERE action_id IN"
             " (SELECT action_id FROM wave_runs CROSS JOIN outbox_actions USING(wave_id)"
             " WHERE wave_runs.session_id=?) GROUP BY action_id",
             (session_id,),
-        ).fetchall()
-    )
+        )
+    }
     timeline += [
-        (ended_at[action.action_id], place, action)
+        (ended[action.action_id][0], place, action)
         for place, action in enumerate(actions, start=1)
-        if action.action_id in ended_at
+        if action.action_id in ended
     ]
     changes, failed_commands = 0, dict[str, int]()
     for _, _, action in sorted(timeline, key=lambda entry: (entry[0], entry[1])):
@@ -75,7 +77,8 @@ def _count_changes(
             changes += 1
         elif action.action_type == "run" and action.phase == "failed_terminal":
             argv = action.payload.get("argv")
-            if argv:
+            # One that could not be started says nothing about the next try.
+            if argv and ended[action.action_id][1]:
                 failed_commands[argv_digest([str(argument) for argument in argv])] = changes
     return changes, failed_commands
 
