@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import new_stores
 import pytest
+import state_for_tests
 import warm
 from _pytest.assertion import rewrite
 
@@ -36,6 +37,9 @@ hypothesis.settings.register_profile(
     "at any load", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("at any load")
+
+# Before anything can open a store: no test may use the state folder of the user who runs it.
+state_for_tests.install()
 
 # Before the conftest of any folder, whose helpers name the server's command when they are imported.
 warm.start_server()
@@ -64,6 +68,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Fail the test that has let cockpit write into the state folder of the user who runs it."""
+    strangers = state_for_tests.list_strangers()
+    assert not strangers, f"{item.nodeid} wrote to the user's own state folder: {strangers}"
 
 
 def _compile_tests(config: pytest.Config) -> None:

@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import state_for_tests
 from warm_server import LOAD
 
 TESTS = Path(__file__).resolve().parent
@@ -84,6 +85,7 @@ def run_bytes(
 
     Python reads some variables of the environment when it starts: with one of those it starts anew.
     """
+    env = {state_for_tests.VARIABLE: state_for_tests.folder(), **env}
     if any(name.startswith("PYTHON") and name not in _HARMLESS for name in env):
         return subprocess.run(
             [sys.executable, "-m", "cockpit", *words],

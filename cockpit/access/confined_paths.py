@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.state_folder import state_root
 
 _SYSTEM = ("/proc", "/sys", "/dev")
 _MAX_PATH = 4_096
@@ -73,6 +74,10 @@ class Confined:
             raise PathRefused(path, f"it cannot be resolved ({_why(error)})") from error
         if _is_system(real) or not _is_below(real, root):
             raise PathRefused(path, "it leads out of the project through a symbolic link")
+        # A home directory under version control contains the state; a worktree of cockpit lies in it.
+        state = state_root()
+        if _is_below(real, state) and not _is_below(root, state):
+            raise PathRefused(path, "cockpit's own state is never touched")
         self._machinery(path, tuple(part for part in real[len(root) :].split("/") if part))
         resolved = Path(real)
         if resolved.is_symlink():

@@ -34,6 +34,7 @@ from cockpit.act.command_risk_table import (
     SHELLS,
     SUBCOMMANDS,
 )
+from cockpit.core.state_folder import names_state
 
 Risk = Literal["low", "medium", "high"]
 
@@ -341,7 +342,7 @@ def _places(argv: Sequence[str]) -> Verdict:
     for word in argv[1:]:
         value = word.split("=", 1)[-1]
         parts = PurePosixPath(value).parts
-        if any(part.casefold() == ".git" for part in parts) or ".cockpit/state" in value:
+        if any(part.casefold() == ".git" for part in parts) or names_state(value):
             verdicts.append(Verdict("high", ("it names git's or cockpit's own files",)))
         elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
             verdicts.append(Verdict("medium", ("it names a place outside the project",)))

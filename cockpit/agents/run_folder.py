@@ -23,6 +23,7 @@ from cockpit.agents.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive, process_name
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.state_folder import VARIABLE as STATE_VARIABLE
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -119,8 +120,8 @@ def cockpit_variables(
     }
     if task_id:
         variables[TASK] = task_id
-    config_folder = environment.get("COCKPIT_CONFIG_DIR")
-    return {**variables, "COCKPIT_CONFIG_DIR": config_folder} if config_folder else variables
+    folders = ("COCKPIT_CONFIG_DIR", STATE_VARIABLE)
+    return variables | {name: environment[name] for name in folders if environment.get(name)}
 
 
 async def remove_run_folder(store: Store, run_folder: RunFolder) -> None:

@@ -372,6 +372,7 @@ TABLES = tuple(dict.fromkeys(key.table for key in KEYS))
 
 OTHER_VARIABLES = {
     "COCKPIT_CONFIG_DIR": "Folder of your configuration, instead of the platform's folder",
+    "COCKPIT_STATE_DIR": "Folder of the state of all projects, instead of the platform's folder",
     "COCKPIT_DEBUG": "`1` prints the traceback of every error",
     "COCKPIT_TOKEN": "Capability token: commands act as its principal, with its scopes",
     "COCKPIT_TASK": "Set by cockpit for an external agent that it runs: the task of its hook events",

@@ -1,11 +1,12 @@
-"""Where a project keeps its state: the same folder from every worktree, readable by the owner only.
+"""Where a project's files and its state are.
 
-``.cockpit/state/cockpit.db`` is in the main checkout; linked worktrees find it through ``git
-rev-parse --git-common-dir``. Outside Git the folder itself is the project.
+The state is a folder of the user's own state folder (:mod:`cockpit.core.state_folder`), found by the common
+git directory, so all worktrees of a repository share it. Outside Git the folder itself is the project.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -13,6 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.core.errors import StoreUnwritable
+from cockpit.core.find_checkout import find_checkout
+from cockpit.core.state_folder import (
+    DATABASE,
+    VARIABLE,
+    create_folder,
+    describe_problem,
+    project_folder,
+    state_root,
+)
 
 OWN_FOLDER = ".cockpit"
 """The folder of cockpit in a checkout."""
@@ -23,7 +33,6 @@ GENERATED_FILES = """\
 /.gitignore
 /reports/
 /reviews/
-/state/
 """
 """The ``.gitignore`` of ``.cockpit``."""
 
@@ -38,10 +47,66 @@ def user_folder(env: Mapping[str, str]) -> Path:
     return user_config_path("cockpit", appauthor=False)
 
 
+PROJECT_FILE = "project.json"
+"""The file of a state folder that says whose state it is."""
+_LARGEST_FILE = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRecord:
+    """The content of a state folder's ``project.json``."""
+
+    identity: Path
+    """The common git directory, or the folder of a project without git; absolute."""
+    home: Path
+    """The main checkout."""
+    git: bool
+    left: bool = False
+    """Whether the user decided to leave an older state inside the checkout where it is."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether the project is still at the place that the record names."""
+        return self.identity.is_dir()
+
+
+def read_project_record(state: Path) -> ProjectRecord | None:
+    """Return whose state the folder ``state`` is; None where no readable ``project.json`` says it."""
+    try:
+        with (state / PROJECT_FILE).open("rb") as file:
+            body = json.loads(file.read(_LARGEST_FILE))
+        return ProjectRecord(
+            Path(body["identity"]), Path(body["home"]), bool(body["git"]), bool(body.get("left"))
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_project_record(state: Path, record: ProjectRecord) -> None:
+    """Write ``project.json`` in one step. Raises ``OSError``."""
+    body = {"identity": str(record.identity), "home": str(record.home), "git": record.git}
+    if record.left:
+        body["left"] = True
+    partial = state / f".{PROJECT_FILE}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(json.dumps({"version": 1, **body}, indent=1) + "\n")
+    partial.replace(state / PROJECT_FILE)
+
+
+def list_states() -> list[Path]:
+    """List the state folders of all projects of this user, by name."""
+    folder = Path(state_root(), "projects")
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    except OSError:
+        return []
+
+
 def home_of_database(database: Path) -> Path | None:
     """Return the main checkout whose :attr:`ProjectPaths.database` this is; None for another file."""
-    home = database.parents[2] if len(database.parents) > 2 else database
-    return home if ProjectPaths(home, home, git=False).database == database else None
+    record = read_project_record(database.parent) if database.name == DATABASE else None
+    return record.home if record is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +119,13 @@ class ProjectPaths:
     """The main checkout, which contains ``.cockpit``; absolute."""
     git: bool
     """Whether the project is a Git repository."""
+    common: Path | None = None
+    """The real path of the common git directory, where it is not ``.git`` of the main checkout."""
+
+    @property
+    def identity(self) -> Path:
+        """The real path that the state is found by."""
+        return self.common or (self.home / ".git" if self.git else self.home)
 
     @property
     def folder(self) -> Path:
@@ -62,46 +134,50 @@ class ProjectPaths:
 
     @property
     def state(self) -> Path:
-        """The folder of the database, which does not."""
-        return self.folder / "state"
+        """The folder of the store, logs and worktrees, outside every checkout."""
+        return Path(project_folder(str(self.identity)))
 
     @property
     def database(self) -> Path:
-        return self.state / "cockpit.db"
+        return self.state / DATABASE
 
     def prepare(self) -> None:
-        """Create the state folder (mode 0700), and what keeps cockpit's own files out of git's sight.
+        """Create the state folder, closed to other users, and record whose it is.
 
-        Raises :class:`StoreUnwritable` when the folder cannot be created or leads out of the
-        project.
+        Raises :class:`StoreUnwritable` when the folder cannot be created, is not the user's own, or when
+        ``COCKPIT_STATE_DIR`` leads into the project.
         """
+        state = self.state
+        if os.environ.get(VARIABLE, "").strip():
+            self._refuse_inside(Path(state_root()))
+        if problem := describe_problem(str(state)):
+            raise StoreUnwritable(problem)
         try:
-            self.folder.mkdir(mode=0o755, exist_ok=True)
-            # Checked before anything is created inside: a link would lead it elsewhere.
-            _refuse_link(self.folder)
-            self.state.mkdir(mode=0o700, exist_ok=True)
-            _refuse_link(self.state)
-            self.state.chmod(0o700)
-            ignore = self.state / ".gitignore"
-            if not ignore.exists():
-                _refuse_link(ignore)
-                with ignore.open("x", encoding="utf-8") as file:
-                    file.write("*\n")
-            ignore_generated_files(self.folder)
-            linked = self.root / OWN_FOLDER
-            if self.root != self.home and linked.is_dir():  # it has reviews of its own
-                _refuse_link(linked)
-                ignore_generated_files(linked)
-        except FileExistsError as error:
-            if not (self.state.is_dir() and (self.state / ".gitignore").is_file()):
-                raise StoreUnwritable(
-                    f"{error.filename} blocks the path of cockpit's state. Move it away and start again."
-                ) from error
+            create_folder(str(state))
+            if problem := describe_problem(str(state)):
+                raise StoreUnwritable(problem)
+            recorded = read_project_record(state)
+            if recorded is None or (recorded.identity, recorded.home) != (self.identity, self.home):
+                left = recorded is not None and recorded.left
+                write_project_record(
+                    state, ProjectRecord(self.identity, self.home, self.git, left=left)
+                )
         except OSError as error:
             raise StoreUnwritable(
-                f"cockpit cannot write its state to {self.state}: {error.strerror or error}. "
-                "Make the folder writable, or start cockpit in another project."
+                f"cockpit cannot write its state to {state}: {error.strerror or error}. "
+                f"Make the folder writable, or set {VARIABLE} to another one."
             ) from error
+        for folder in dict.fromkeys((self.folder, self.root / OWN_FOLDER)):
+            if folder.is_dir() and not folder.is_symlink():
+                ignore_generated_files(folder)
+
+    def _refuse_inside(self, root: Path) -> None:
+        for checkout in (self.root, self.home):
+            if root.is_relative_to(checkout):
+                raise StoreUnwritable(
+                    f"{VARIABLE} leads to {root}, inside the project {checkout}; cockpit's state never"
+                    " comes from a checkout. Set it to a folder outside."
+                )
 
 
 def ignore_generated_files(folder: Path) -> None:
@@ -109,16 +185,21 @@ def ignore_generated_files(folder: Path) -> None:
     ignore = folder / ".gitignore"
     if ignore.exists() or ignore.is_symlink() or not os.access(folder, os.W_OK):
         return
-    # Beside it, as a worktree may be on another disk than the state.
     partial = folder / f".gitignore.{os.getpid()}"
-    partial.write_text(GENERATED_FILES, encoding="utf-8")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(partial, flags, 0o666), "w", encoding="utf-8") as file:
+            file.write(GENERATED_FILES)
+    except FileExistsError:
+        return  # never through a link that came with the checkout
     partial.replace(ignore)  # in one step: another process may start in this project as well
 
 
 def locate_project(start: Path) -> ProjectPaths:
     """Find the project that contains ``start``.
 
-    Without Git it is the nearest parent folder with ``.cockpit``, else ``start`` itself.
+    Without Git it is the nearest parent folder with state of the user's or with a ``.cockpit`` of theirs,
+    else ``start`` itself.
     """
     start = start.resolve()
     options = ("--show-toplevel", "--git-common-dir")
@@ -135,19 +216,14 @@ def locate_project(start: Path) -> ProjectPaths:
                 "repository. Remove that setting (git config --unset core.worktree) and start again."
             )
         home = common.parent if common.name == ".git" else top.resolve()
-        return ProjectPaths(root=top.resolve(), home=home, git=True)
-    for folder in (start, *start.parents):
-        if (folder / ".cockpit").is_dir():
-            return ProjectPaths(root=folder, home=folder, git=False)
-    return ProjectPaths(root=start, home=start, git=False)
-
-
-def _refuse_link(path: Path) -> None:
-    if path.is_symlink():
-        raise StoreUnwritable(
-            f"{path} is a link to {path.resolve()}; cockpit keeps its state inside the project. "
-            "Remove the link and start again."
-        )
+        apart = None if common == home / ".git" else common
+        return ProjectPaths(root=top.resolve(), home=home, git=True, common=apart)
+    # A machine without git must find the same state, or it would begin another one.
+    found = find_checkout(str(start))
+    if found is None:
+        return ProjectPaths(root=start, home=start, git=False)
+    identity = Path(found.identity) if found.repository else None
+    return ProjectPaths(root=Path(found.root), home=Path(found.home), git=False, common=identity)
 
 
 def _git(cwd: Path, *options: str) -> str | None:

@@ -15,12 +15,13 @@ import time
 
 from cockpit.hook import event_payload, hook_log
 from cockpit.hook.event_payload import Event, Malformed
-from cockpit.hook.project_lookup import Checkout, find_checkout
+from cockpit.hook.project_lookup import find_checkout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from cockpit.core.find_checkout import Checkout
     from cockpit.store.hooks.pending_events import HookEvent
 
 TASK = "COCKPIT_TASK"
@@ -102,7 +103,7 @@ def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     if wake:
         from cockpit.hook.ingest_worker import start_ingest_worker
 
-        start_ingest_worker(place.home)
+        start_ingest_worker(place.state)
 
 
 def _store(event: Event, body: dict[str, Any], record: HookEvent, place: Checkout) -> bool:
@@ -143,7 +144,7 @@ def _root(event: Event, place: Checkout) -> str:
     """Return the worktree that the agent works in, which may differ from the one its session began in."""
     if event.cwd and event.cwd != place.root:
         checkout = find_checkout(event.cwd)
-        if checkout is not None and checkout.home == place.home:
+        if checkout is not None and checkout.state == place.state:
             return checkout.root
     return place.root
 

@@ -1,4 +1,4 @@
-"""``.cockpit/state/hook.log``: one line for each failure of a hook, limited in size."""
+"""``hook.log`` in the state folder: one line for each failure of a hook, limited in size."""
 
 from __future__ import annotations
 

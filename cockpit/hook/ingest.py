@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import parse_time
-from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.state_folder import DATABASE
 from cockpit.core.text import pluralize
 from cockpit.hook import hook_log, spool, start_chain
 from cockpit.hook.task_attribution import read_task_change
@@ -39,30 +39,30 @@ _LARGEST_PATCH = 50_000
 _FRESH = timedelta(seconds=20)
 
 
-def serve(home: str, pause: Callable[[], None]) -> None:
-    """Ingest until no event is left for the project in ``home``, with a ``pause`` between rounds.
+def serve(state: str, pause: Callable[[], None]) -> None:
+    """Ingest until no event is left for the project with this state folder; ``pause`` between rounds.
 
     Renews the lease meanwhile and releases it at the end.
     """
-    place = _place(home)
-    with Store.open(place.database) as store:
+    folder = Path(state)
+    with Store.open(folder / DATABASE) as store:
         while True:
             store.write_now(lambda tx: pending_events.renew_lease(tx.connection, _now_ms(tx)))
-            ingest_all(store, place.state)
+            ingest_all(store, folder)
             if store.write_now(lambda tx: pending_events.release_lease(tx.connection)):
                 return
             pause()
 
 
-def ingest_now(home: str, busy_ms: int) -> None:
-    """Ingest the waiting events of the project in ``home``.
+def ingest_now(state: str, busy_ms: int) -> None:
+    """Ingest the waiting events of the project with the state folder ``state``.
 
     Waits up to ``busy_ms`` milliseconds for another process that has locked the store. Raises the errors of
     the store.
     """
-    place = _place(home)
-    with Store.open(place.database, busy_timeout_ms=busy_ms) as store:
-        ingest_all(store, place.state)
+    folder = Path(state)
+    with Store.open(folder / DATABASE, busy_timeout_ms=busy_ms) as store:
+        ingest_all(store, folder)
 
 
 def ingest_all(store: Store, state: Path) -> int:
@@ -84,11 +84,6 @@ def ingest_all(store: Store, state: Path) -> int:
         done += count
         if not count and not trouble and not paths:
             return done
-
-
-def _place(home: str) -> ProjectPaths:
-    top = Path(home)
-    return ProjectPaths(root=top, home=top, git=(top / ".git").exists())
 
 
 def _now_ms(tx: Tx) -> int:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from cockpit.core.state_folder import DATABASE
 from cockpit.hook import hook_log
 from cockpit.store.hooks import pending_events
 
@@ -21,13 +22,13 @@ _NICE = 5
 _FILES = 256
 
 
-def start_ingest_worker(home: str) -> None:
-    """Start :mod:`cockpit.hook.ingest_worker` for the project in ``home``; raises ``OSError``.
+def start_ingest_worker(state: str) -> None:
+    """Start :mod:`cockpit.hook.ingest_worker` for the project with this state folder; raises ``OSError``.
 
     The worker inherits nothing from the agent: no terminal, and no pipe whose end the agent waits for.
     """
     # -P: the folder of the agent's project must never be where modules come from.
-    argv = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", home]
+    argv = [sys.executable, "-P", "-m", "cockpit.hook.ingest_worker", state]
     quiet = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -36,11 +37,10 @@ def start_ingest_worker(home: str) -> None:
     os.posix_spawn(sys.executable, argv, os.environ, file_actions=quiet)
 
 
-def main(home: str) -> int:
-    """Ingest the hook events of the project in ``home``; returns the exit code."""
+def main(state: str) -> int:
+    """Ingest the hook events of the project with the state folder ``state``; returns the exit code."""
     _step_back()
-    state = os.path.join(home, ".cockpit", "state")
-    database = os.path.join(state, "cockpit.db")
+    database = os.path.join(state, DATABASE)
     if not os.path.isfile(database):
         return 0
     try:
@@ -48,7 +48,7 @@ def main(home: str) -> int:
         # Only now: while more is coming, the agent's own processes have the machine.
         from cockpit.hook.ingest import serve
 
-        serve(home, lambda: _wait(database))
+        serve(state, lambda: _wait(database))
     except Exception as error:
         hook_log.append_line(state, f"ingesting failed: {error}")
         return 1

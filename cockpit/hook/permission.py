@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.core.find_checkout import Checkout
     from cockpit.hook.event_payload import Event
-    from cockpit.hook.project_lookup import Checkout
 
 _READERS = {"Read": "file_path", "NotebookRead": "notebook_path", "LS": "path"}
 _SEARCHERS = frozenset(("Glob", "Grep"))

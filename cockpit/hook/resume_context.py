@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from cockpit.core.find_checkout import Checkout
     from cockpit.hook.event_payload import Event
-    from cockpit.hook.project_lookup import Checkout
 
 LONGEST = 4_000
 """Characters of what is told: agents cut longer texts, or keep them in a file."""
@@ -40,7 +40,7 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
         try:
             from cockpit.hook.ingest import ingest_now
 
-            ingest_now(place.home, _BUSY_MS)
+            ingest_now(place.state, _BUSY_MS)
         except Exception as error:
             hook_log.append_line(
                 place.state, f"{event.agent} {event.name}: not ingested yet: {error}"

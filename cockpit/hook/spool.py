@@ -1,4 +1,4 @@
-"""``.cockpit/state/hook-spool``: events that came while another process had locked the store.
+"""``hook-spool`` in the state folder: events that came while another process had locked the store.
 
 One file per event, written under another name first, so that a reader sees it whole or not at all.
 """

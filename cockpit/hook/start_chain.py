@@ -46,23 +46,28 @@ def start_following_chain(state: Path, seq: int, root: str) -> None:
     line in the hook log.
     """
     try:
-        _begin(state, seq, Path(root) if root else state.parent.parent)
+        _begin(state, seq, root)
     except (CockpitError, OSError) as error:
         hook_log.append_line(str(state), f"no chain follows the session: {error}")
 
 
-def _begin(state: Path, seq: int, root: Path) -> None:
+def _begin(state: Path, seq: int, worked_in: str) -> None:
     from cockpit.config.load_settings import load_settings
-    from cockpit.core.project_paths import user_folder
+    from cockpit.core.project_paths import OWN_FOLDER, read_project_record, user_folder
 
-    folder = state.parent
+    record = read_project_record(state)
+    if record is None:
+        hook_log.append_line(str(state), "no chain follows the session: project.json is unreadable")
+        return
+    home = record.home
+    root = Path(worked_in) if worked_in else home
     # It may be that of an agent which cockpit runs, whose approvals and token end with its run.
     environment = {name: value for name, value in os.environ.items() if name not in _OF_A_RUN}
-    wish = load_settings(folder, env=environment).headless.on_session_end
+    wish = load_settings(home / OWN_FOLDER, env=environment).headless.on_session_end
     if wish == "off" or root.is_relative_to(state):
         return
     # The environment is an agent's, and that may be set by the repository it works in.
-    if user_folder(environment).resolve().is_relative_to(folder.parent.resolve()):
+    if user_folder(environment).resolve().is_relative_to(home.resolve()):
         hook_log.append_line(
             str(state), "no chain follows the session: COCKPIT_CONFIG_DIR lies in the project"
         )
@@ -74,7 +79,7 @@ def _begin(state: Path, seq: int, root: Path) -> None:
         subprocess.Popen(
             # -P: the folder of the agent's project must never be where modules come from.
             (sys.executable, "-P", "-m", "cockpit", *words),
-            cwd=root if root.is_dir() else folder.parent,
+            cwd=root if root.is_dir() else home,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,

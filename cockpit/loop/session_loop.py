@@ -119,7 +119,7 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
     if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
         raise SessionPruned(
             f"Session {session_id} cannot resume: its facts were pruned. Restore them with `cockpit prune "
-            "--restore ARCHIVE` (the archives are in .cockpit/state/archive), or start a new session."
+            "--restore ARCHIVE`, or start a new session. `cockpit state show` names the archives' folder."
         )
     await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
     await Dispatcher(store, engine.ground).recover(session_id)

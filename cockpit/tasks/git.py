@@ -56,7 +56,7 @@ class WorktreeError(CockpitError):
 
 
 def worktrees_folder(place: ProjectPaths) -> Path:
-    """Return the folder of all worktrees; git ignores it."""
+    """Return the folder of all worktrees, outside the checkout."""
     return place.state / "worktrees"
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_text import handoffs_text
@@ -78,7 +77,7 @@ class TaskRuntime:
     async def open(self, worktree: Worktree) -> Runtime:
         """Return the runtime whose root is the worktree; it uses the project's store."""
         if self._runtime is None:
-            place = ProjectPaths(root=Path(worktree.path), home=self._context.place.home, git=True)
+            place = replace(self._context.place, root=Path(worktree.path))
             runtime = runtime_over(self._context.store, place, self._context.settings)
             self._runtime = await self._stack.enter_async_context(runtime)
         return self._runtime

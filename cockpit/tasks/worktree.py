@@ -1,8 +1,8 @@
 """A branch and a worktree for each task, and one for the chain that tasks are merged into.
 
-All worktrees are under ``.cockpit/state/worktrees``; the user's checkout, index, branch and uncommitted
-work are never touched. Files that a crash left are reused or moved aside, never deleted. See
-``docs/reference/backlog.md``.
+All worktrees are under ``worktrees`` of the project's state folder; the user's checkout, index, branch
+and uncommitted work are never touched. Files that a crash left are reused or moved aside, never deleted.
+See ``docs/reference/backlog.md``.
 """
 
 from __future__ import annotations

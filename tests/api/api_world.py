@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any
 import httpx2
 import warm
 from learn.learn_world import World, fact
+from state_for_tests import kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -42,7 +42,7 @@ class Project:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        kept = kept_variables()
         home = self.root.parent / "home"
         home.mkdir(exist_ok=True)
         return {**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(home / "config")}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import warm
 from loop.intake.gh_standin import GhStandIn
+from state_for_tests import kept_variables
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,12 @@ class Terminal:
 
     def run(self, *words: str, expect: int = 0, stdin: str = "") -> tuple[str, str]:
         """Standard output and error of ``cockpit``, which must end with ``expect``."""
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.root), "COLUMNS": "100", **self.extra}
+        env = {
+            **kept_variables(),
+            "HOME": str(self.root),
+            "COLUMNS": "100",
+            **self.extra,
+        }
         done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr

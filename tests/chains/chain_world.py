@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.cli_world import PATIENCE_S, Project
+from state_for_tests import state_of
 from tasks.taskrun_world import PASSES, SOURCE, finish, git, repository, turn
 
 from cockpit.store.chains import chains, workers
@@ -85,7 +86,7 @@ class Chains:
 
     def read(self, look: Callable[[Any], Any]) -> Any:
         """Look into the store while others write it."""
-        with Store.open(self.root / ".cockpit/state/cockpit.db") as store:
+        with Store.open(state_of(self.root) / "cockpit.db") as store:
             return store.read_now(look)
 
     def chain(self, chain_id: str = "ch-1") -> Chain:

@@ -11,6 +11,7 @@ import pytest
 import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
+from state_for_tests import state_of
 from tasks.taskrun_world import git
 
 from cockpit.core.processes import is_process_alive
@@ -93,7 +94,7 @@ def test_a_chain_whose_branch_a_person_looks_at_is_not_gone_on_with(tmp_path: Pa
     model = world.model(world.scenario(2))
     world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1", *model)
     before = world.statuses()
-    git(world.root, "worktree", "remove", "--force", ".cockpit/state/worktrees/ch-1")
+    git(world.root, "worktree", "remove", "--force", str(state_of(world.root) / "worktrees/ch-1"))
     git(world.root, "switch", "--quiet", "cockpit/ch-1")
     told = world.project.run("chain", "resume", expect=1).stderr
     assert "is checked out in" in told

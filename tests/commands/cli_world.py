@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from state_for_tests import kept_variables
 
 COLD = (sys.executable, "-m", "cockpit")
 """A process that starts from nothing, as do the workers that it starts."""
@@ -52,7 +53,7 @@ class Project:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        kept = kept_variables()
         home = self.config.parent / "home"
         home.mkdir(exist_ok=True)
         return {

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import warm
 from cli_world import PATIENCE_S, Project
+from state_for_tests import state_of
 
 from cockpit import __version__
 
@@ -31,7 +32,7 @@ def played(project: Project) -> Project:
 
 
 def database(project: Project) -> Path:
-    return project.root / ".cockpit" / "state" / "cockpit.db"
+    return state_of(project.root) / "cockpit.db"
 
 
 def test_version_and_help(project: Project) -> None:
@@ -216,7 +217,7 @@ def test_a_project_without_git_has_sessions_too(project: Project, tmp_path: Path
     )
     document = project.json("run", "investigate", "--model", model, "--output-format", "json")
     assert document["status"] == "completed"
-    assert (loose / ".cockpit" / "state" / "cockpit.db").stat().st_mode & 0o777 == 0o600
+    assert (state_of(loose) / "cockpit.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
     played.git("commit", "--quiet", "-m", "Extra")
     played.run("review", "HEAD~1..HEAD", "--model", "offline", "--approve", "all")
     assert list((played.root / ".cockpit" / "reviews").iterdir())
-    assert not (played.root / ".cockpit" / "state").exists()
+    assert not (state_of(played.root)).exists()
     assert played.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
@@ -274,7 +275,7 @@ def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
     assert "[retention]" in refused
     metrics = played.run("metrics").stdout
     session = played.json("sessions", "list", "--json")[0]["session_id"]
-    with sqlite3.connect(played.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(played.root) / "cockpit.db") as connection:
         (rows,) = connection.execute("SELECT count(*) FROM journal").fetchone()
     done = played.json("prune", "--older-than", "2999-01-01", "--journal", "--json")
     assert done["jobs"] >= 2
@@ -298,5 +299,5 @@ def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
     (played.root / ".cockpit" / "config.toml").write_text("[retention]\njournal_days = 1\n")
     assert "how long your records" in played.run("prune", expect=2).stderr
     (played.root / ".cockpit" / "config.toml").unlink()
-    archive = next((played.root / ".cockpit" / "state" / "archive").glob("journal-*"))
+    archive = next((state_of(played.root) / "archive").glob("journal-*"))
     assert "not put back" in played.run("prune", "--restore", str(archive), expect=1).stderr

@@ -13,6 +13,7 @@ from cli_world import Project
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from state_for_tests import state_of
 
 from cockpit.commands.sessions.export import markdown, picture
 
@@ -113,7 +114,7 @@ def test_a_verdict_stands_with_its_proposal(project: Project) -> None:
 def test_secrets_are_masked_even_where_the_journal_has_them(project: Project) -> None:
     project.run("run", "review main..feature", "--model", project.script(), "--approve", "all")
     secret = "ghp_" + "a1B2" * 9
-    path = project.root / ".cockpit" / "state" / "cockpit.db"
+    path = state_of(project.root) / "cockpit.db"
     with sqlite3.connect(path) as connection:
         connection.execute(
             "UPDATE journal SET detail_json=replace(detail_json, 'I write my notes down.', ?)",

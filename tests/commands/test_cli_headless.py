@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cli_world import Project
+from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -319,7 +320,7 @@ def test_a_failing_setting_stops_before_anything_is_made(project: Project) -> No
     done = project.run("run", REVIEW, "--model", project.script(), expect=2)
     assert "[approval] policy can only be 'ask' here" in done.stderr
     assert str(config) in done.stderr
-    assert not (project.root / ".cockpit" / "state").exists()
+    assert not (state_of(project.root)).exists()
 
 
 def test_debug_shows_where_it_came_from(project: Project) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cli_world import Project
 from loop.intake.gh_standin import GhStandIn
+from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,7 @@ def fetched(project: Project) -> dict[str, int]:
 
 def texts(project: Project) -> str:
     """Every fact of the project's sessions, as the store has it."""
-    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as connection:
         rows = connection.execute("SELECT normalized_json FROM observed_facts").fetchall()
     return "\n".join(row[0] for row in rows)
 
@@ -413,7 +414,7 @@ def test_an_investigation_becomes_a_change_when_the_user_agrees(
     assert "return a * b\n" in (project.root / "shapes.py").read_text()
     assert "this session's task type is implement from now on" in texts(project)
     assert "**All green**" in texts(project)
-    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as connection:
         tools = connection.execute(
             "SELECT normalized_json, superseded_at FROM observed_facts JOIN session_facts USING(fact_id)"
             " WHERE session_facts.source_type='tools' ORDER BY ordinal"

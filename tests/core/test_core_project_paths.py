@@ -8,9 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from platformdirs import user_state_path
+from state_for_tests import state_of
 
 from cockpit.core.errors import StoreUnwritable
-from cockpit.core.project_paths import locate_project
+from cockpit.core.project_paths import home_of_database, locate_project, read_project_record
+from cockpit.core.state_folder import state_root
+from cockpit.hook.project_lookup import find_checkout
 from cockpit.store.db.database import Store
 
 AS = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -46,7 +50,7 @@ def test_a_subfolder_and_a_linked_worktree_find_the_main_checkout(
     for start in (tree, tree / "sub"):
         place = locate_project(start)
         assert (place.root, place.home) == (tree, project)
-    assert locate_project(tree).database == project / ".cockpit" / "state" / "cockpit.db"
+    assert locate_project(tree).database == state_of(project) / "cockpit.db"
 
 
 def test_a_submodule_is_a_project_of_its_own(tmp_path: Path) -> None:
@@ -91,8 +95,10 @@ def test_without_git_the_nearest_folder_that_has_one(tmp_path: Path) -> None:
 
 def test_without_the_program_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = repository(tmp_path / "project")
+    before = locate_project(project)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not locate_project(project).git
+    place = locate_project(project)
+    assert (place.git, place.root, place.state) == (False, project, before.state)
 
 
 def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
@@ -109,7 +115,7 @@ def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
         os.umask(old)
     assert stat.S_IMODE(place.state.stat().st_mode) == 0o700
     assert {mode for name, mode in names.items() if name.startswith("cockpit.db")} == {0o600}
-    assert (place.state / ".gitignore").read_text() == "*\n"
+    assert not (project / ".cockpit").exists()
     told = subprocess.run(
         ["git", "status", "--porcelain", "-uall"], cwd=project, capture_output=True, text=True
     )
@@ -119,6 +125,7 @@ def test_the_state_is_private_and_ignored(tmp_path: Path) -> None:
 def test_git_sees_only_the_files_that_belong_into_version_control(tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     place = locate_project(project)
+    place.folder.mkdir()
     place.prepare()
     for name in ("config.toml", "reviews/main..HEAD.md", "reports/chain-1-report.md"):
         (place.folder / name).parent.mkdir(exist_ok=True)
@@ -137,35 +144,113 @@ def test_a_gitignore_of_the_project_stays(tmp_path: Path) -> None:
     assert (project / ".cockpit" / ".gitignore").read_text() == "/state/\n"
 
 
-@pytest.mark.parametrize("what", [".cockpit", ".cockpit/state", ".cockpit/state/.gitignore"])
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of this test alone, which does not exist yet."""
+    folder = tmp_path / "states"
+    monkeypatch.setenv("COCKPIT_STATE_DIR", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("level", ["projects", "project"])
 @pytest.mark.parametrize("dangling", [True, False])
 def test_state_behind_a_link_is_refused_and_nothing_is_made_there(
-    tmp_path: Path, what: str, dangling: bool
+    tmp_path: Path, own_state: Path, level: str, dangling: bool
 ) -> None:
-    project, outside = repository(tmp_path / "project"), tmp_path / "outside"
-    link = project / what
-    link.parent.mkdir(parents=True, exist_ok=True)
+    place, outside = locate_project(repository(tmp_path / "project")), tmp_path / "outside"
+    link = place.state if level == "project" else place.state.parent
+    link.parent.mkdir(parents=True, mode=0o700)
     link.symlink_to(outside)
-    if what.endswith("ignore") and not dangling:
-        outside.write_text("*\n")
-        locate_project(project).prepare()
-        assert outside.read_text() == "*\n"
-        return
     if not dangling:
         outside.mkdir()
-    with pytest.raises(StoreUnwritable, match=r"link|in the way"):
-        locate_project(project).prepare()
+    with pytest.raises(StoreUnwritable, match="is a link"):
+        place.prepare()
     assert not outside.exists() if dangling else list(outside.iterdir()) == []
+    assert find_checkout(str(place.root)) is None
 
 
-@pytest.mark.parametrize("what", [".cockpit", ".cockpit/state"])
-def test_a_file_in_the_way_is_named(tmp_path: Path, what: str) -> None:
-    project = repository(tmp_path / "project")
-    (project / what).parent.mkdir(parents=True, exist_ok=True)
-    (project / what).write_text("mine")
+def test_a_file_in_the_way_is_named(tmp_path: Path, own_state: Path) -> None:
+    place = locate_project(repository(tmp_path / "project"))
+    place.state.parent.mkdir(parents=True)
+    place.state.write_text("mine")
     with pytest.raises(StoreUnwritable, match="blocks the path"):
-        locate_project(project).prepare()
-    assert (project / what).read_text() == "mine"
+        place.prepare()
+    assert place.state.read_text() == "mine"
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_folder_that_others_can_write_to_is_refused(
+    tmp_path: Path, own_state: Path, mode: int, level: int
+) -> None:
+    place = locate_project(repository(tmp_path / "project"))
+    place.prepare()
+    folder = (place.state, *place.state.parents)[level]
+    folder.chmod(mode)
+    with pytest.raises(StoreUnwritable, match="Other users can write"):
+        place.prepare()
+    place.database.touch()
+    assert find_checkout(str(place.root)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, own_state: Path) -> None:
+    place = locate_project(repository(tmp_path / "project"))
+    place.prepare()
+    os.chown(place.state, 12345, 12345)
+    with pytest.raises(StoreUnwritable, match="another user"):
+        place.prepare()
+
+
+def test_the_state_folder_is_where_the_platform_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("COCKPIT_STATE_DIR")
+    for base in ("", str(tmp_path / "xdg")):
+        monkeypatch.setenv("XDG_STATE_HOME", base)
+        assert state_root() == str(user_state_path("cockpit", appauthor=False))
+    for base in ("relative", "x/y"):
+        monkeypatch.setenv("XDG_STATE_HOME", base)
+        assert state_root() == str(tmp_path / ".local" / "state" / "cockpit")
+        monkeypatch.setenv("COCKPIT_STATE_DIR", base)
+        assert state_root() == str(tmp_path / base)
+        monkeypatch.delenv("COCKPIT_STATE_DIR")
+
+
+def test_a_variable_that_leads_into_the_checkout_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = repository(tmp_path / "project")
+    (tmp_path / "link").symlink_to(project)
+    for name in (project / "states", tmp_path / "link" / "states", project):
+        monkeypatch.setenv("COCKPIT_STATE_DIR", str(name))
+        with pytest.raises(StoreUnwritable, match="inside the project"):
+            locate_project(project).prepare()
+    assert sorted(path.name for path in project.iterdir()) == [".git"]
+
+
+def test_every_project_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    names = ("a/shop", "b/shop", "shop", "shop ", "SHOP", "…", ".git-", "s\nhop")
+    places = []
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+        places.append(locate_project(tmp_path / name))
+    assert len({place.state for place in places}) == len(names)
+    for place in places:
+        place.prepare()
+        record = read_project_record(place.state)
+        assert record is not None and record.identity == place.home and record.exists
+        assert home_of_database(place.database) == place.home
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_cockpit_folder_of_another_user_above_is_not_the_project(tmp_path: Path) -> None:
+    (tmp_path / "above" / "mine").mkdir(parents=True)
+    (tmp_path / "above" / ".cockpit").mkdir()
+    assert locate_project(tmp_path / "above" / "mine").home == tmp_path / "above"
+    os.chown(tmp_path / "above" / ".cockpit", 12345, 12345)
+    assert locate_project(tmp_path / "above" / "mine").home == tmp_path / "above" / "mine"
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc", ".."])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from state_for_tests import kept_variables
 
 from cockpit.backlog import service
 from cockpit.core.project_paths import ProjectPaths, locate_project
@@ -45,7 +45,7 @@ class Project:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        kept = kept_variables()
         home = self.root.parent / "home"
         home.mkdir(exist_ok=True)
         config = {"HOME": str(home), "COCKPIT_CONFIG_DIR": str(home / "cockpit")}

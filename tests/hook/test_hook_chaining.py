@@ -15,6 +15,7 @@ import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
+from state_for_tests import state_of
 
 from cockpit.hook.start_chain import LOG
 from cockpit.store.chains import chains
@@ -71,13 +72,13 @@ def until(true: Callable[[], Any]) -> Any:
 
 
 def log(world: Chains) -> str:
-    path = world.root / ".cockpit/state/hook.log"
+    path = state_of(world.root) / "hook.log"
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def begun(world: Chains) -> bool:
     """Whether a process was begun that decides what follows."""
-    return (world.root / ".cockpit/state/chains" / LOG).exists()
+    return (state_of(world.root) / "chains" / LOG).exists()
 
 
 def chain_ids(world: Chains) -> list[str]:
@@ -119,7 +120,7 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str
     assert row["agent_session"] == over["agent_session"]
     shown = world.project.run("chain", "show").stdout
     assert f"follows    {agent}'s session {over['agent_session']} ({over['reason']})" in shown
-    words = (world.root / ".cockpit/state/chains" / LOG).read_text(encoding="utf-8")
+    words = (state_of(world.root) / "chains" / LOG).read_text(encoding="utf-8")
     assert f"Started because a session of {agent} ended." in words
     assert "no chain" not in log(world)
     # Nothing is left: the next end begins nothing, and says so.
@@ -151,7 +152,7 @@ def test_what_is_no_end_of_a_person_s_session_begins_nothing(
 def test_a_session_in_a_tree_of_cockpit_s_own_begins_nothing(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     configured(world, "all")
-    tree = world.root / ".cockpit/state/worktrees/T-1"
+    tree = state_of(world.root) / "worktrees/T-1"
     world.project.git("worktree", "add", "--quiet", "--detach", str(tree))
     ends(world, cwd=tree)
     assert len(world.rows("agent.session_ended")) == 1
@@ -187,7 +188,7 @@ def test_old_news_begins_nothing(tmp_path: Path) -> None:
     words = ("claude", "s", "SessionEnd", json.dumps({"reason": "other", "root": str(world.root)}))
     kept = {"key": "1", "at": "2026-01-01T00:00:00.000000Z", "urgent": True}
     kept |= dict(zip(("agent", "session", "event", "body"), words, strict=True))
-    folder = world.root / ".cockpit/state/hook-spool"
+    folder = state_of(world.root) / "hook-spool"
     folder.mkdir()
     (folder / "1.json").write_text(json.dumps(kept), encoding="utf-8")
     assert chain_ids(world) == []

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hook_world import Project
+from state_for_tests import state_of
 
 from cockpit.hook import install_hooks
 from cockpit.hook.install_hooks import SettingsInvalid, load, with_ours, without_ours
@@ -133,7 +134,7 @@ def test_each_scope_has_a_file_of_its_own(bare: Project) -> None:
     there = {(one["agent"], one["scope"]) for one in status["installed"] if one["events"]}
     assert there == {("claude", "local"), ("claude", "user"), ("codex", "user")}
     assert (status["waiting"], status["left_behind"], status["log"]) == (0, 0, [])
-    assert not (bare.root / ".cockpit" / "state" / "cockpit.db").exists()
+    assert not (state_of(bare.root) / "cockpit.db").exists()
 
 
 def test_old_ways_to_call_it_are_replaced(bare: Project) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hook_world import SESSIONS, Project
 
 from cockpit.config.load_settings import ConfigInvalid, load_settings
+from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
 from cockpit.hook.permission import decide_permission, find_denial
-from cockpit.hook.project_lookup import Checkout
 from cockpit.hook.read_policy import read_policy
 
 
@@ -29,7 +29,9 @@ def asked(root: Path, tool: str, **arguments: Any) -> Event:
 
 
 def answered(root: Path, tool: str, **arguments: Any) -> str:
-    ruled = decide_permission(asked(root, tool, **arguments), Checkout(str(root), str(root)))
+    ruled = decide_permission(
+        asked(root, tool, **arguments), Checkout(str(root), str(root), str(root))
+    )
     return "" if ruled is None else "allow" if ruled.allow else "deny"
 
 
@@ -157,7 +159,7 @@ def test_only_what_is_asked_is_allowed(root: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COCKPIT_APPROVE", "all")
     event = asked(root, "Bash", command="ls")
     event.name = "PreToolUse"
-    assert decide_permission(event, Checkout(str(root), str(root))) is None
+    assert decide_permission(event, Checkout(str(root), str(root), str(root))) is None
 
 
 LAYERS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from state_for_tests import kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -36,7 +36,7 @@ class Project:
 
     @property
     def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        kept = kept_variables()
         home = self.root.parent / "home"
         home.mkdir(exist_ok=True)
         config = str(self.root.parent / "config")
@@ -44,7 +44,7 @@ class Project:
 
     @property
     def database(self) -> Path:
-        return self.root / ".cockpit" / "state" / "cockpit.db"
+        return locate_project(self.root).database
 
     @contextmanager
     def store(self) -> Iterator[Store]:

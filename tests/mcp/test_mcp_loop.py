@@ -6,6 +6,7 @@ import json
 
 import pytest
 from mcp_world import Project, Wire
+from state_for_tests import state_of
 
 from cockpit.store.sessions import sessions
 
@@ -182,7 +183,7 @@ def test_a_packet_at_three_sizes(project: Project) -> None:
 
 
 def test_no_tier_has_a_tool_that_approves(project: Project) -> None:
-    root = project.root / ".cockpit" / "state" / "root.token"
+    root = state_of(project.root) / "root.token"
     project.run("tokens", "issue", "--namespace", "ci", "--scope", "audit.read")
     project.extra["COCKPIT_TOKEN"] = root.read_text(encoding="utf-8").strip()
     with Wire(project, "--tier", "all").greet() as wire:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from agents.runner_world import AGENT, assistant, init, text
 from commands.cli_world import Project
+from state_for_tests import state_of
 from tasks.taskrun_world import AT_ONCE, SOURCE, finish, git, repository
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def test_a_task_is_done_as_its_own_type_says(project: Project) -> None:
     model = scenario(project, AT_ONCE)
     done = project.run("work", "--task", "T-1", "--model", model, "--approve", "all")
     assert "T-1 is done." in done.stdout
-    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as connection:
         (first,) = connection.execute("SELECT words FROM sessions ORDER BY rowid").fetchone()
     assert "1. Every adder was counted." in first
 

@@ -16,6 +16,7 @@ from itertools import islice
 from cockpit.access.reads.program_table import BUILTINS
 from cockpit.access.secret_files import is_sensitive
 from cockpit.core.secrets import mask
+from cockpit.core.state_folder import state_root
 
 MAX_ENTRIES = 20_000
 """Entries of folders that are looked at for one command; a larger tree is not known to be free of secrets."""
@@ -104,6 +105,9 @@ class ReadingPlace:
         real = os.path.realpath(os.path.join(self.cwd, word))
         if not self.holds(real):
             return f"{word} lies outside the project"
+        state = state_root()
+        if (real + os.sep).startswith(state + os.sep) and not self.root.startswith(state + os.sep):
+            return f"{word} is one of cockpit's own files"
         for form in (os.path.relpath(path, self.root), os.path.relpath(real, self.root)):
             parts = [part.casefold() for part in form.split(os.sep)]
             if ".git" in parts or (".cockpit" in parts and "state" in parts):
@@ -124,6 +128,8 @@ class ReadingPlace:
         path = os.path.realpath(os.path.join(self.cwd, word))
         if trouble or not os.path.isdir(path):
             return trouble
+        if state_root().startswith(path + os.sep) and os.path.isdir(state_root()):
+            return f"{word} holds cockpit's own files"
         left = MAX_ENTRIES
         folders = [path]
         while folders:

@@ -21,6 +21,7 @@ from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
 from cockpit.act.sandbox.process_limits import ProcessLimits, default_limits
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import homes, readable_places, system_options
+from cockpit.core.state_folder import state_root
 
 FILE_BYTES = 2 * 1024**3
 """The largest file that a command may write."""
@@ -189,9 +190,10 @@ class Sandbox:
             options += ["--ro-bind", str(place), str(place)]
         options += ["--bind" if extra.root == "write" else "--ro-bind", str(root), str(root)]
         options += _git_options(find_git_places(root), extra.git, files)
-        state = root / ".cockpit" / "state"
-        if state.is_dir() and not state.is_symlink():
-            options += ["--tmpfs", str(state), "--remount-ro", str(state)]
+        for state in (root / ".cockpit" / "state", Path(state_root())):
+            # The state is in the project only where that is a home directory under version control.
+            if state.is_relative_to(root) and state.is_dir() and not state.is_symlink():
+                options += ["--tmpfs", str(state), "--remount-ro", str(state)]
         for outside, inside in extra.read:
             options += ["--ro-bind", str(outside), str(inside)]
         for outside, inside in extra.write:

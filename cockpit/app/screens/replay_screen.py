@@ -209,7 +209,7 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
         if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
             raise NotFound(
                 f"The journal's rows of session {session_id} were pruned; they are in the archives in"
-                " .cockpit/state/archive."
+                " the archive folder of the project's state (`cockpit state show`)."
             )
         raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
     app = ReplayApp(rows, session_id, theme=theme)

@@ -207,13 +207,14 @@ def _write(path: Path, text: str) -> None:
     """Write the whole text in one step, inside the project."""
     partial = path.with_name(f".{path.name}.partial")
     try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         for folder in (path.parent.parent, path.parent, partial):
+            # Before anything is created in it: a link would lead that elsewhere.
             if folder.is_symlink():
                 raise StoreUnwritable(
                     f"{folder} is a symbolic link; reports must stay inside the project. Remove the"
                     " link, then write the report again with `cockpit chain report`."
                 )
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         ignore = path.with_name(".gitignore")
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")  # reports must not show up in git status

@@ -23,7 +23,7 @@ _NONE = "No worktrees yet. `cockpit work` makes one for each task."
 def worktrees() -> None:
     """List and remove the git worktrees that cockpit made.
 
-    Each task in progress and each chain has one, in .cockpit/state/worktrees. Your own checkout is
+    Each task in progress and each chain has one, in the project's state folder. Your own checkout is
     never one of them.
     """
 

@@ -24,7 +24,7 @@ BLOCKED = ("T-5",)
 """The task of the demo that the fixer cannot fix."""
 LEAST_SESSIONS = 3
 
-_OURS = (".git", ".cockpit/.gitignore", ".cockpit/state", ".cockpit/reports")
+_OURS = (".git", ".cockpit/.gitignore", ".cockpit/reports")
 """What cockpit itself writes in a project."""
 _SIGNS = {"done": "✔", "blocked": "✘"}
 

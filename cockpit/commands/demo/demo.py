@@ -78,7 +78,7 @@ def _script(place: ProjectPaths) -> str:
     place.prepare()
     target = place.state / SCRIPT
     target.write_bytes(shipped(SCRIPT).read_bytes())
-    return f"script:{target.relative_to(place.root)}"
+    return f"script:{target}"
 
 
 async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import warm
+from state_for_tests import kept_variables
 
 PATIENCE_S = 90
 
@@ -22,7 +22,7 @@ class Project:
         self, *words: str, expect: int = 0, stdin: str = "", **extra: str
     ) -> subprocess.CompletedProcess[str]:
         """Run ``cockpit`` to its end, which must be ``expect``."""
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        kept = kept_variables()
         home = str(self.root.parent / "home")
         env = {**kept, "HOME": home, "COCKPIT_CONFIG_DIR": f"{home}/config", **extra}
         done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from state_for_tests import kept_variables
 
 MAIN = "582795e1016cd833ff7e35dff813b00fa50df9cb"
 BRANCH = "9eb58d336b957220963730f8269afcdba9294356"
@@ -33,6 +34,6 @@ def unittest(root: Path) -> subprocess.CompletedProcess[str]:
 def bare_environment(home: Path, **extra: str) -> dict[str, str]:
     """An environment in which nobody has told git or cockpit anything."""
     home.mkdir(parents=True, exist_ok=True)
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    kept = kept_variables()
     config = home / "cockpit"
     return {**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(config), **extra}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import warm
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
+from state_for_tests import state_of
 
 from cockpit.act.tools import parse_call
 from cockpit.commands.demo.chain_report import Checkout
@@ -134,7 +135,7 @@ def test_what_was_made_is_on_the_chain_s_branch_and_nowhere_else(ended: Ended) -
     assert "BG CH CY" in ended.show("parcel/zones.py", "cockpit/T-5")
     assert "BG CH CY" not in ended.show("parcel/zones.py")
     assert git(root, "diff", "--name-only", kept.base_commit, "cockpit/T-5") == "parcel/zones.py"
-    standing = {path.name for path in (root / ".cockpit" / "state" / "worktrees").iterdir()}
+    standing = {path.name for path in (state_of(root) / "worktrees").iterdir()}
     assert standing == {"ch-1", "T-5", ".lock"}
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from commands.demo.demo_world import MAIN, bare_environment, git, unittest
+from state_for_tests import state_of
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS
 
@@ -84,7 +85,7 @@ class Journal:
     """What the demo has stored so far, read beside it."""
 
     def __init__(self, root: Path) -> None:
-        self.database = root / ".cockpit" / "state" / "cockpit.db"
+        self.database = state_of(root) / "cockpit.db"
 
     def pending(self, kind: str) -> Callable[[], bool]:
         return lambda: self._proposals(kind, "pending") > 0

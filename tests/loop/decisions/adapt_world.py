@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from state_for_tests import kept_variables
 
 from cockpit.access.principals import PERSON, Caller
 from cockpit.core.project_paths import locate_project
@@ -242,7 +243,7 @@ def cockpit(
     """Run ``cockpit`` in ``root`` to its end, which must be ``expect``."""
     import warm
 
-    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+    kept = kept_variables()
     home = root.parent / "home"
     home.mkdir(exist_ok=True)
     done = warm.run(

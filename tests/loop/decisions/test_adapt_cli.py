@@ -7,6 +7,7 @@ import stat
 
 import pytest
 from adapt_world import cockpit
+from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -196,7 +197,7 @@ def issued(run, *words):
 
 def test_the_first_start_makes_a_root_token_and_says_where(run, project):
     done = run("tokens", "issue", "--namespace", "ci", "--scope", "orientation.read")
-    path = project / ".cockpit" / "state" / "root.token"
+    path = state_of(project) / "root.token"
     assert str(path) in done.stderr
     root = path.read_text().strip()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -215,7 +216,7 @@ def test_a_run_on_a_pipe_makes_the_root_token_without_a_word(run, project, tmp_p
     story.write_text(f'[[turn]]\ntext = "Nothing to do."\n[[turn.call]]\n{call}\n')
     words = ("run", "investigate this", "--model", f"script:{story}", "--approve", "all")
     assert run(*words).stderr == ""
-    path = project / ".cockpit" / "state" / "root.token"
+    path = state_of(project) / "root.token"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert str(path) in run("tokens", "list").stderr
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from commands.cli_world import Project, git
+from state_for_tests import state_of
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
@@ -154,7 +155,7 @@ def test_memory_flows_from_one_task_to_the_next(project):
     assert "T-1 · done · Make add add\nT-1 is done: nothing is left to resume." in finished
     model = project.script(RECORDS)
     project.run("run", "--task", "T-2", "--model", model, "--approve", "all")
-    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as connection:
         (task,) = connection.execute(
             "SELECT normalized_json FROM observed_facts WHERE source_ref='task:opening'"
         ).fetchone()
@@ -180,7 +181,7 @@ def test_a_session_on_a_task_is_told_what_it_is_and_where_it_was_left(project):
         "wip", "set", "T-1", "phase=testing", "next_step=mend add", "decision=keep the name"
     )
     project.run("run", "--task", "T-1", "--model", project.script(SAYS_NOTHING), expect=1)
-    with sqlite3.connect(project.root / ".cockpit" / "state" / "cockpit.db") as connection:
+    with sqlite3.connect(state_of(project.root) / "cockpit.db") as connection:
         told = connection.execute(
             "SELECT normalized_json FROM observed_facts JOIN session_facts USING(fact_id)"
             " WHERE band='objectives'"

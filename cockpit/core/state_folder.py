@@ -1,0 +1,134 @@
+"""The user's state folder: where cockpit keeps the store, tokens, logs and worktrees of every project.
+
+It is never inside a checkout, so nothing in it can come with a repository. Each project has one folder,
+``projects/NAME-DIGEST``; the digest is that of its identity, which is the real path of the common git
+directory, or of the folder where there is no git. Every folder is the user's own and closed to others.
+
+Hook calls import this module while an agent waits, so it imports nothing slow. Specified in
+``docs/reference/configuration.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+PROJECTS = "projects"
+"""The folder of the projects' folders."""
+DATABASE = "cockpit.db"
+VARIABLE = "COCKPIT_STATE_DIR"
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_LONGEST_NAME = 40
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def state_root() -> str:
+    """Return the real path of the user's state folder, which need not exist.
+
+    ``COCKPIT_STATE_DIR`` names another one; a relative path counts from the home directory.
+    """
+    named = os.environ.get(VARIABLE, "").strip()
+    if named:
+        # Never from the working directory: that would be a folder of the repository.
+        return os.path.realpath(os.path.join(os.path.expanduser("~"), os.path.expanduser(named)))
+    if sys.platform in ("darwin", "win32"):
+        from platformdirs import user_state_dir
+
+        return os.path.realpath(user_state_dir("cockpit", appauthor=False))
+    # As platformdirs does, whose import takes as long as a hook call.
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.local/state")
+    return os.path.realpath(os.path.join(base, "cockpit"))
+
+
+def project_folder(identity: str) -> str:
+    """Return the folder of the project with this identity; it need not exist."""
+    return os.path.join(state_root(), PROJECTS, _folder_name(identity))
+
+
+def names_state(text: str) -> bool:
+    """Whether ``text``, an argument or a path, names cockpit's state."""
+    return ".cockpit/state" in text or state_root() in text
+
+
+def describe_problem(folder: str) -> str:
+    """Return why the state folder ``folder`` of a project must not be used; '' if nothing is wrong.
+
+    Each folder below the user's state folder must be a directory, not a link, belong to this user, and be
+    closed to writers other than them. Folders that do not exist are no problem.
+    """
+    projects = os.path.dirname(folder)
+    for path in (os.path.dirname(projects), projects, folder):
+        try:
+            info = os.lstat(path)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"{path} cannot be looked at: {error.strerror}. Check the folders above it."
+        if stat.S_ISLNK(info.st_mode):
+            return (
+                f"{path} is a link to {os.path.realpath(path)}; cockpit follows no link to its state."
+                " Move it away and start again."
+            )
+        if not stat.S_ISDIR(info.st_mode):
+            return f"{path} is not a folder and blocks the path of cockpit's state. Move it away."
+        if info.st_uid != os.geteuid():
+            return (
+                f"{path} belongs to another user (id {info.st_uid}); cockpit keeps its state in folders"
+                f" of your own. Set {VARIABLE} to a folder of yours."
+            )
+        if info.st_mode & _OTHERS_WRITE:
+            return (
+                f"Other users can write to {path} (mode {stat.S_IMODE(info.st_mode):04o}), so its content"
+                " may not be cockpit's. Look at what is in it, then `chmod 700` it."
+            )
+    return ""
+
+
+def is_plain_project(folder: str) -> bool:
+    """Whether a project without git begins at ``folder``: it has state, or a ``.cockpit`` of this user's.
+
+    Somebody else's ``.cockpit`` further up, as in ``/tmp``, makes no project of what is below it.
+    """
+    if os.path.isdir(project_folder(folder)):
+        return True
+    try:
+        info = os.lstat(os.path.join(folder, ".cockpit"))
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
+
+
+def create_folder(folder: str) -> None:
+    """Create the state folder ``folder`` of a project, and the folders above it, closed to others.
+
+    Call :func:`describe_problem` before and after. Raises ``OSError``.
+    """
+    projects = os.path.dirname(folder)
+    root = os.path.dirname(projects)
+    os.makedirs(os.path.dirname(root), exist_ok=True)
+    for path in (root, projects, folder):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            mode = os.lstat(path).st_mode
+            if stat.S_ISDIR(mode) and stat.S_IMODE(mode) != 0o700:
+                os.chmod(path, 0o700)
+
+
+def _folder_name(identity: str) -> str:
+    # The function itself: importing hashlib takes longer than the rest of this module.
+    try:
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+
+    digest = blake2b(os.fsencode(identity), digest_size=10).hexdigest()
+    base = os.path.basename(identity)
+    if base == ".git":
+        base = os.path.basename(os.path.dirname(identity))
+    name = "".join(letter if letter in _PLAIN else "-" for letter in base[:_LONGEST_NAME])
+    return f"{name.strip('.-') or 'project'}-{digest}"

@@ -1,0 +1,76 @@
+"""The state folder of the tests, in place of that of the user who runs them.
+
+One folder serves a whole process of tests: each project has its own folder in it, found by the project's
+path, and every test has paths of its own. A test of the folder itself sets ``COCKPIT_STATE_DIR`` anew.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from cockpit.core.project_paths import locate_project, read_project_record
+from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
+
+_own: list[Path] = []
+_seen: dict[Path, int] = {}
+
+
+def install() -> None:
+    """Give this process, and those that inherit its environment, a state folder that goes with it."""
+    os.environ.pop(VARIABLE, None)
+    users = Path(state_root(), PROJECTS)
+    _seen[users] = _changed(users)
+    made = tempfile.mkdtemp(prefix="cockpit-state-")
+    os.environ[VARIABLE] = os.path.realpath(made)
+    _own.append(Path(made))
+    atexit.register(_remove, os.getpid(), made)
+
+
+def folder() -> str:
+    """Return the folder."""
+    return os.environ[VARIABLE]
+
+
+def list_strangers() -> list[str]:
+    """List the projects of tests that are new in the state folder of the user.
+
+    A cockpit that the user starts meanwhile adds its own, which are none of these.
+    """
+    strangers = []
+    for users, before in _seen.items():
+        now = _changed(users)
+        if now == before:
+            continue
+        _seen[users] = now
+        for path in users.iterdir():
+            record = read_project_record(path)
+            if record is not None and record.home.is_relative_to(tempfile.gettempdir()):
+                strangers.append(str(path))
+    return strangers
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _remove(pid: int, path: str) -> None:
+    if os.getpid() == pid:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def state_of(root: Path) -> Path:
+    """Return the state folder of the project at ``root``, which need not exist."""
+    return locate_project(root).state
+
+
+def kept_variables() -> dict[str, str]:
+    """Return the variables that a process of a test gets besides those of the test itself."""
+    names = ("PATH", "LANG", "TMPDIR", VARIABLE)
+    return {name: os.environ[name] for name in names if name in os.environ}
