@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from cockpit.core.project_paths import locate_project, read_project_record
+from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
 
 _own: list[Path] = []
@@ -74,3 +74,14 @@ def kept_variables() -> dict[str, str]:
     """Return the variables that a process of a test gets besides those of the test itself."""
     names = ("PATH", "LANG", "TMPDIR", VARIABLE)
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def copy_project(source: Path, target: Path) -> None:
+    """Copy the project at ``source`` to ``target``, with its state."""
+    shutil.copytree(source, target, symlinks=True)
+    state = state_of(source)
+    if state.is_dir():
+        copy = state_of(target)
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
+        locate_project(target).prepare()

@@ -219,11 +219,13 @@ def locate_project(start: Path) -> ProjectPaths:
         apart = None if common == home / ".git" else common
         return ProjectPaths(root=top.resolve(), home=home, git=True, common=apart)
     # A machine without git must find the same state, or it would begin another one.
-    found = find_checkout(str(start))
-    if found is None:
+    checkout = find_checkout(str(start))
+    if checkout is None:
         return ProjectPaths(root=start, home=start, git=False)
-    identity = Path(found.identity) if found.repository else None
-    return ProjectPaths(root=Path(found.root), home=Path(found.home), git=False, common=identity)
+    identity = Path(checkout.identity) if checkout.repository else None
+    return ProjectPaths(
+        root=Path(checkout.root), home=Path(checkout.home), git=False, common=identity
+    )
 
 
 def _git(cwd: Path, *options: str) -> str | None:

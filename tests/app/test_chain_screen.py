@@ -304,7 +304,8 @@ async def test_a_chain_that_cannot_go_on_says_why(still, project):
     async with app.run_test(size=WIDE) as pilot:
         screen = await settled(pilot)
         await to_row(pilot, screen, "ch-1")
-        (still.place.home / ".cockpit" / "config.toml").write_text("[work\n")
+        still.place.folder.mkdir(exist_ok=True)
+        (still.place.folder / "config.toml").write_text("[work\n")
         await pilot.press("R")
         await until(pilot, lambda: any("ch-1 was not resumed" in told for told in toasts(app)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.cli_world import PATIENCE_S, Project
-from state_for_tests import state_of
+from state_for_tests import copy_project, state_of
 from tasks.taskrun_world import PASSES, SOURCE, finish, git, repository, turn
 
 from cockpit.store.chains import chains, workers
@@ -50,7 +49,7 @@ class Chains:
     def made(cls, folder: Path, count: int) -> Chains:
         """A project whose tests pass, with ``count`` tasks that write a file each."""
         root = folder / "calc"
-        shutil.copytree(_template(count), root, symlinks=True)
+        copy_project(_template(count), root)
         # Each task's tests are run; those of the project's files start an interpreter in a sandbox.
         extra = {"COCKPIT_TEST_COMMAND": "grep -q return calc.py"}
         return cls(Project(root, folder / "config", extra))

@@ -225,13 +225,13 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
     played.root = tmp_path / "tree"
     assert len(played.json("sessions", "list", "--json")) == 1
     assert not (played.root / ".cockpit").exists()
-    # Nothing of it is committed from there: state is in the main checkout, and the first review is ignored.
+    # Nothing of it is committed from there: no state is in a checkout, and the first review is ignored.
     (played.root / "extra.py").write_text("def f(x=[]):\n    return x\n", encoding="utf-8")
     played.git("add", "--all")
     played.git("commit", "--quiet", "-m", "Extra")
     played.run("review", "HEAD~1..HEAD", "--model", "offline", "--approve", "all")
     assert list((played.root / ".cockpit" / "reviews").iterdir())
-    assert not (state_of(played.root)).exists()
+    assert not (played.root / ".cockpit" / "state").exists()
     assert played.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
@@ -296,6 +296,7 @@ def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
         "[retention]\nsessions_days = 30\njournal_days = 30\n"
     )
     assert played.json("prune", "--json")["journal_rows"] == 0
+    (played.root / ".cockpit").mkdir(exist_ok=True)
     (played.root / ".cockpit" / "config.toml").write_text("[retention]\njournal_days = 1\n")
     assert "how long your records" in played.run("prune", expect=2).stderr
     (played.root / ".cockpit" / "config.toml").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commands.cli_world import Project
+from state_for_tests import state_of
 
 AWS = "AKIA" + "ABCD1234EFGH5678"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -35,7 +36,8 @@ def test_no_canary_is_anywhere(project: Project) -> None:
         said += [done.stdout, done.stderr]
     done = project.run("run", f"what is this?\n{held()}", *options, expect=1)
     said += [done.stdout, done.stderr, project.run("journal", "export").stdout]
-    kept = [path for path in (project.root / ".cockpit").rglob("*") if path.is_file()]
+    written = ((project.root / ".cockpit"), state_of(project.root))
+    kept = [path for top in written for path in top.rglob("*") if path.is_file()]
     assert any(path.suffix == ".md" for path in kept)
     for canary in CANARIES:
         assert not any(canary in text for text in said), canary

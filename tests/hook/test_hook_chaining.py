@@ -164,6 +164,7 @@ def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
     ends(world, COCKPIT_ON_SESSION_END="all")
     assert (begun(world), log(world)) == (False, "")
     theirs = world.root / ".cockpit/config.toml"
+    theirs.parent.mkdir(exist_ok=True)
     theirs.write_text("[headless]\non_session_end = 'all'\n", encoding="utf-8")
     ends(world)
     assert "a repository may not start work without you" in log(world)

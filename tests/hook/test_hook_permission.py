@@ -226,5 +226,6 @@ def test_a_denied_permission_says_why(project: Project) -> None:
 
 def test_a_repository_cannot_widen_what_its_agents_may(project: Project) -> None:
     text = '[approval]\npolicy = "all"\n'
+    (project.root / ".cockpit").mkdir(exist_ok=True)
     (project.root / ".cockpit" / "config.toml").write_text(text, encoding="utf-8")
     assert project.told("claude", "permission_request_read") is None

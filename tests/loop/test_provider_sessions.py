@@ -13,6 +13,7 @@ from commands.cli_world import Project
 from loop.provider_schemas import VENDORS
 from loopback.replies import Drop, Refuse, Reply, Say, Use
 from loopback.server import Loopback, LoopbackThread
+from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +60,8 @@ class Provided:
         options = ("--approve", "all", "--output-format", "json")
         done = self.project.run("run", *words, *options, expect=expect)
         self.said = done.stderr
-        kept = [path for path in (self.project.root / ".cockpit").rglob("*") if path.is_file()]
+        written = ((self.project.root / ".cockpit"), state_of(self.project.root))
+        kept = [path for top in written for path in top.rglob("*") if path.is_file()]
         assert kept
         for path in kept:
             assert KEY.encode() not in path.read_bytes(), path

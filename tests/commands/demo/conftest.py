@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from state_for_tests import copy_project
 
 from cockpit.commands.demo.sample_project import Sample, make_sample
 
@@ -17,7 +17,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Sample]
     made = asyncio.run(make_sample(tmp_path_factory.mktemp("made") / "sample"))
 
     def copy(root: Path) -> Sample:
-        shutil.copytree(made.root, root, symlinks=True)
+        copy_project(made.root, root)
         return replace(made, root=root)
 
     return copy

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import warm
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git, unittest
+from state_for_tests import state_of
 
 from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS, LINES, Guide, guide_line
 from cockpit.commands.demo.demo_policy import NAME as POLICY
@@ -56,7 +57,10 @@ def test_the_report_names_all_that_happened(played: tuple[Path, str, str]) -> No
     with Store.open(locate_project(root).database) as store:
         both = store.read_now(sessions.select_recent)
         assert {session.task_type for session in both} == {"review_pr", "bug"}
-        assert {session.model for session in both} == {"offline", "script:.cockpit/state/bug.toml"}
+        assert {session.model for session in both} == {
+            "offline",
+            f"script:{state_of(root)}/bug.toml",
+        }
         for session in both:
             assert session.session_id in report
             for stored in store.read_now(

@@ -85,7 +85,12 @@ class Journal:
     """What the demo has stored so far, read beside it."""
 
     def __init__(self, root: Path) -> None:
-        self.database = state_of(root) / "cockpit.db"
+        self._root = root
+
+    @property
+    def database(self) -> Path:
+        """The store, which is found by the repository that the demo makes."""
+        return state_of(self._root) / "cockpit.db"
 
     def pending(self, kind: str) -> Callable[[], bool]:
         return lambda: self._proposals(kind, "pending") > 0
