@@ -175,6 +175,7 @@ def test_when_it_is_wanted(
 async def test_a_report_never_leaves_the_project(chained: ChainWorld, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    chained.world.place.folder.mkdir(exist_ok=True)
     (chained.world.place.folder / "reports").symlink_to(elsewhere)
     chained.tasks(1)
     with pytest.raises(StoreUnwritable, match="is a symbolic link"):
