@@ -11,6 +11,8 @@ from typing import Any
 
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import run_git
+from cockpit.act.commit_hooks import PUSH_HOOKS, find_hooks
+from cockpit.act.pinned_files import PinnedFile
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
@@ -21,7 +23,8 @@ class Push:
     """A push: the commit with this id becomes ``branch`` on ``remote``.
 
     ``url`` is the remote's address for pushing, without its credentials; ``count`` the commits that it has
-    not, as far as this clone knows, and None where it has no such branch; ``hook`` whether a hook runs.
+    not, as far as this clone knows, and None where it has no such branch; ``hooks`` are the files of the hook
+    that runs.
     """
 
     remote: str
@@ -29,7 +32,7 @@ class Push:
     commit: str
     url: str = ""
     count: int | None = None
-    hook: bool = False
+    hooks: tuple[PinnedFile, ...] = ()
 
     def fields(self) -> list[tuple[str, str]]:
         """Return the lines of the proposal."""
@@ -39,8 +42,12 @@ class Push:
     def notes(self) -> list[str]:
         """Return what else the user should know."""
         notes = [f"{self.branch} is pushed to {self.url} before the pull request is opened."]
-        if self.hook:
-            notes.append("The repository's pre-push hook runs outside the sandbox.")
+        if self.hooks:
+            digests = ", ".join(f"{pin.path} {pin.sha256[:12]}" for pin in self.hooks)
+            notes.append(
+                "The repository's pre-push hook runs outside the sandbox, since it may need the network: "
+                f"{digests}."
+            )
         return notes
 
     def summary(self) -> str:
@@ -49,7 +56,12 @@ class Push:
 
     def payload(self) -> dict[str, Any]:
         """Return the part of the action's payload that the adapter reads."""
-        return {"remote": self.remote, "branch": self.branch, "commit": self.commit}
+        return {
+            "remote": self.remote,
+            "branch": self.branch,
+            "commit": self.commit,
+            "hooks": [pin.payload() for pin in self.hooks],
+        }
 
 
 async def plan_pull_request(command: GhCommand, ground: Workspace) -> tuple[GhCommand, Push | None]:
@@ -101,14 +113,14 @@ async def _plan_push(branch: str, base: str, ground: Workspace) -> Push:
     tracking = f"refs/remotes/{remote}/{branch}"
     count = await run_git("rev-list", "--count", f"{tracking}..{commit}", "--", cwd=root)
     url = await run_git("remote", "get-url", "--push", remote, cwd=root)
-    hook = await run_git("rev-parse", "--git-path", "hooks/pre-push", cwd=root, hooks=True)
+    hooks = await find_hooks(root, PUSH_HOOKS)
     return Push(
         remote,
         branch,
         commit,
         url=_without_credentials(url.text.strip()),
         count=int(count.text) if count.ok else None,
-        hook=(root / hook.text.rstrip("\n")).is_file(),
+        hooks=hooks.pins,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.access.run_program import run_git
+from cockpit.act.commit_hooks import COMMIT_HOOKS, Hooks, find_hooks
 from cockpit.act.preview_files import changed_lines
 from cockpit.act.proposed_action import ActionPreview, FileDiff, draw_diff
 from cockpit.act.text_edits import ActionRefused, digest_now
@@ -13,7 +14,6 @@ from cockpit.act.tool_payloads import GitCommit
 from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
-_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _DRAWN = 2 * 1024 * 1024
 _LONGEST_MESSAGE = 64 * 1024
 
@@ -55,7 +55,10 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
         diff, note = draw_diff(path, _text(before), _text(after))
         diffs.append(diff)
         notes += [note] if note else []
-    notes += await _manners(root)
+    hooks = await find_hooks(root, COMMIT_HOOKS)
+    notes += await _manners(ground, hooks)
+    if hooks.names:
+        fields.append(("hooks", hooks.words()))
     subject = payload.message.strip().splitlines()[0]
     count = pluralize(len(paths), "file")
     return ActionPreview(
@@ -67,7 +70,13 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
         body=payload.message,
         diffs=tuple(diffs),
         notes=tuple(notes),
-        payload={"message": payload.message, "branch": branch.text.strip(), "files": files},
+        payload={
+            "message": payload.message,
+            "branch": branch.text.strip(),
+            "files": files,
+            "hooks": [pin.payload() for pin in hooks.pins],
+            "sandboxed": bool(hooks.names) and ground.sandbox.works,
+        },
     )
 
 
@@ -104,14 +113,17 @@ def _stat(before: bytes | None, after: bytes | None, added: int, removed: int) -
     return f"{kind}+{added} −{removed}"
 
 
-async def _manners(root: Path) -> list[str]:
+async def _manners(ground: Workspace, hooks: Hooks) -> list[str]:
     """Return notes on what git itself will do: run hooks, not sign."""
+    root = ground.root
     notes = ["A trailer Cockpit-Key with this action's key is added to the message."]
-    where = await run_git("rev-parse", "--git-path", "hooks", cwd=root, hooks=True)
-    directory = root / where.text.rstrip("\n")
-    hooks = [name for name in _HOOKS if (directory / name).is_file()]
-    if hooks:
-        notes.append(f"The repository's hooks run outside the sandbox: {', '.join(hooks)}.")
+    if hooks.names:
+        names = ", ".join(hooks.names)
+        notes.append(
+            f"The repository's hooks run in the sandbox, without network: {names}."
+            if ground.sandbox.works
+            else f"The repository's hooks run with all of your rights, there is no sandbox: {names}."
+        )
     signs = await run_git("config", "--type=bool", "--get", "commit.gpgSign", cwd=root)
     if signs.text.strip() == "true":
         notes.append(

@@ -64,7 +64,8 @@ async def test_a_failing_hook_leaves_everything_as_it_was(ground: Workspace) -> 
     (root / "new.py").write_text("x = 1\n")
     before = git(root, "rev-parse", "HEAD")
     proposal = await show(ground, "git_commit", message="m", paths=["new.py"])
-    assert "The repository's hooks run outside the sandbox: pre-commit." in proposal.notes
+    assert [note for note in proposal.notes if note.startswith("The repository's hooks run ")]
+    assert dict(proposal.fields)["hooks"].startswith("pre-commit ")
     outcome = await COMMIT.perform(proposal.payload, "k", ground)
     assert (outcome.failure, "lint says no" in outcome.summary) == ("permanent", True)
     assert git(root, "rev-parse", "HEAD") == before

@@ -79,9 +79,9 @@ async def test_killed_between_dispatch_and_receipt(
 
 
 async def test_a_commit_whose_hook_outlives_the_cockpit_is_uncertain(
-    store: Store, ids: Ids, ground: Workspace
+    store: Store, ids: Ids, plain: Workspace
 ) -> None:
-    root = ground.root
+    ground, root = plain, plain.root
     hook = root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\ntouch began\nread line < go\n")

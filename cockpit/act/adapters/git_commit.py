@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cockpit.access.run_program import Finished, prepare_git, run_git, run_program
+from cockpit.access.run_program import MAX_BYTES, Finished, prepare_git, run_git, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
+from cockpit.act.commit_hooks import COMMIT_HOOKS, find_hooks
+from cockpit.act.pinned_files import PinnedFile, describe_change
+from cockpit.act.sandbox.git_view import ViewRefused, run_in_view
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
 
@@ -35,6 +38,8 @@ class _Payload:
     message: str
     branch: str
     files: tuple[_File, ...]
+    hooks: tuple[PinnedFile, ...] = ()
+    sandboxed: bool = False
 
 
 class CommitAdapter:
@@ -59,6 +64,15 @@ class CommitAdapter:
                 return failed(
                     "conflict", f"{file.path} changed since it was shown; nothing was committed."
                 )
+        hooks = await find_hooks(root, COMMIT_HOOKS)
+        if changed := describe_change(request.hooks, hooks.pins):
+            return failed("conflict", f"Of its hooks, {changed}; nothing was committed.")
+        if request.sandboxed and not ground.sandbox.works:
+            return failed(
+                "conflict",
+                f"Its hooks were shown as running in a sandbox, but {ground.sandbox.missing}; nothing was "
+                "committed.",
+            )
         paths = [file.path for file in request.files]
         added = await _announce(root, paths)
         argv, environment = await prepare_git(
@@ -71,15 +85,24 @@ class CommitAdapter:
             "--",
             *paths,
             cwd=root,
-            hooks=True,
+            hooks=bool(hooks.names),
         )
-        finished = await run_program(
-            ground.sandbox.limited(argv), cwd=root, timeout_s=_TIMEOUT_S, env=environment
-        )
+        left: tuple[str, ...] = ()
+        try:
+            if request.sandboxed:
+                finished, left = await _commit_confined(ground, request.branch, argv, environment)
+            else:
+                finished = await run_program(
+                    ground.sandbox.limited(argv), cwd=root, timeout_s=_TIMEOUT_S, env=environment
+                )
+        except ViewRefused as error:
+            if added:
+                await run_git("reset", "--quiet", "--", *added, cwd=root)
+            return failed("permanent", f"git commit failed: {error}")
         if not finished.ok and added:
             # Their mere names were put into the index for this commit; take them out again.
             await run_git("reset", "--quiet", "--", *added, cwd=root)
-        return await _outcome(root, request, finished)
+        return await _outcome(root, request, finished, left)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Search the key in the trailers of all branches; unknown while git has locked the index."""
@@ -117,6 +140,28 @@ def keyed(message: str, key: str) -> str:
     return f"{text}{between}{TRAILER}: {key}\n"
 
 
+async def _commit_confined(
+    ground: Workspace, branch: str, argv: Sequence[str], variables: Mapping[str, str]
+) -> tuple[Finished, tuple[str, ...]]:
+    """Commit in the sandbox, in a view of the repository; returns also what was not taken over."""
+    given = {
+        name: value
+        for name, value in variables.items()
+        if name in ("LC_ALL", "LANGUAGE", "PAGER")
+        or (name.startswith("GIT_") and name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"))
+    }
+    ended, taken = await run_in_view(
+        ground.sandbox,
+        argv,
+        ground.root,
+        {**ground.environment, **given},
+        timeout_s=_TIMEOUT_S,
+        max_bytes=MAX_BYTES,
+        may_move=lambda ref: ref == f"refs/heads/{branch}",
+    )
+    return ended.finished, taken.left
+
+
 async def _announce(root: Path, paths: list[str]) -> list[str]:
     """Add new files to the index (``commit --only`` takes no others); returns them."""
     untracked = await run_git("ls-files", "-z", "--others", "--", *paths, cwd=root)
@@ -126,8 +171,12 @@ async def _announce(root: Path, paths: list[str]) -> list[str]:
     return new
 
 
-async def _outcome(root: Path, request: _Payload, finished: Finished) -> Outcome:
+async def _outcome(
+    root: Path, request: _Payload, finished: Finished, left: tuple[str, ...]
+) -> Outcome:
     output: dict[str, Any] = {"stdout": tail(finished.stdout), "stderr": tail(finished.stderr)}
+    if left:
+        output["left"] = list(left)
     if finished.timed_out:
         return Outcome(
             "timeout", f"git commit was ended after {_TIMEOUT_S:.0f} s.", "permanent", output, True

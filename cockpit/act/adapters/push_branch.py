@@ -12,6 +12,8 @@ import msgspec
 
 from cockpit.access.run_program import run_git
 from cockpit.act.adapters.adapter import Outcome, failed, tail
+from cockpit.act.commit_hooks import PUSH_HOOKS, find_hooks
+from cockpit.act.pinned_files import describe_change
 from cockpit.act.plan_push import Push
 from cockpit.act.workspace import Workspace
 
@@ -28,6 +30,9 @@ async def push_branch(payload: Mapping[str, Any], ground: Workspace) -> Outcome 
             "conflict",
             f"{push.branch} is no longer at {push.commit[:10]} as shown; nothing was pushed or opened.",
         )
+    hooks = await find_hooks(ground.root, PUSH_HOOKS)
+    if changed := describe_change(push.hooks, hooks.pins):
+        return failed("conflict", f"Of its hooks, {changed}; nothing was pushed or opened.")
     done = await run_git(
         "push",
         "--porcelain",
@@ -36,7 +41,7 @@ async def push_branch(payload: Mapping[str, Any], ground: Workspace) -> Outcome 
         f"refs/heads/{push.branch}:refs/heads/{push.branch}",
         cwd=ground.root,
         timeout_s=_TIMEOUT_S,
-        hooks=True,  # the proposal named the hook
+        hooks=bool(hooks.names),  # the proposal named them
         env={"GIT_PROTOCOL_FROM_USER": "1"},  # the user saw the remote and approved it
     )
     if done.ok:

@@ -44,6 +44,7 @@ _SETTINGS = re.compile(
     r"|remote\..+\.(url|pushurl|fetch)",
     re.DOTALL,
 )
+_OWN = ("local", "worktree")
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOVABLE = re.compile(r"refs/(heads|tags)/[^\x00-\x20\x7f~^:?*\[\\]+")
 _MODES = ("100644", "100755", "120000")
@@ -120,7 +121,7 @@ async def open_view(root: Path, places: GitPlaces) -> AsyncIterator[GitView]:
         run_git(
             "for-each-ref", "--format=%(objectname) %(refname)", cwd=root, max_bytes=_MOST_BYTES
         ),
-        run_git("config", "--null", "--list", cwd=root, hooks=True),
+        run_git("config", "--null", "--list", "--show-scope", cwd=root, hooks=True),
     )
     if not listed.ok or not settings.ok:
         raise ViewRefused(
@@ -140,7 +141,11 @@ def _build(
     folder = base / "git"
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (folder / name).mkdir(parents=True)
-    values = [entry.partition("\n")[::2] for entry in settings.split("\0") if entry]
+    fields = settings.split("\0")
+    scoped = list(
+        zip(fields[::2], (entry.partition("\n")[::2] for entry in fields[1::2]), strict=False)
+    )
+    values = [value for _, value in scoped]
     (folder / "config").write_text(_config_text(values), "utf-8", "surrogateescape")
     head = (places.private / "HEAD").read_text("utf-8", "surrogateescape")
     (folder / "HEAD").write_text(head, "utf-8", "surrogateescape")
