@@ -219,6 +219,7 @@ _GIT_CONFIG = (
     "gc.auto=0",
     "advice.detachedHead=false",
 )
+_PINNED_GIT = ("git", "--no-pager", *(word for setting in _GIT_CONFIG for word in ("-c", setting)))
 _DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 _SAFE_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -263,8 +264,7 @@ def git_argv(*args: str) -> tuple[str, ...]:
 
     :func:`prepare_git` also switches off the programs of a repository's own settings.
     """
-    pinned = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
-    return ("git", "--no-pager", *pinned, *_safe_options(args))
+    return (*_PINNED_GIT, *_safe_options(args))
 
 
 def _safe_options(args: Sequence[str]) -> tuple[str, ...]:

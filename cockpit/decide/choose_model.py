@@ -16,6 +16,7 @@ from typing import Literal
 from cockpit.decide.model import Model, ModelError
 from cockpit.decide.model_endpoint import Endpoint, Vendor, address_problem
 from cockpit.decide.model_settings import ModelSettings
+from cockpit.decide.provider_extras import require_extra
 
 __all__ = [
     "ACCEPTED",
@@ -66,8 +67,8 @@ def choose_model(
     """Return the model named by ``spec``, else by the settings, else by the key that is set, else offline.
 
     ``sleep`` waits between retries and for the pace of a script.
-    Raises :class:`ModelError`: ``config`` for a name or address that cannot be, ``auth`` for a
-    missing key (naming its variable), ``script`` for an invalid scenario.
+    Raises :class:`ModelError`: ``config`` for a name or address that cannot be and for an SDK that is not
+    installed, ``auth`` for a missing key (naming its variable), ``script`` for an invalid scenario.
     """
     name = model_named(spec, config, env)
     if name == OFFLINE:
@@ -188,6 +189,7 @@ def _built(
         raise ModelError(
             "auth", f"The key in {variable} contains characters that a key never has. Set it again."
         )
+    require_extra(vendor, name)
     return Endpoint(
         vendor=vendor,
         name=name,

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cockpit.decide.model_endpoint import Endpoint, Vendor
+from cockpit.decide.provider_extras import EXTRA_OF_VENDOR, is_installed
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -35,12 +36,14 @@ async def opened(endpoint: Endpoint) -> AsyncIterator[RequestModel]:
 
 
 def warm(name: str) -> threading.Thread | None:
-    """Load what the model ``name`` needs, in the background; None when it needs nothing.
+    """Load what the model ``name`` needs, in the background; None when it needs nothing, or that is missing.
 
     Call it after the first frame. A call that comes earlier than the load ends simply waits for it.
     """
     vendor = name.partition(":")[0]
     if vendor == "anthropic" or vendor == "openai" or vendor == "openai-compatible":
+        if not is_installed(EXTRA_OF_VENDOR[vendor]):
+            return None  # the first message will report the problem
         thread = threading.Thread(target=_load, args=(vendor,), name="model-warm", daemon=True)
         thread.start()
         return thread

@@ -16,6 +16,7 @@ from cockpit.cli import COMMANDS, root
 from cockpit.commands.setup.init import REFUSED, config_template
 from cockpit.config.all_settings import ENVIRONMENT, KEYS
 from cockpit.config.load_settings import Settings, load_settings
+from cockpit.decide.provider_extras import EXTRAS, Extra, Installation, install_command
 from cockpit.store.journal.event_types import Action
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,3 +189,10 @@ def test_no_document_names_a_place_that_is_not_the_project() -> None:
     tracked += [path for path in ROOT.iterdir() if path.suffix in {".md", ".toml", ".txt"}]
     foreign = re.compile(rb"/wo" rb"rk/(?:main|shared)|/tmp/pl" rb"an")
     assert [str(path) for path in tracked if foreign.search(path.read_bytes())] == []
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_is_installed_with_what_the_project_declares(extra: Extra, tmp_path: Path) -> None:
+    declared = project()["project"]["optional-dependencies"]
+    assert [install_command(extra, Installation(tmp_path, "python"))[-1]] == declared[extra]
+    assert declared["all"][0] in declared["dev"]

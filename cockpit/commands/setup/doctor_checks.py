@@ -22,6 +22,7 @@ from cockpit.core.project_paths import ProjectPaths, user_folder
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
+from cockpit.decide.provider_extras import EXTRAS, is_installed
 from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
@@ -53,6 +54,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         problem,
         *_files(place),
         *_models(settings),
+        *_providers(),
         *_runners(settings),
         *await _github(place),
         await _ripgrep(place),
@@ -140,6 +142,18 @@ def _models(settings: Settings | None) -> list[Check]:
         offline = "offline rules, which only review diffs"
         return [*checks, Check("model", "ok", offline, "set a key or [model] name for more")]
     return [*checks, Check("model", "ok", model.name)]
+
+
+def _providers() -> list[Check]:
+    """Check which providers' SDKs are installed."""
+    checks = []
+    for extra in (extra for extra in EXTRAS if extra != "all"):
+        if is_installed(extra):
+            checks.append(Check(f"extra {extra}", "ok", "installed"))
+            continue
+        fix = f"run `cockpit doctor --install {extra}` to use that provider"
+        checks.append(Check(f"extra {extra}", "missing", "not installed", fix))
+    return checks
 
 
 def _runners(settings: Settings | None) -> list[Check]:

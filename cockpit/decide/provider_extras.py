@@ -1,0 +1,123 @@
+"""The extras that the providers need: which are missing, and the command that installs one.
+
+A provider's SDK takes 50 to 60 MB, so cockpit is installed without. See ``docs/reference/configuration.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import unquote, urlsplit
+
+from cockpit.decide.model import ModelError
+from cockpit.decide.model_endpoint import Vendor
+
+Extra = Literal["anthropic", "openai", "all"]
+
+EXTRAS: tuple[Extra, ...] = get_args(Extra)
+EXTRA_OF_VENDOR: Mapping[str, Extra] = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "openai-compatible": "openai",
+}
+_SDKS: Mapping[Extra, tuple[str, ...]] = {
+    "anthropic": ("anthropic",),
+    "openai": ("openai",),
+    "all": ("anthropic", "openai"),
+}
+_REQUIREMENT = "pydantic-ai-slim[{extras}]>=2.60,<3"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """How cockpit is installed."""
+
+    prefix: Path
+    """The folder of its environment."""
+    python: str
+    source: str = ""
+    """Where it came from, as a URL; empty for a package index."""
+    editable: bool = False
+    has_pip: bool = True
+
+
+def is_installed(extra: Extra) -> bool:
+    """Whether the packages of this extra are there; does not import them."""
+    return all(find_spec(name) is not None for name in ("pydantic_ai", *_SDKS[extra]))
+
+
+def require_extra(vendor: Vendor, model: str) -> None:
+    """Raise :class:`ModelError` (``config``) where the SDK of ``vendor`` is missing, for ``model``."""
+    extra = EXTRA_OF_VENDOR[vendor]
+    if not is_installed(extra):
+        command = shlex.join(install_command(extra, find_installation()))
+        raise ModelError(
+            "config",
+            f"{model} needs cockpit's extra {extra!r}, which is not installed. Install it with"
+            f" `cockpit doctor --install {extra}`, which runs `{command}`, or choose the model 'offline'.",
+        )
+
+
+def find_installation() -> Installation:
+    """Return how the cockpit that runs here is installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        text = distribution("cockpit").read_text("direct_url.json")
+    except PackageNotFoundError:
+        text = None  # run from a clone that is not installed
+    origin = json.loads(text) if text else {}
+    source = str(origin.get("url", ""))
+    vcs = origin.get("vcs_info", {})
+    if vcs:
+        source = f"{vcs['vcs']}+{source}@{vcs['commit_id']}"
+    return Installation(
+        prefix=Path(sys.prefix),
+        python=sys.executable,
+        source=source,
+        editable=bool(origin.get("dir_info", {}).get("editable")),
+        has_pip=find_spec("pip") is not None,
+    )
+
+
+def install_command(extra: Extra, where: Installation) -> tuple[str, ...]:
+    """Return the command that adds ``extra`` to this installation, in the way that it was made."""
+    if (where.prefix / "uv-receipt.toml").is_file():
+        return ("uv", "tool", "install", *_name_tool(extra, where))
+    requirement = _REQUIREMENT.format(extras=",".join(_SDKS[extra]))
+    if (where.prefix / "pipx_metadata.json").is_file():
+        return ("pipx", "inject", where.prefix.name, requirement)
+    pins = _pins(where)
+    if not where.has_pip and shutil.which("uv"):
+        return ("uv", "pip", "install", "--python", where.python, *pins, requirement)
+    return (where.python, "-m", "pip", "install", *pins, requirement)
+
+
+def _name_tool(extra: Extra, where: Installation) -> Sequence[str]:
+    """Name cockpit as it was named to ``uv tool``, with the extras that it has and this one."""
+    extras = {sdk for sdk in _SDKS["all"] if sdk in _SDKS[extra] or find_spec(sdk) is not None}
+    brackets = f"[{','.join(sorted(extras))}]"
+    if not where.source:
+        return (f"cockpit{brackets}",)
+    if where.editable:
+        return ("--editable", f"{_as_path(where.source)}{brackets}")
+    return (f"cockpit{brackets} @ {where.source}",)
+
+
+def _as_path(source: str) -> str:
+    return unquote(urlsplit(source).path)
+
+
+def _pins(where: Installation) -> Sequence[str]:
+    """Keep the versions of a clone."""
+    if not where.editable:
+        return ()
+    pins = Path(_as_path(where.source), "constraints.txt")
+    return ("--constraint", str(pins)) if pins.is_file() else ()
