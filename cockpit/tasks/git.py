@@ -203,8 +203,8 @@ async def reset_index_flags(cwd: Path) -> None:
     listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
-    asked = ("config", "--type=bool", "core.sparseCheckout")
-    if skipped and (await try_git(cwd, *asked)).text == "true\n":
+    question = ("config", "--type=bool", "core.sparseCheckout")
+    if skipped and (await try_git(cwd, *question)).text == "true\n":
         skipped = []  # files that the user keeps off the disk
     for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if paths:

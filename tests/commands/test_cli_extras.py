@@ -13,6 +13,8 @@ import pytest
 
 from cockpit.decide.provider_extras import Installation, install_command
 
+pytestmark = pytest.mark.slow
+
 SDKS = ("anthropic", "openai", "pydantic_ai")
 ROOT = Path(__file__).resolve().parents[2]
 
