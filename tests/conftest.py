@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+import certificates
 import hypothesis
 import new_stores
 import pytest
@@ -45,6 +46,7 @@ state_for_tests.install()
 warm.start_server()
 
 new_stores.install()
+certificates.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

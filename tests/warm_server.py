@@ -133,6 +133,7 @@ def _load() -> None:
     if _loaded:
         return
     _loaded = True
+    import certificates
     import new_stores
 
     import cockpit
@@ -143,6 +144,7 @@ def _load() -> None:
             importlib.import_module(module.name)
     count_tokens("loads the vocabulary")
     new_stores.install()
+    certificates.install()
     gc.collect()
     gc.freeze()
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
-from work_world import tables_of_the_queue, unsynced, worked_out_anew
+from work_world import opened, tables_of_the_queue, worked_out_anew
 
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
@@ -43,7 +43,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.work = unsynced(self.folder)
+        self.work = opened(self.folder)
 
     def teardown(self) -> None:
         kept = self.work.read(tables_of_the_queue)

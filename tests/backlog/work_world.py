@@ -16,7 +16,6 @@ from cockpit.backlog.completion import Boundaries
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.backlog.work_queue import Queued
-from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 
 BY = "person"
@@ -90,19 +89,6 @@ class Backlog:
 
 def opened(folder: Path) -> Backlog:
     return Backlog(Store.open(folder / "cockpit.db"))
-
-
-class Unsynced(WritingConnection):
-    """A connection whose commits do not wait for the disk: for tests of very many."""
-
-    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        if sql.startswith("PRAGMA synchronous"):
-            sql = "PRAGMA synchronous=OFF"
-        return super().execute(sql, *values)
-
-
-def unsynced(folder: Path) -> Backlog:
-    return Backlog(Store.open(folder / "cockpit.db", factory=Unsynced))
 
 
 def tables_of_the_queue(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Stores of these tests are migrated in full."""
+"""What the tests of the store share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import new_stores
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def no_copies() -> Iterator[None]:
+@pytest.fixture
+def migrated_in_full() -> Iterator[None]:
+    """Let stores of the test be opened as those of a user are: migrated, and safe on the disk."""
     new_stores.uninstall()
     yield
     new_stores.install()

@@ -122,6 +122,7 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
         assert verdict.ok, verdict
 
 
+@pytest.mark.usefixtures("migrated_in_full")
 def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
     class Mine(Counting):
         pass

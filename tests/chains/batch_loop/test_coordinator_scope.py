@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from backlog.work_world import Backlog, opened, unsynced
+from backlog.work_world import Backlog, opened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,7 +118,7 @@ def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
 ) -> None:
     """Against the definition, whatever the backlog: tasks in two stories and outside of any."""
     with TemporaryDirectory() as folder:
-        work = unsynced(Path(folder))
+        work = opened(Path(folder))
         stories = [work.story(), work.story(), None]
         claims, standing, place = {}, {}, {}
         for files, status, at in made:
@@ -139,7 +139,7 @@ def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
 
 
 def test_a_scope_far_down_a_long_queue_has_its_batch(tmp_path: Path) -> None:
-    work = unsynced(tmp_path)
+    work = opened(tmp_path)
     urgent = work.story(work.epic(priority="P0"))
     for _ in range(600):
         work.task(urgent, files=["same.py"])
