@@ -1,24 +1,32 @@
-"""Let the apps of tests share what Textual works out for each of them anew.
+"""Let the apps of tests share what Textual works out for each of them anew, and draw only for somebody.
 
-A stylesheet is parsed once for all apps that have the same theme.
+A stylesheet is parsed once for all apps that have the same theme. A frame is drawn when a test looks: when
+its pilot has waited. Without a terminal nobody could see those in between, whose number is one of chance.
 """
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 from rich.console import Console
+from textual.app import App
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
+from textual.screen import Screen
 
 
 def install() -> None:
-    """Make Textual's stylesheets and pictures of this process share their work."""
+    """Make Textual's stylesheets and pictures of this process share their work, and let frames wait."""
     if Stylesheet._parse_rules is _parse_rules:
         return
     Stylesheet._parse_rules = _parse_rules
     Console.export_svg = _export_svg
+    Screen._compositor_refresh = _owe_frame
+    Pilot._wait_for_screen = _wait_for_screen
+    Pilot.pause = _pause
 
 
 _rules: LRUCache[tuple[Any, ...], list[RuleSet]] = LRUCache(4_096)
@@ -52,3 +60,37 @@ _export_svg_before = Console.export_svg
 def _export_svg(console: Console, **options: Any) -> str:
     """Name the classes of styles alike in all pictures; their usual name is a checksum of the picture."""
     return _export_svg_before(console, **{"unique_id": "terminal-0", **options})
+
+
+_owing: WeakSet[Screen[Any]] = WeakSet()
+_draw_frame = Screen._compositor_refresh
+_wait_for_screen_before = Pilot._wait_for_screen
+_pause_before = Pilot.pause
+
+
+def _owe_frame(screen: Screen[Any]) -> None:
+    app = screen.app
+    if not app.is_headless or screen is not app.screen:
+        _draw_frame(screen)
+        return
+    _owing.add(screen)
+    screen._dirty_widgets.clear()
+    app._update_mouse_over(screen)
+
+
+def _settle(app: App[Any]) -> None:
+    """Draw what has changed since the last look."""
+    if app._screen_stack and app.screen in _owing:
+        _owing.discard(app.screen)
+        _draw_frame(app.screen)
+
+
+async def _wait_for_screen(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
+    processed = await _wait_for_screen_before(pilot, timeout)
+    _settle(pilot.app)
+    return processed
+
+
+async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:
+    await _pause_before(pilot, delay)
+    _settle(pilot.app)
