@@ -165,9 +165,6 @@ def test_pytest_is_read_as_it_runs(tmp_path: Path, style: tuple[str, ...]) -> No
     parallel: tuple[str, ...] = ()
     if style == ("-n2",):
         parallel = ("-p", "xdist.plugin")
-        # Now and then one of its processes does not end by itself, and xdist waits for it.
-        short = "import xdist.workermanage as w\nw.NodeManager.EXIT_TIMEOUT = 0.5\n"
-        (tmp_path / "conftest.py").write_text(short, encoding="utf-8")
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *style]
     done = run(tmp_path, words)
     found = read_tests(words, done.stdout, done.returncode)
@@ -320,10 +317,13 @@ def test_which_commands_are_test_runs(command, runner) -> None:
 
 def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     # A pytest that is started here reads none of this project's plugins: they take longer than its tests.
+    # And it has a folder of its own for temporary files: in the one of all users it would, as it ends,
+    # delete what earlier runs of the whole suite left, for up to a minute.
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(folder)}
     return subprocess.run(
         words,
         cwd=folder,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, **own},
         text=True,
         timeout=120,
         stdout=subprocess.PIPE,
