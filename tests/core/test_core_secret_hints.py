@@ -33,13 +33,13 @@ value = st.recursive(
 )
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(text)
 def test_the_short_cut_masks_as_the_patterns_do(words: str) -> None:
     assert mask(words) == mask_thoroughly(words)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(value)
 def test_a_row_without_a_sign_has_nothing_to_mask(body: Any) -> None:
     # This is how the journal asks: once, of the row as it is written.

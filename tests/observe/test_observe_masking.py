@@ -198,13 +198,13 @@ fragment = st.sampled_from(
 ) | st.text(max_size=6)
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(st.lists(fragment, max_size=14).map("".join))
 def test_masking_twice_changes_nothing(text: str) -> None:
     assert mask(mask(text)) == mask(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.sampled_from(sorted(SECRETS)), st.text(max_size=40), st.text(max_size=40))
 def test_a_canary_never_comes_out(name: str, before: str, after: str) -> None:
     # A letter, digit or dash right beside would make it another word.

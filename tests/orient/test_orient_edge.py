@@ -84,7 +84,7 @@ def lumps(draw: st.DrawFn) -> list[SessionFact]:
 
 
 @given(lumps(), st.integers(1, 1_500))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_other_choice_of_large_facts_is_worth_more(facts: list[SessionFact], room: int) -> None:
     chosen = select_for_packet(facts, profile({"situational": (0, room, room)}, total=room), 1)
     best = 0

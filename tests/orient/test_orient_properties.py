@@ -161,7 +161,7 @@ def compiled(facts: list[SessionFact], shape: Profile, way: str) -> Packet:
     return compile_packet(facts, shape, 4, algorithm=way)
 
 
-@for_cases(1_000)
+@for_cases(400)
 def test_the_budget_the_floors_and_the_ceilings_hold(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -181,7 +181,7 @@ def test_the_budget_the_floors_and_the_ceilings_hold(
         assert used(packet)["reserve"] == pinned["reserve"]
 
 
-@for_cases(600, ways=st.just(ALGORITHM))
+@for_cases(400, ways=st.just(ALGORITHM))
 def test_floors_hold_for_facts_that_exist(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -207,7 +207,7 @@ def test_floors_hold_for_facts_that_exist(
         assert crowded or least > band.min_tokens - band.used, (code, band)
 
 
-@for_cases(600)
+@for_cases(400)
 def test_no_room_is_left_that_a_dropped_fact_fits_into(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -234,7 +234,7 @@ def test_no_room_is_left_that_a_dropped_fact_fits_into(
         assert (line.reason != "band_ceiling") or least > band.max_tokens - band.used
 
 
-@for_cases(400)
+@for_cases(250)
 def test_pinned_facts_are_always_there_with_their_meaning(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -249,7 +249,7 @@ def test_pinned_facts_are_always_there_with_their_meaning(
             assert entry.tokens >= pinned_tokens(fact, way)
 
 
-@for_cases(400, pins=2)
+@for_cases(250, pins=2)
 def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -268,7 +268,7 @@ def test_pinned_over_budget_is_raised_exactly_when_they_do_not_fit(
         assert reserved <= shape.total_token_budget
 
 
-@for_cases(400)
+@for_cases(250)
 def test_every_fact_is_accounted_for(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
     told = explain_packet(facts, shape, 4, algorithm=way)
@@ -288,7 +288,7 @@ def test_every_fact_is_accounted_for(facts: list[SessionFact], shape: Profile, w
         )
 
 
-@for_cases(600)
+@for_cases(400)
 def test_no_order_of_arrival_shows(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
     Random(packet.digest).shuffle(facts)
@@ -303,7 +303,7 @@ def test_a_body_is_the_whole_packet(facts: list[SessionFact], shape: Profile, wa
     assert packet_from_body(packet.body()) == packet
 
 
-@for_cases(400, pins=0)
+@for_cases(250, pins=0)
 def test_quality_is_a_share_of_the_bound(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -326,7 +326,7 @@ def test_columns_given_once_are_columns_for_ever(
 
 
 @given(st.binary(max_size=40), st.integers(0, 40), WAYS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_ties_go_to_utility_then_time_then_id(seen: bytes, holds: int, way: str) -> None:
     ranks = [(1 + each % 3, 1 + each // 3 % 3, 1 + each // 9 % 9) for each in seen]
     facts = [
