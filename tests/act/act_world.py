@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from copied_repository import copy_repository
+
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.preview import ActionPreview, preview_action
 from cockpit.act.tools import parse_call
@@ -31,7 +33,10 @@ def git(root: Path, *args: str) -> str:
 
 def make_project(root: Path) -> Path:
     """A repository with one commit: ``app.py``, ``docs/notes.md``."""
-    root.mkdir(parents=True)
+    return copy_repository(_make_notes, root)
+
+
+def _make_notes(root: Path) -> None:
     git(root, "init", "-q", "-b", "main")
     git(root, "config", "user.name", "Ada")
     git(root, "config", "user.email", "ada@example.org")
@@ -40,7 +45,6 @@ def make_project(root: Path) -> Path:
     (root / "docs" / "notes.md").write_text("# Notes\n\nOne.\n")
     git(root, "add", ".")
     git(root, "commit", "-qm", "Begin")
-    return root
 
 
 def install_gh(directory: Path) -> Path:

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from cli_world import Project, git, watching
+from copied_repository import copy_repository
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A repository with a branch ``feature`` that changes what ``main`` has."""
-    root = tmp_path / "project"
-    root.mkdir()
+    return Project(copy_repository(_make_branches, tmp_path / "project"), tmp_path / "config")
+
+
+def _make_branches(root: Path) -> None:
     git(root, "init", "--quiet", "--initial-branch", "main")
     (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
     (root / "room.py").write_text(
@@ -25,7 +28,6 @@ def project(tmp_path: Path) -> Project:
     git(root, "checkout", "--quiet", "-b", "feature")
     (root / "shapes.py").write_text("def area(a, b, c=1):\n    return a * b * c\n", "utf-8")
     git(root, "commit", "--quiet", "--all", "-m", "Areas have a factor")
-    return Project(root, tmp_path / "config")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from loop_calc import CALC, TEST, git
 
 from cockpit.core.project_paths import locate_project
@@ -17,8 +18,10 @@ from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A Git repository with a function that subtracts, and the test that says so."""
-    root = tmp_path / "calc"
-    root.mkdir()
+    return copy_repository(_make_calc, tmp_path / "calc")
+
+
+def _make_calc(root: Path) -> None:
     (root / "calc.py").write_text(CALC)
     (root / "test_calc.py").write_text(TEST)
     git(root, "init", "-q", "-b", "main")
@@ -26,7 +29,6 @@ def project(tmp_path: Path) -> Path:
     git(root, "config", "user.email", "t@example.invalid")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Add calc")
-    return root
 
 
 @pytest.fixture

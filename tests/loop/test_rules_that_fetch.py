@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from copied_repository import copy_repository
 
 from cockpit.access.principals import PERSON
 from cockpit.core.project_paths import locate_project
@@ -33,7 +34,10 @@ FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
+    return copy_repository(_make_roads, tmp_path / "project")
+
+
+def _make_roads(root: Path) -> None:
     (root / "guide").mkdir(parents=True)
     for number in range(5):
         (root / "guide" / f"g{number}.md").write_text(f"Guide {number}: keep left.\n")
@@ -45,7 +49,6 @@ def project(tmp_path: Path) -> Path:
             check=True,
             capture_output=True,
         )
-    return root
 
 
 def script(tmp_path: Path, *calls: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from copied_repository import copy_repository
+
 from cockpit.backlog import service
 from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import ProjectPaths, locate_project
@@ -76,8 +78,10 @@ def git(root: Path, *args: str) -> str:
 
 def repository(folder: Path) -> Path:
     """A repository on ``main`` with ``calc.py`` and its test."""
-    root = folder / "calc"
-    root.mkdir(parents=True)
+    return copy_repository(_make_calc, folder / "calc")
+
+
+def _make_calc(root: Path) -> None:
     git(root, "init", "--quiet", "--initial-branch", "main")
     git(root, "config", "user.name", "T")
     git(root, "config", "user.email", "t@example.invalid")
@@ -85,7 +89,6 @@ def repository(folder: Path) -> Path:
     (root / "test_calc.py").write_text(TEST, encoding="utf-8")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "-m", "Add calc")
-    return root
 
 
 @dataclass

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from copied_repository import copy_repository
 from state_for_tests import kept_variables
 
 from cockpit.access.principals import PERSON, Caller
@@ -32,7 +33,10 @@ PATIENCE_S = 90
 
 def weather_project(root: Path) -> Path:
     """Station reports, read as files, and bulletins, found by searching."""
-    root.mkdir()
+    return copy_repository(_make_weather, root)
+
+
+def _make_weather(root: Path) -> None:
     stations, bulletins = root / "stations", root / "bulletins"
     stations.mkdir()
     bulletins.mkdir()
@@ -48,7 +52,6 @@ def weather_project(root: Path) -> Path:
             check=True,
             capture_output=True,
         )
-    return root
 
 
 def weather_scenario(waves_held: int, rounds: int) -> str:

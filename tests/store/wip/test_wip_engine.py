@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from commands.cli_world import Project, git
+from copied_repository import copy_repository
 from state_for_tests import state_of
 
 from cockpit.core.project_paths import locate_project
@@ -70,8 +71,12 @@ arguments = { status = "done", summary = "nothing" }
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A repository with a function that subtracts, the test that says so, and a task for it."""
-    root = tmp_path / "calc"
-    root.mkdir()
+    made = Project(copy_repository(_make_calc, tmp_path / "calc"), tmp_path / "config")
+    made.run("tasks", "add", "Make add add", "--description", "It subtracts.")
+    return made
+
+
+def _make_calc(root: Path) -> None:
     git(root, "init", "--quiet", "--initial-branch", "main")
     git(root, "config", "user.name", "T")
     git(root, "config", "user.email", "t@example.invalid")
@@ -84,9 +89,6 @@ def project(tmp_path: Path) -> Project:
     )
     git(root, "add", ".")
     git(root, "commit", "--quiet", "-m", "Add calc")
-    made = Project(root, tmp_path / "config")
-    made.run("tasks", "add", "Make add add", "--description", "It subtracts.")
-    return made
 
 
 def wip_of(project: Project) -> dict[str, Any]:
