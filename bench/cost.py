@@ -26,7 +26,7 @@ from written_session import run_written
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.reading.reading_commands import find_reading
-from cockpit.loop.phases.tool_results import Exchange
+from cockpit.loop.phases.tool_results import Exchange, answer_approved
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.outline import outline
 from cockpit.observe.scope_items import parse_item
@@ -155,13 +155,10 @@ def _nowhere() -> Confined:
 
 def _as_read(exchange: Exchange, items: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return a command that reads as cockpit stores it: the request's answer, and what was read."""
-    answer = (
-        f"Approved by rules: {', '.join(items)}.\nWhat was read is in the context under its source."
-    )
     item = parse_item(items[0])
     read = make_fact(
         item, exchange.result, reference=f"{item} ({len(exchange.result)} characters)",
         outline=outline(item.ref, exchange.result) if item.kind == "file" else None,
         provenance={"items": list(items)}, key="; ".join(items),
     )  # fmt: skip
-    return replace(exchange, result=answer, status="approved").fact(), read
+    return replace(exchange, result=answer_approved("rules"), status="approved").fact(), read

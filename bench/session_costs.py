@@ -12,18 +12,20 @@ from pathlib import Path
 from prompt_cache import Cache, blocks_of
 
 from cockpit.act.tools import TOOLS
+from cockpit.core.named_files import FileNames
 from cockpit.decide.measure_prompt import count_tools
 from cockpit.decide.model import PacketFact, Prompt, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.intake.baseline_facts import baseline, task_fact
 from cockpit.loop.phases.orienting import compile_to_fit
-from cockpit.loop.phases.tool_results import Exchange, subject_of
-from cockpit.loop.phases.wave_epoch import count_differences, digest_tools
+from cockpit.loop.phases.tool_results import Exchange, answer_approved, subject_of
+from cockpit.loop.phases.wave_epoch import count_differences, digest_tools, name_files_of
 from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
 from cockpit.observe.count_tokens import count_again
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.scope_items import parse_item
-from cockpit.orient.fact_columns import columns_from_facts
+from cockpit.orient.fact_columns import FactColumns, columns_from_facts
+from cockpit.orient.spent_facts import find_spent
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, SessionFact
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change
@@ -89,6 +91,7 @@ class Session:
     linked: list[SessionFact] = field(default_factory=list)
     plain: list[tuple[int, Fact]] = field(default_factory=list)
     texts: dict[str, FactText] = field(default_factory=dict)
+    names: dict[str, FileNames] = field(default_factory=dict)
     ordinal: int = 0
 
     def see(self, step: Step) -> None:
@@ -144,6 +147,12 @@ class Session:
                 taken += outline or full
                 if taken > self.profile.total_token_budget // KEPT_SHARE:
                     self.linked[at] = replace(old, pinned=False)
+
+    def name_files(self, fact_ids: Sequence[str]) -> Mapping[str, FileNames]:
+        self.names.update(
+            name_files_of({i: self.texts[i] for i in fact_ids if i not in self.names})
+        )
+        return {fact_id: self.names[fact_id] for fact_id in fact_ids}
 
     def render(self, packet: Packet) -> Prompt:
         return render_packet(
@@ -210,7 +219,10 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
         def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
             return count_differences(pairs, lambda ids: {i: session.texts[i] for i in ids})
 
-        standing = Standing(before, digest_tools(tools()), False, changes)
+        def spent(columns: FactColumns, ordinal: int) -> Sequence[str]:
+            return find_spent(columns, ordinal, session.name_files)
+
+        standing = Standing(before, digest_tools(tools()), False, changes, spent)
         packet, prompt = compile_to_fit(
             columns, profile, session.ordinal, rendering, session.render, standing
         )
@@ -303,7 +315,7 @@ def invented(waves: int, seed: int) -> list[Step]:
         read = make_fact(
             item, text, reference=f"part_{number}.py", provenance={"path": item.ref}, key=item.ref
         )
-        answer = f"Approved by rules: {item}.\nWhat was read is in the context under its source."
+        answer = answer_approved("rules")
         asked = _exchange(wave, words, f"cat part_{number}.py", answer, "approved").fact()
         steps.append(Step((asked, read), (plain,)))
     return steps

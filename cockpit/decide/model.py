@@ -61,6 +61,8 @@ class PacketFact:
     """The wave that appended it to the prompts before; 0: it stands under ``ordinal``."""
     replaces: bool = False
     """It replaces a fact above it."""
+    is_bare: bool = False
+    """Its text says by itself what it is about, and stands without a source line and fences."""
 
 
 @dataclass(frozen=True, slots=True)

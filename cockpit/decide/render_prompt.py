@@ -98,6 +98,6 @@ def _call(fact: PacketFact) -> PromptCall:
 
 
 def _shown(fact: PacketFact) -> str:
-    if fact.level == "gone" or fact.source_type in MESSAGE_SOURCES:
+    if fact.level == "gone" or fact.is_bare or fact.source_type in MESSAGE_SOURCES:
         return fact.text
     return fenced(fact.source_ref, fact.level, fact.text, replaces=fact.replaces)

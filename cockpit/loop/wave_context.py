@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cockpit.act.workspace import Workspace
+from cockpit.core.named_files import FileNames
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
@@ -64,6 +65,8 @@ class Engine:
     """The versions of profiles that were read; their content never changes."""
     written: dict[str, WrittenWave] = field(default_factory=dict)
     """The newest waves that this process has written, by id."""
+    file_names: dict[str, FileNames] = field(default_factory=dict)
+    """The files that facts name, by fact id; the texts of facts never change."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 

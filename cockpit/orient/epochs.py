@@ -29,6 +29,7 @@ from cockpit.orient.select_facts import (
     Selection,
     select_facts,
 )
+from cockpit.orient.spent_facts import condense, flag_facts, restore_levels
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import APPENDED, CachePrices, Change, Epoch
@@ -50,6 +51,8 @@ _UNFENCED = (*MESSAGE_SOURCES, _OPENING, "exchange")
 _HEAD = tuple(BANDS.index(name) for name in HEAD_BANDS)
 _MOST_CHANGES = 256
 """Differences that are worked out in one wave; further facts are shown whole."""
+_ROOM, _ROOM_BEFORE = 3, 6
+"""Quarters of the room to append that balances prices: with what is spent condensed, and without."""
 _BUDGET = REASONS.index("budget")
 
 
@@ -89,9 +92,12 @@ class _Wave:
     shown: Mapping[str, tuple[str, Entry]]
     """What the packet before says, by fact id."""
     prices: CachePrices
+    spent: Flags
 
     def select(self, profile: Profile) -> Selection:
-        return select_facts(self.columns, profile, self.ordinal, self.way, self.overheads)
+        offered, level = condense(self.columns, self.spent)
+        chosen = select_facts(offered, profile, self.ordinal, self.way, self.overheads)
+        return restore_levels(chosen, self.columns, level)
 
 
 def compile_wave(
@@ -136,7 +142,14 @@ def select_for_wave(
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
     prices = standing.prices or profile.cache
-    wave = _Wave(columns, profile, ordinal, way, overheads, before, before.in_force(), prices)
+    spent = tuple(standing.find_spent(columns, ordinal)) if way.condenses else ()
+    epoch = replace(epoch, spent=spent)
+    wave = _Wave(
+        *(columns, profile, ordinal, way, overheads, before),
+        before.in_force(),
+        prices,
+        flag_facts(columns, spent),
+    )
     new = _new_rows(wave)
     fresh = _select_with_room_to_append(wave, new)
     if (before.profile_id, before.profile_digest) != (profile.profile_id, profile.digest):
@@ -174,7 +187,9 @@ def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     at = np.union1d(pinned, new).astype(np.int64)
     taken = wave.overheads.total + int(tokens[at].sum())
     room = max(profile.total_token_budget - taken, 0)
-    budget = profile.total_token_budget - wave.prices.room_to_append(room, _growth(wave, new))
+    budget = profile.total_token_budget - wave.prices.room_to_append(
+        room, _growth(wave, new), _ROOM if wave.way.condenses else _ROOM_BEFORE
+    )
     try:
         return wave.select(scale(profile, max(budget, 1)))
     except PinnedOverBudget:

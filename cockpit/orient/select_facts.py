@@ -57,12 +57,14 @@ class Algorithm:
     ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
     source's share or a band's room are chosen together. ``renders``: tokens are those of the prompt as it
     is rendered, overheads included; a floor is reserved for facts that exist; pins alone can exceed the
-    budget; and a pin may be satisfied by an outline.
+    budget; and a pin may be satisfied by an outline. ``condenses``: a packet that begins a later epoch shows
+    what is spent in outline or as a reference.
     """
 
     name: str
     weighs: bool
     renders: bool = False
+    condenses: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,24 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cockpit.store.context import packets
 from cockpit.store.context.packet_epoch import CachePrices, Change
 from cockpit.store.context.packets import Packet
 
+if TYPE_CHECKING:
+    from cockpit.orient.fact_columns import FactColumns
+
 CountChanges = Callable[[Sequence[tuple[str, str]]], Sequence[Change]]
 """Counts the differences of (fact id, fact id of the one that it replaces); leaves out those without one."""
+
+FindSpent = Callable[["FactColumns", int], Sequence[str]]
+"""Finds, for a wave's facts and its ordinal, the ids of those that are spent."""
+
+
+def _find_nothing(_columns: FactColumns, _ordinal: int) -> Sequence[str]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,7 @@ class Standing:
     cold: bool
     """Whether the session was idle for longer than the provider's cache lives."""
     count_changes: CountChanges
+    find_spent: FindSpent = _find_nothing
     prices: CachePrices | None = None
     """What the session's model costs with its provider's cache; None: as the profile says."""
 
@@ -42,5 +54,6 @@ def recorded_standing(
         epoch.head,
         epoch.cold,
         lambda _pairs: epoch.changes,
+        lambda _columns, _ordinal: epoch.spent,
         epoch.prices,
     )

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
-from cockpit.loop.phases.wave_epoch import count_differences
+from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
 from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.epochs import compile_wave
-from cockpit.orient.fact_columns import columns_from_facts
+from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.orient.spent_facts import find_spent
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packet_epoch import Change
@@ -28,13 +29,14 @@ from cockpit.store.context.profile_model import Profile, load_shipped, scale
 pytestmark = pytest.mark.slow
 
 TOOLS = (ToolSpec("look", "Look at a file.", {"type": "object"}),)
-WORDS = "alpha beta gamma delta return value if not path line file test error".split()  # noqa: SIM905
+WORDS = "alpha beta gamma delta return value if not a.py b.py line file test error".split()  # noqa: SIM905
 KINDS = (
     ("file", "situational"),
     ("exchange", "situational"),
     ("person", "objectives"),
     ("docs", "exploration"),
     ("wip", "objectives"),
+    ("search", "situational"),
 )
 
 
@@ -99,6 +101,13 @@ class Session:
     def count_changes(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
         return count_differences(pairs, lambda ids: {name: self.texts[name] for name in ids})
 
+    def find_spent(self, columns: FactColumns, ordinal: int) -> Sequence[str]:
+        return find_spent(
+            columns,
+            ordinal,
+            lambda ids: name_files_of({name: self.texts[name] for name in ids}),
+        )
+
 
 def _made(kind: str, band: str, name: str, body: str, place: str, *, pinned: bool) -> Fact:
     outline = body[: len(body) // 4]
@@ -135,7 +144,7 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
         session.wave(ordinal)
         columns = columns_from_facts(session.linked)
         cold = session.dice.random() < 0.05
-        standing = Standing(before, "tools", cold, session.count_changes)
+        standing = Standing(before, "tools", cold, session.count_changes, session.find_spent)
         rendering = Rendering(estimate_overheads(profile, TOOLS, ordinal), "o200k_base", 1_000)
 
         def render(packet: Packet, wave: int = ordinal) -> Prompt:
@@ -191,8 +200,11 @@ def _check_again(packet: Packet, standing: Standing, session: Session, profile: 
     assert packet.epoch is not None
     assert packet.rendering is not None
     assert packet_from_body(packet.body()) == packet
-    changes = packet.epoch.changes
-    kept = Standing(standing.before, standing.head, packet.epoch.cold, lambda pairs: changes)
+    epoch = packet.epoch
+    kept = Standing(
+        standing.before, standing.head, epoch.cold, lambda pairs: epoch.changes,
+        lambda columns, ordinal: epoch.spent,
+    )  # fmt: skip
     again = compile_wave(
         columns_from_facts(session.linked[::-1]), profile, packet.ordinal, kept,
         rendering=packet.rendering,

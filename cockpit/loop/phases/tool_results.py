@@ -235,18 +235,30 @@ def _result_of_request(
     granted = [item for item in offered if item in request.approved]
     not_granted = [item for item in offered if item not in request.approved]
     by = request.decided_by
+    if not not_granted and len(granted) == len(request.items):
+        return answer_approved(by, request.outcomes), "approved"
     verb = f"Narrowed by {by} to" if not_granted else f"Approved by {by}:"
     lines = [f"{verb} {', '.join(granted)}."]
     if not_granted:
         lines.append(f"Not granted: {', '.join(not_granted)}.")
     lines += [f"{item}: cannot be read: {reason}" for item, reason in unreadable.items()]
-    lines += [
-        f"{outcome['item']}: could not be read: {outcome['error']}"
-        for outcome in request.outcomes
-        if outcome.get("error")
-    ]
+    lines += _describe_failures(request.outcomes)
     lines.append("What was read is in the context under its source.")
     return "\n".join(lines), "narrowed" if not_granted else "approved"
+
+
+def answer_approved(by: str, outcomes: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the result of a request of which all was granted: short, as the call names what it asked for."""
+    begin = f"Approved by {by}; it is in the context under its source."
+    return "\n".join([begin, *_describe_failures(outcomes)])
+
+
+def _describe_failures(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{outcome['item']}: could not be read: {outcome['error']}"
+        for outcome in outcomes
+        if outcome.get("error")
+    ]
 
 
 def _result_of_unread_request(

@@ -8,9 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import SEPARATOR, fence_for, heading
+from cockpit.core.named_files import FileNames, drop_here_documents, find_named_files
 from cockpit.core.text_change import describe_change
 from cockpit.decide.measure_prompt import count_head
 from cockpit.decide.model import Prompt, ToolSpec
@@ -23,6 +25,12 @@ from cockpit.store.context.packet_epoch import Change
 from cockpit.store.context.packets import Packet, StoredPacket
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
+
+if TYPE_CHECKING:
+    from cockpit.orient.fact_columns import FactColumns
+
+MAX_KEPT_NAMES = 20_000
+"""Facts whose named files an engine keeps."""
 
 
 def read_standing(
@@ -40,7 +48,46 @@ def read_standing(
         return count_differences(pairs, load_texts)
 
     before = stored.packet if stored else None
-    return Standing(before, digest_tools(tools), is_cold, count_changes)
+
+    def name_files(fact_ids: Sequence[str]) -> Mapping[str, FileNames]:
+        kept_names = context.engine.file_names
+        missing = [name for name in fact_ids if name not in kept_names]
+        if len(kept_names) + len(missing) > MAX_KEPT_NAMES:
+            kept_names.clear()
+            missing = list(fact_ids)
+        kept_names.update(name_files_of(load_texts(missing)) if missing else {})
+        return {name: kept_names[name] for name in fact_ids if name in kept_names}
+
+    def find_spent_facts(columns: FactColumns, ordinal: int) -> Sequence[str]:
+        # Arrays are loaded by who compiles, not by who opens a session.
+        from cockpit.orient.spent_facts import find_spent
+
+        return find_spent(columns, ordinal, name_files)
+
+    return Standing(before, digest_tools(tools), is_cold, count_changes, find_spent_facts)
+
+
+def name_files_of(texts: Mapping[str, FactText]) -> dict[str, FileNames]:
+    """Return the files that facts name: an exchange in its call and result, others in source and text."""
+    names = {}
+    for fact_id, text in texts.items():
+        if text.source_type == "exchange":
+            about, rest = _describe_call(text.provenance), str(text.provenance.get("result", ""))
+        else:
+            about, rest = text.source_ref, text.full
+        called = find_named_files(about)
+        names[fact_id] = FileNames(called | find_named_files(rest), called)
+    return names
+
+
+def _describe_call(provenance: Mapping[str, Any]) -> str:
+    """Return what a call is about: its arguments without the texts that it writes to files."""
+    arguments = provenance.get("arguments", {})
+    if provenance.get("call") in ("write_file", "edit_file"):
+        return str(arguments.get("path", ""))
+    if "command" in arguments:
+        return drop_here_documents(str(arguments["command"]))
+    return canonical_json(arguments)
 
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:

@@ -33,6 +33,8 @@ from cockpit.store.sessions import sessions, waves
 MIN_ANSWER_TOKENS = 1_024
 ANSWER_SHARE = 4
 """The answer's room is the reserve's target, at least 1,024 tokens, and at most a quarter of the budget."""
+_FENCE_REFERENCES = ("bands/1", "bands/2", "bands/3")
+"""Algorithms of packets whose prompts fence the reference of an exchange, which names its receipt itself."""
 MAX_SCALE = 2_000
 """The most by which a provider's count scales ours, in thousandths."""
 
@@ -61,6 +63,7 @@ def render_packet(
 ) -> Prompt:
     """Render the prompt of ``packet``; ``texts`` are those of its facts, by fact id. Pure."""
     packet_facts = []
+    fences_references = packet.algorithm in _FENCE_REFERENCES
     for band, entry in packet.rendered():
         text = texts[entry.fact_id]
         packet_facts.append(
@@ -77,6 +80,9 @@ def render_packet(
                 provenance=text.provenance,
                 added=entry.added,
                 replaces=bool(entry.base),
+                is_bare=text.source_type == "exchange"
+                and entry.level == "reference"
+                and not fences_references,
             )
         )
     return render(

@@ -60,14 +60,14 @@ class CachePrices:
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def room_to_append(self, room: int, growth: int) -> int:
+    def room_to_append(self, room: int, growth: int, quarters: int) -> int:
         """Return how many tokens of ``room`` a fresh packet leaves, where waves add ``growth`` tokens.
 
         With ``n`` tokens left it lasts ``n / growth`` waves and is then sent anew: more room makes that rarer
         and the packet poorer. The root balances the price of sending it with that of reading what is left
-        out, the latter at two thirds. At least a quarter of the room is for facts.
+        out; ``quarters`` says how much of that it weighs. At least a quarter of the room is for facts.
         """
-        balanced = math.isqrt(3 * room * growth * self.write // (2 * self.read))
+        balanced = math.isqrt(quarters * room * growth * self.write // (4 * self.read))
         return min(balanced, room - room // 4)
 
     def document(self) -> dict[str, int]:
@@ -118,6 +118,8 @@ class Epoch:
     """Tokens of the prompt that the provider is expected to have in its cache."""
     changes: tuple[Change, ...] = ()
     """The differences that could stand for whole texts in this wave."""
+    spent: tuple[str, ...] = ()
+    """Facts that a fresh packet of this wave shows in outline or as references, by id."""
     prices: CachePrices | None = None
     """What the session's model costs with its provider's cache; None: as the profile says."""
 
@@ -128,9 +130,15 @@ class Epoch:
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value; :func:`epoch_from_body` reverses it."""
         body = {
-            **{name: value for name, value in asdict(self).items() if name != "prices"},
+            **{
+                name: value
+                for name, value in asdict(self).items()
+                if name not in ("prices", "spent")
+            },
             "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
         }
+        if self.spent:
+            body["spent"] = list(self.spent)
         return body if self.prices is None else {**body, "prices": self.prices.document()}
 
 
@@ -138,4 +146,5 @@ def epoch_from_body(body: Mapping[str, Any]) -> Epoch:
     """Make an epoch from its body. Raises ``TypeError`` or ``KeyError`` for any other value."""
     changes = tuple(Change(*change) for change in body["changes"])
     prices = CachePrices(**body["prices"]) if "prices" in body else None
-    return Epoch(**{**body, "changes": changes, "prices": prices})
+    spent = tuple(body.get("spent", ()))
+    return Epoch(**{**body, "changes": changes, "spent": spent, "prices": prices})

@@ -1,0 +1,48 @@
+"""The files that a text names, as commands, their output and scope items write them.
+
+A name is known by its ending, so that ``np.array`` and ``3.11`` are none. See ``docs/reference/kernel.md``,
+epochs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_CHARS = 48_000
+"""Characters of a text that are read: its beginning."""
+
+_ENDINGS = (
+    "py pyi ipynb js jsx mjs cjs ts tsx vue svelte go rs java kt kts scala c h cc cpp cxx hpp hh cs fs"
+    " rb php pl pm lua r R jl swift m mm dart ex exs erl hs ml clj sql sh bash zsh fish ps1 bat html htm"
+    " css scss sass less xml xsl svg json jsonl yaml yml toml ini cfg conf env properties md rst txt"
+    " adoc tex csv tsv proto graphql tf gradle cmake mk lock diff patch log"
+)
+_BARE = "Makefile Dockerfile Containerfile Gemfile Rakefile Procfile Justfile"
+_NAME = re.compile(
+    rf"[\w./+-]*[\w+-]\.(?:{'|'.join(_ENDINGS.split())})\b(?![\w.(])"
+    rf"|(?:[\w.+-]+/)*\b(?:{'|'.join(_BARE.split())})\b"
+)
+
+_HERE_DOCUMENT = re.compile(
+    r"""<<-?[ \t]*(?P<quote>["']?)(?P<end>\w+)(?P=quote)(?P<line>[^\n]*)\n.*?(?:^[ \t]*(?P=end)[ \t]*$|\Z)""",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """The files that a fact names. ``called`` are those that the agent's call itself is about."""
+
+    all: frozenset[str]
+    called: frozenset[str]
+
+
+def find_named_files(text: str) -> frozenset[str]:
+    """Return the names of files in ``text``, without a leading ``./``."""
+    return frozenset(name.removeprefix("./") for name in _NAME.findall(text[:MAX_CHARS]))
+
+
+def drop_here_documents(command: str) -> str:
+    """Return a shell command without the texts of its here-documents."""
+    return _HERE_DOCUMENT.sub(r"\g<line>", command)
