@@ -83,6 +83,8 @@ def connect(
         )
         try:
             connection.execute(f"PRAGMA busy_timeout={busy_timeout_ms}")
+            # A function that a file's own schema calls may have no effect beyond its result.
+            connection.execute("PRAGMA trusted_schema=OFF")
             if is_new:
                 # Deleted rows' pages can then be given back beside other writers.
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")

@@ -6,15 +6,20 @@ Specified in ``docs/reference/journal.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import Clock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreTooNew, StoreUnwritable
+from cockpit.store.db.check_schema import check_schema, list_digests
 
+_RECORD = (
+    "CREATE TABLE IF NOT EXISTS migrations("
+    "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
+)
 KEPT_BACKUPS = 3
 """Backups that are kept, the newest ones."""
 
@@ -54,7 +59,7 @@ def migrate(
     :class:`StoreCorrupt` when a recorded migration differs from this version's.
     """
     shipped = load_migrations() if migrations is None else migrations
-    if not _missing(connection, shipped):
+    if not _check_file(connection, shipped):
         return ()
     if _applied(connection):
         _backup(connection, path, clock)
@@ -62,10 +67,7 @@ def migrate(
     try:
         # Another process may have migrated while this one waited for the lock: check again.
         todo = _missing(connection, shipped)
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS migrations("
-            "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
-        )
+        connection.execute(_RECORD)
         for migration in todo:
             for statement in _statements(migration.sql):
                 connection.execute(statement)
@@ -82,6 +84,39 @@ def migrate(
             connection.execute("ROLLBACK")
         raise
     return names
+
+
+def _check_file(
+    connection: sqlite3.Connection, shipped: tuple[Migration, ...]
+) -> tuple[Migration, ...]:
+    """Return the migrations that the file lacks; refuse one whose schema is not that of those it has."""
+    connection.execute("BEGIN")  # one snapshot: another process may migrate meanwhile
+    try:
+        todo = _missing(connection, shipped)
+        applied = [migration.name for migration in shipped if migration not in todo]
+        if applied:
+            check_schema(connection, applied, partial(_create_schema, shipped))
+        return todo
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _create_schema(
+    shipped: tuple[Migration, ...], connection: sqlite3.Connection, names: Sequence[str]
+) -> None:
+    """Apply the migrations ``names`` to an empty database."""
+    connection.execute(_RECORD)
+    for migration in shipped:
+        if migration.name in names:
+            for statement in _statements(migration.sql):
+                connection.execute(statement)
+
+
+def schema_digest_lines() -> tuple[str, ...]:
+    """Return the lines of ``schema_digests.txt`` for the migrations of this version."""
+    shipped = load_migrations()
+    names = [migration.name for migration in shipped]
+    return tuple(list_digests(names, partial(_create_schema, shipped)))
 
 
 def _applied(connection: sqlite3.Connection) -> dict[str, str]:
