@@ -56,6 +56,8 @@ _REFUSED = frozenset(
         "over_budget",
         "path_refused",
         "stale",
+        "state_not_moved",
+        "state_refused",
         "stale_base",
         "token_expired",
         "token_revoked",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,12 +26,59 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-def find_project() -> ProjectPaths:
-    """Return the project of the working directory. Raises :class:`WrongUse` where the directory is gone."""
+def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = None) -> ProjectPaths:
+    """Return the project of the working directory.
+
+    With ``settled``, a state that is still inside the checkout is moved first, if the user agrees: ``ask``
+    shows them the question, by default on the terminal. Raises :class:`WrongUse` where the directory is gone,
+    and ``StateNotMoved`` where the state was not moved.
+    """
     try:
-        return locate_project(Path.cwd())
+        place = locate_project(Path.cwd())
     except FileNotFoundError as error:
         raise WrongUse("The working directory was deleted. Change to one that exists.") from error
+    if settled and not place.database.exists():
+        _settle_state(place, ask)
+    return place
+
+
+def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> None:
+    from cockpit.commands.terminal import is_terminal, say
+    from cockpit.core.old_state import StateNotMoved, find_old_state, require_moved_state
+    from cockpit.core.project_paths import find_lost_states
+
+    try:
+        require_moved_state(place)
+    except StateNotMoved:
+        if ask is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
+            ask = _confirm
+        old = find_old_state(place)
+        if ask is None or old is None:
+            raise
+        question = f"Move the state of this project from {old.folder} to {place.state}?"
+        if not ask(question):
+            raise
+        import asyncio
+
+        from cockpit.tasks.move_state import move_old_state
+
+        asyncio.run(move_old_state(place, old))
+        say(f"The state of this project is in {place.state} now.")
+        return
+    old = find_old_state(place)
+    if old is not None and old.foreign:
+        say(f"cockpit: {old.folder} was not opened: {old.foreign}.")
+    for state, home in find_lost_states(place):
+        say(
+            f"cockpit: {state} is the state of a project that was in {home}. If that is this one, run"
+            f" `cockpit state adopt {state.name}` before anything else."
+        )
+
+
+def _confirm(question: str) -> bool:
+    import click
+
+    return click.confirm(question, err=True)
 
 
 def require_repository() -> ProjectPaths:

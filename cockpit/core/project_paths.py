@@ -103,6 +103,19 @@ def list_states() -> list[Path]:
         return []
 
 
+def find_lost_states(place: ProjectPaths) -> list[tuple[Path, Path]]:
+    """Find states whose project is gone and had the name of this one: it may have been moved here.
+
+    Returns each state with the main checkout that it was of.
+    """
+    lost = []
+    for state in list_states():
+        record = read_project_record(state)
+        if record is not None and record.home.name == place.home.name and not record.exists:
+            lost.append((state, record.home))
+    return lost
+
+
 def home_of_database(database: Path) -> Path | None:
     """Return the main checkout whose :attr:`ProjectPaths.database` this is; None for another file."""
     record = read_project_record(database.parent) if database.name == DATABASE else None
@@ -143,6 +156,8 @@ class ProjectPaths:
 
     def prepare(self) -> None:
         """Create the state folder, closed to other users, and record whose it is.
+
+        A new store is begun elsewhere: :func:`cockpit.core.old_state.require_moved_state` comes first.
 
         Raises :class:`StoreUnwritable` when the folder cannot be created, is not the user's own, or when
         ``COCKPIT_STATE_DIR`` leads into the project.

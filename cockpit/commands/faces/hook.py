@@ -112,7 +112,7 @@ def status(as_json: bool) -> None:
 
     It prints where hooks are installed, how many events wait to be absorbed, and the end of the log.
     """
-    place = find_project()
+    place = find_project(settled=False)
     scopes: list[tuple[str, Scope]] = [("claude", "project"), ("claude", "local")]
     scopes += [("claude", "user"), ("codex", "project"), ("codex", "user")]
     records: list[dict[str, Any]] = []
@@ -149,7 +149,7 @@ def status(as_json: bool) -> None:
 
 
 def _settings(agent: str, scope: Scope) -> Settings:
-    place = find_project()
+    place = find_project(settled=False)
     path = install_hooks.place_of(agent, scope, place.root, os.environ)
     return install_hooks.load(agent, path, inside=None if scope == "user" else place.root)
 
@@ -195,7 +195,7 @@ def _waiting() -> tuple[int, int]:
     """Return the counts of pending and of failed events, without creating a store."""
     from cockpit.store.hooks import pending_events
 
-    place = find_project()
+    place = find_project(settled=False)
     if not place.database.exists():
         return 0, 0
     files = len(spool.list_files(str(place.state)))

@@ -55,7 +55,7 @@ def doctor(ctx: click.Context, /, extra: Extra | None, yes: bool, as_json: bool)
     if extra is not None:
         _install(extra, yes)
         return
-    checks = asyncio.run(every_check(find_project()))
+    checks = asyncio.run(every_check(find_project(settled=False)))
     if as_json:
         show_json([_record(check) for check in checks])
     else:

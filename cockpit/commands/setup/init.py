@@ -46,7 +46,7 @@ def init(as_json: bool) -> None:
 
     Files that exist stay as they are. Put both under version control.
     """
-    place = find_project()
+    place = find_project(settled=False)
     written: list[str] = []
     existing: list[str] = []
     try:

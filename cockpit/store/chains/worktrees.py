@@ -16,6 +16,7 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.details.tasks import (
     WorktreeConflict,
     WorktreeCreated,
@@ -103,6 +104,18 @@ def register(
     worktree = load(tx.connection, name)
     tx.journal(_event(WorktreeCreated, worktree, unseen_changes=unseen))
     return worktree
+
+
+def move_all(tx: Tx, folder: str, *, before: str, after: str) -> int:
+    """Record that all worktrees are in ``folder`` now; journal that the state moved. Returns their number."""
+    rows = select(tx.connection)
+    for row in rows:
+        tx.execute(
+            "UPDATE worktrees SET path=?, updated_at=? WHERE name=?",
+            (f"{folder}/{row.name}", tx.now(), row.name),
+        )
+    tx.journal(StateMoved(before=before, after=after, worktrees=len(rows)), actor="person")
+    return len(rows)
 
 
 def set_status(

@@ -101,6 +101,11 @@ def _check_file(
         connection.execute("ROLLBACK")
 
 
+def check_file(connection: sqlite3.Connection) -> None:
+    """Refuse a store that this version cannot open, without changing it. Raises what :func:`migrate` does."""
+    _check_file(connection, load_migrations())
+
+
 def _create_schema(
     shipped: tuple[Migration, ...], connection: sqlite3.Connection, names: Sequence[str]
 ) -> None:

@@ -127,6 +127,7 @@ class Action(StrEnum):
     CAPABILITY_REVOKED = "capability.revoked"
     ACCESS_REFUSED = "access.refused"
     STORE_MIGRATED = "store.migrated"
+    STATE_MOVED = "store.moved"
     STORE_PRUNED = "store.pruned"
     STORE_RESTORED = "store.restored"
     JOURNAL_PRUNED = "journal.pruned"

@@ -134,6 +134,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.CAPABILITY_REVOKED: store.CapabilityRevoked,
     Action.ACCESS_REFUSED: store.AccessRefused,
     Action.STORE_MIGRATED: store.StoreMigrated,
+    Action.STATE_MOVED: store.StateMoved,
     Action.STORE_PRUNED: store.StorePruned,
     Action.STORE_RESTORED: store.StoreRestored,
     Action.JOURNAL_PRUNED: store.JournalPruned,
