@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from statistics import median, quantiles
 from typing import Any
 
 Row = dict[str, Any]
+
+if "COCKPIT_BENCH_STATE" not in os.environ:
+    # No bench may write into the state folder of the user who runs it; its processes inherit this one.
+    os.environ["COCKPIT_STATE_DIR"] = os.path.realpath(tempfile.mkdtemp(prefix="cockpit-bench-"))
+    os.environ["COCKPIT_BENCH_STATE"] = "1"
+    atexit.register(shutil.rmtree, os.environ["COCKPIT_STATE_DIR"], ignore_errors=True)
 
 
 def row(

@@ -74,8 +74,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Fail the test that has let cockpit write into the state folder of the user who runs it."""
-    strangers = state_for_tests.list_strangers()
+    strangers = state_for_tests.list_strangers(_tests_folder(item.config))
     assert not strangers, f"{item.nodeid} wrote to the user's own state folder: {strangers}"
+
+
+def _tests_folder(config: pytest.Config) -> Path:
+    """The folder of this run's temporary folders, whose workers have one each."""
+    folder = Path(config._tmp_path_factory.getbasetemp())
+    return folder.parent if hasattr(config, "workerinput") else folder
 
 
 def _compile_tests(config: pytest.Config) -> None:

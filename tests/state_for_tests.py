@@ -35,8 +35,8 @@ def folder() -> str:
     return os.environ[VARIABLE]
 
 
-def list_strangers() -> list[str]:
-    """List the projects of tests that are new in the state folder of the user.
+def list_strangers(tests: Path) -> list[str]:
+    """List the projects below the folder ``tests`` that are new in the state folder of the user.
 
     A cockpit that the user starts meanwhile adds its own, which are none of these.
     """
@@ -48,7 +48,7 @@ def list_strangers() -> list[str]:
         _seen[users] = now
         for path in users.iterdir():
             record = read_project_record(path)
-            if record is not None and record.home.is_relative_to(tempfile.gettempdir()):
+            if record is not None and record.home.is_relative_to(tests):
                 strangers.append(str(path))
     return strangers
 

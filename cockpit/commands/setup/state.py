@@ -89,7 +89,7 @@ def show_state(as_json: bool) -> None:
 )
 @AS_JSON
 def move(leave: bool, as_json: bool) -> None:
-    """Move the state of this project out of its checkout.
+    """Move this state out of the checkout.
 
     Older versions kept it in .cockpit/state. A state that came with the checkout is never moved.
     """
@@ -116,7 +116,7 @@ def move(leave: bool, as_json: bool) -> None:
 @click.argument("path")
 @AS_JSON
 def adopt(path: str, as_json: bool) -> None:
-    """Take over the state of a project that was moved here.
+    """Take over the state of a moved project.
 
     PATH is where the project was, or the name of a state in `cockpit state list`. That project must be
     gone.
