@@ -46,7 +46,7 @@ async def record() -> list[Frame]:
     """Play the demo's review and return its frames."""
     frames: list[Frame] = []
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["COCKPIT_STATE_DIR"] = os.path.realpath(f"{folder}/state")
+        os.environ["COCKPIT_STATE_DIR"] = f"{folder}/state"
         sample = await make_sample(Path(folder) / "parcel")
         settings = RuntimeSettings(user_dir=Path(folder) / "user")
         async with open_runtime(locate_project(sample.root), settings) as runtime:
