@@ -13,7 +13,9 @@ _LINE = 500
 def append_line(state: str, words: str) -> None:
     """Append one line to the log in the folder ``state``. Failures are silent: no reader is left to tell."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    text = " ".join(words.split())[:_LINE]
+    from cockpit.core.secrets import mask  # here: most calls log nothing
+
+    text = mask(" ".join(words.split()))[:_LINE]
     line = f"{moment} {os.getpid()} {text}\n".encode("utf-8", "replace")
     path = os.path.join(state, "hook.log")
     try:

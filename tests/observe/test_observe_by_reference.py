@@ -53,6 +53,15 @@ async def test_no_level_and_no_lines_show_a_value(project: Project, item: str) -
     assert "canary" not in repr(await fetched(project, item))
 
 
+async def test_a_link_to_a_file_of_secrets_shows_no_more_than_the_file(project: Project) -> None:
+    project.write(".env", "export SHOP_PIN=canary\nMODE=canary2\n")
+    (project.root / "notes.txt").symlink_to(".env")
+    (project.root / "again.md").symlink_to("notes.txt")
+    for item in ("file:notes.txt", "file:notes.txt:1-2", "file:again.md"):
+        fact = await fetched(project, item)
+        assert "canary" not in repr(fact) and "SHOP_PIN" in fact.full.text
+
+
 async def test_neither_a_diff_nor_a_search_shows_it(project: Project) -> None:
     project.write(".env", "SHOP_PIN=canary\n").commit("one")
     project.write(".env", "SHOP_PIN=canary\nOTHER_PIN=canary2\n").commit("two")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from core.secret_canaries import canaries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import CANARY, begin, open_store
@@ -167,6 +169,21 @@ def test_no_entry_lets_a_secret_into_the_files(
     for name, content in files.items():
         assert CANARY.encode() not in content, name
         assert CANARY.encode("utf-16-le") not in content, name
+
+
+@pytest.mark.parametrize("entry", ENTRIES[:-1])
+def test_no_entry_lets_a_secret_of_any_rule_into_the_files(
+    tmp_path: Path, entry: Callable[[Ground], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "\n".join(text for text, _ in canaries().values())
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "SAID", lines)
+    monkeypatch.setattr(module, "TOLD", {"text": lines, "list": [lines]})
+    with open_store(tmp_path, clock=FixedClock()) as store:
+        store.write_now(lambda tx: entry(Ground(tx)))
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"[masked:" in content
+    assert [name for name, (_, secret) in canaries().items() if secret.encode() in content] == []
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, database=None)

@@ -84,7 +84,8 @@ def _estimated_all(item: ScopeItem, files: Sequence[FileEntry]) -> Preview:
     return Preview(item, tokens, band_for(item.kind), note=note)
 
 
-def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
+def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None, leads_to: str = "") -> Fact:
+    """``leads_to`` is the file that a link of this path leads to: its name counts as well."""
     if b"\0" in content[:_SNIFF]:
         raise SourceFailed(f"{path!r} is binary")
     sha256 = hashlib.sha256(content).hexdigest()
@@ -95,8 +96,11 @@ def _fact(item: ScopeItem, path: str, content: bytes, rev: str | None) -> Fact:
         raise SourceFailed(f"{path!r}: these lines hold {len(text):,} characters; ask for fewer")
     named = ScopeItem("file", path, item.lines and (first, last), level=item.level)
     whole = item.lines is None
-    kept_back = why_by_reference(path, len(text.encode("utf-8", "replace")))
-    shape = list_setting_names(text) if is_sensitive(path) else outline(path, text, first=first)
+    named_for = leads_to if is_sensitive(leads_to) else path
+    kept_back = why_by_reference(named_for, len(text.encode("utf-8", "replace")))
+    shape = (
+        list_setting_names(text) if is_sensitive(named_for) else outline(path, text, first=first)
+    )
     return make_fact(
         named,
         text,
@@ -147,7 +151,8 @@ def _fact_on_disk(item: ScopeItem, ground: ProjectSnapshot) -> Fact:
         content = _bytes(path, file, MAX_SLICED_BYTES + 1)
     if len(content) > MAX_SLICED_BYTES:
         raise SourceFailed(f"{path!r} grew too large while it was read")
-    return _fact(item, path, content, None)
+    leads_to = ground.confined.inside(path).relative_to(ground.confined.root)
+    return _fact(item, path, content, None, leads_to.as_posix())
 
 
 def _opened(path: str, ground: ProjectSnapshot) -> BinaryIO:
