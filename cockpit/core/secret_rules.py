@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from cockpit.core.secret_hints import has_long_run, measure_entropy
+from cockpit.core.long_runs import has_long_run, measure_entropy
 
 _EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9_-])"

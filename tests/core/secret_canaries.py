@@ -12,7 +12,7 @@ from re import _constants as names  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from cockpit.core.secret_hints import measure_entropy
+from cockpit.core.long_runs import measure_entropy
 from cockpit.core.secret_rules import Rule, load_rules
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .:=/+~'\"%@"

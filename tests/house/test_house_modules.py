@@ -155,7 +155,7 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
     assert heavy(modules, (*SCREEN, *SDKS, *SLOW, "numpy", "mcp")) == set()
     ours = {module for module in modules if module.startswith(("cockpit.store.", "cockpit.core."))}
     light = {"core.secret_hints", "core.text", "core.find_checkout", "core.state_folder"}
-    light |= {"core.secret_rules"}
+    light |= {"core.secret_rules", "core.long_runs"}
     light |= {
         "store.hooks",
         "store.hooks.pending_events",
