@@ -20,6 +20,7 @@ from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.store.context import profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
+from cockpit.store.context.text_cache import TextCache
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
@@ -67,6 +68,8 @@ class Engine:
     """The newest waves that this process has written, by id."""
     file_names: dict[str, FileNames] = field(default_factory=dict)
     """The files that facts name, by fact id; the texts of facts never change."""
+    texts: TextCache = field(default_factory=TextCache)
+    """The texts of facts that were rendered."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 

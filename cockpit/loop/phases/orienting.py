@@ -10,11 +10,10 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.decide.measure_prompt import digest_prompt
-from cockpit.decide.model import Prompt
+from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.decide.model_price import find_cache_prices
 from cockpit.loop.phases.wave_epoch import expect_cached, read_standing
 from cockpit.loop.phases.wave_prompt import (
@@ -22,13 +21,15 @@ from cockpit.loop.phases.wave_prompt import (
     estimate_overheads,
     find_tokenizer,
     measure_prompt,
+    render_for_wave,
+    shown_in,
     tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
 from cockpit.orient.standing import Standing
-from cockpit.store.context import facts, packets, profiles
+from cockpit.store.context import packets, profiles
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.packets import Overheads, Packet, Rendering
+from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import WaveOriented
@@ -75,11 +76,11 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
     store = context.store
 
     def load_texts(ids: Sequence[str]) -> Mapping[str, FactText]:
-        return store.read_now(lambda connection: facts.load_texts(connection, ids))
+        return context.engine.texts.load(store.read_now, ids)
 
     def read_inputs(
         connection: sqlite3.Connection,
-    ) -> tuple[Packet, Prompt] | tuple[Profile, FactColumns, Overheads, tuple[str, int], Standing]:
+    ) -> tuple[Packet, Prompt] | _Inputs:
         is_new = context.engine.recall(context.wave.wave_id).is_new
         stored = None if is_new else packets.find(connection, context.wave.wave_id)
         if stored is not None:
@@ -90,20 +91,33 @@ def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
         overheads = estimate_overheads(profile, tools, context.wave.ordinal)
         tokenizer = find_tokenizer(connection, context)
         standing = read_standing(connection, context, profile, tools, load_texts)
-        return profile, columns, overheads, tokenizer, standing
-
-    def render(packet: Packet) -> Prompt:
-        return store.read_now(partial(build_prompt, context=context, packet=packet))
+        return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
 
     inputs = store.read_now(read_inputs)
-    if len(inputs) == 2:
+    if isinstance(inputs, tuple):
         return inputs
-    profile, columns, overheads, (vocabulary, scale), standing = inputs
-    rendering = Rendering(overheads, vocabulary, scale)
+    tools = inputs.tools
+
+    def render(packet: Packet) -> Prompt:
+        return render_for_wave(context, packet, load_texts(shown_in(packet)), tools)
+
+    profile, standing = inputs.profile, inputs.standing
     # The price list takes a second to load: outside of any transaction.
     model, prices = context.session.model, context.engine.settings.model.prices
     standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
-    return compile_to_fit(columns, profile, context.wave.ordinal, rendering, render, standing)
+    ordinal = context.wave.ordinal
+    return compile_to_fit(inputs.columns, profile, ordinal, inputs.rendering, render, standing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What a wave's packet is compiled from."""
+
+    profile: Profile
+    columns: FactColumns
+    tools: Sequence[ToolSpec]
+    rendering: Rendering
+    standing: Standing
 
 
 def compile_to_fit(

@@ -44,9 +44,12 @@ async def propose_context_request(
     """
     arguments = request_arguments(call)
     parsed = parse_call("request_context", canonical_json(arguments))
+    is_new = context.engine.recall(context.wave.wave_id).is_new
     state: GuardState | None = await context.store.read(
         lambda connection: (
-            None if _is_stored(connection, call) else read_guard_state(connection, context)
+            None
+            if not is_new and _is_stored(connection, call)
+            else read_guard_state(connection, context)
         )
     )
     if state is None:

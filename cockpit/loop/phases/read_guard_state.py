@@ -31,7 +31,7 @@ def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> Gu
     kept = context.engine.recall(context.wave.wave_id).packet
     packet = kept or packets.load(connection, context.wave.wave_id).packet
     return GuardState(
-        packet_files=_list_packet_files(connection, packet, actions),
+        packet_files=_list_packet_files(connection, context, packet, actions),
         failed_commands=failed_commands,
         shown_failures=_list_shown_failures(connection, packet) if failed_commands else {},
         changes=changes,
@@ -100,13 +100,21 @@ def _list_shown_failures(connection: sqlite3.Connection, packet: Packet) -> dict
 
 
 def _list_packet_files(
-    connection: sqlite3.Connection, packet: Packet, actions: list[OutboxAction]
+    connection: sqlite3.Connection,
+    context: WaveContext,
+    packet: Packet,
+    actions: list[OutboxAction],
 ) -> dict[str, tuple[PacketLines, ...]]:
     """List by path the lines in the current packet at full detail, and the files this session wrote."""
     by_path: dict[str, list[PacketLines]] = defaultdict(list)
     in_force = packet.in_force()
     full = {fact_id: band for fact_id, (band, entry) in in_force.items() if detail_of(entry) == 0}
-    provenances = facts.load_provenances(connection, "file", list(full))
+    texts = context.engine.texts.find(list(full))
+    if texts is None:
+        provenances = facts.load_provenances(connection, "file", list(full))
+    else:
+        files = (text for text in texts.values() if text.source_type == "file")
+        provenances = {text.fact_id: text.provenance for text in files}
     for fact_id, band in full.items():
         provenance = provenances.get(fact_id)
         if provenance is None:

@@ -22,9 +22,10 @@ from cockpit.orient.standing import Standing
 from cockpit.store.context import packets
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packet_epoch import Change
-from cockpit.store.context.packets import Packet, StoredPacket
+from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
@@ -41,13 +42,16 @@ def read_standing(
     load_texts: Callable[[Sequence[str]], Mapping[str, FactText]],
 ) -> Standing:
     """Read what the wave's packet stands on; ``load_texts`` reads the texts of facts by id."""
-    stored = packets.find_before(connection, context.session.session_id, context.wave.ordinal)
-    is_cold = stored is not None and _is_cold(connection, context, profile, stored)
+    last_wave = waves.wave_id_of(context.session.session_id, context.wave.ordinal - 1)
+    before = context.engine.recall(last_wave).packet
+    if before is None:
+        stored = packets.find_before(connection, context.session.session_id, context.wave.ordinal)
+        if stored is not None:
+            before, last_wave = stored.packet, stored.wave_id
+    is_cold = before is not None and _is_cold(connection, context, profile, last_wave)
 
     def count_changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
         return count_differences(pairs, load_texts)
-
-    before = stored.packet if stored else None
 
     def name_files(fact_ids: Sequence[str]) -> Mapping[str, FileNames]:
         kept_names = context.engine.file_names
@@ -97,12 +101,12 @@ def digest_tools(tools: Sequence[ToolSpec]) -> str:
 
 
 def _is_cold(
-    connection: sqlite3.Connection, context: WaveContext, profile: Profile, stored: StoredPacket
+    connection: sqlite3.Connection, context: WaveContext, profile: Profile, last_wave: str
 ) -> bool:
-    """Whether the wave begins later after the last answer than the provider's cache lives."""
+    """Whether the wave begins later after the answer of ``last_wave`` than the provider's cache lives."""
     row = connection.execute(
         "SELECT at FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
-        (stored.wave_id, str(Action.MODEL_COMPLETED)),
+        (last_wave, str(Action.MODEL_COMPLETED)),
     ).fetchone()
     if row is None:
         return False

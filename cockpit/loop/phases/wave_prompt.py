@@ -21,7 +21,7 @@ from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import count_again, vocabulary_for
-from cockpit.store.context import facts, packets
+from cockpit.store.context import packets
 from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Overheads, Packet
@@ -41,11 +41,26 @@ MAX_SCALE = 2_000
 
 def build_prompt(connection: sqlite3.Connection, context: WaveContext, packet: Packet) -> Prompt:
     """Render the prompt of ``packet``, the wave's packet."""
-    texts = facts.load_texts(connection, facts_shown(entry for _, entry in packet.rendered()))
+    texts = context.engine.texts.load(lambda look: look(connection), shown_in(packet))
+    return render_for_wave(context, packet, texts, tools_of_wave(connection, context))
+
+
+def shown_in(packet: Packet) -> Sequence[str]:
+    """Return the ids of the facts whose texts the prompt of ``packet`` needs."""
+    return facts_shown(entry for _, entry in packet.rendered())
+
+
+def render_for_wave(
+    context: WaveContext,
+    packet: Packet,
+    texts: Mapping[str, FactText],
+    tools: Sequence[ToolSpec],
+) -> Prompt:
+    """Render the prompt of ``packet`` with the wave's ``tools`` and the ``texts`` of its facts."""
     return render_packet(
         packet,
         texts,
-        tools_of_wave(connection, context),
+        tools,
         wave=context.wave.ordinal,
         task_type=context.session.task_type,
         target=context.session.target,
