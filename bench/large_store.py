@@ -95,7 +95,7 @@ class _Writer:
             "ok", None, "", canonical_json(detail),
         )  # fmt: skip
         self._digest = journal.chain_digest(self._digest, values)
-        self._connection.execute(journal._INSERT, (*values, self._digest))
+        self._connection.execute(journal._INSERTS[1], (*values, self._digest))
 
     def _one_session(self, number: int) -> None:
         self._session, self._wave = f"s-{number:07d}", ""

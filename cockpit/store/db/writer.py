@@ -69,14 +69,14 @@ class Writer:
 
     def submit(self, step: Callable[[Tx], T]) -> Future[T]:
         """Queue a write. Raises :class:`StoreError` once the store is closed."""
-        write = _Write(step, Future())
+        future: Future[T] = Future()
         with self._lock:
             # Under the lock, so that nothing is queued behind the marker that ends the thread.
             if self._closed:
                 raise StoreError("The store is closed; open it again.")
             self._waiting_count += 1
-            self._queue.put(write)
-        return write.future
+            self._queue.put(_Write(step, future))
+        return future
 
     def wait(self, step: Callable[[Tx], T]) -> T:
         """Run a write and wait for its commit: here, unless others wait for theirs."""
@@ -88,12 +88,12 @@ class Writer:
             )
         if not is_here:
             return self.submit(step).result()
-        write = _Write(step, Future())
+        write = _Write(step)
         try:
             self._commit([write])
         finally:
             self._turn.release()
-        return cast(T, write.future.result(0))
+        return cast(T, write.result())
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` after every commit that changed a row, on the thread that made it.
@@ -139,7 +139,7 @@ class Writer:
         while not ending:
             group, ending = self._waiting()
             with self._turn:
-                self._commit([w for w in group if w.future.set_running_or_notify_cancel()])
+                self._commit([write for write in group if write.is_wanted()])
             with self._lock:
                 self._waiting_count -= len(group)
 
@@ -179,7 +179,7 @@ class Writer:
         self.commits += 1
         for write in group:
             if write.error is None:
-                write.future.set_result(write.value)
+                write.answer()
             else:
                 write.refuse(as_store_error(self._path, write.error))
         if has_changed:
@@ -227,11 +227,11 @@ class Writer:
 
 
 class _Write:
-    """A waiting write and its caller's future."""
+    """A write, with its caller's future unless the caller runs it itself."""
 
     __slots__ = ("error", "future", "step", "value")
 
-    def __init__(self, step: Callable[[Tx], Any], future: Future[Any]) -> None:
+    def __init__(self, step: Callable[[Tx], Any], future: Future[Any] | None = None) -> None:
         self.step = step
         self.future = future
         self.value: Any = None
@@ -252,5 +252,21 @@ class _Write:
                 raise
             self.error = error
 
+    def is_wanted(self) -> bool:
+        """Begin; returns False for a write that was cancelled."""
+        return self.future is None or self.future.set_running_or_notify_cancel()
+
+    def answer(self) -> None:
+        if self.future is not None:
+            self.future.set_result(self.value)
+
     def refuse(self, error: BaseException) -> None:
-        self.future.set_exception(error)
+        self.error = error
+        if self.future is not None:
+            self.future.set_exception(error)
+
+    def result(self) -> Any:
+        """Return the value of a write that has run, or raise its error."""
+        if self.error is not None:
+            raise self.error
+        return self.value

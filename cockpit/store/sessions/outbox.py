@@ -254,15 +254,16 @@ def select_recent(
     session_id: str | None = None,
 ) -> list[OutboxAction]:
     """Read actions of one phase and session (None: of all), newest first."""
-    where, values = [], []
+    where, values = ["outbox_actions.rowid>0"], []
     if phase is not None:
-        where, values = ["phase=?"], [phase]
+        where.append("phase=?")
+        values.append(phase)
     if session_id is not None:
         where.append("wave_id IN (SELECT wave_id FROM wave_runs WHERE session_id=?)")
         values.append(session_id)
-    condition = f" WHERE {' AND '.join(where)}" if where else ""
     rows = connection.execute(
-        f"{_SELECT}{condition} ORDER BY created_at DESC, rowid DESC LIMIT ?", (*values, limit)
+        f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY outbox_actions.rowid DESC LIMIT ?",
+        (*values, limit),
     )
     return [_read(row) for row in rows]
 
