@@ -10,9 +10,7 @@ import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 
-from cockpit.app.projection.current_chains import read_chain
-from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.current_work import WorkReader
+from cockpit.app.projection.chains import Chains
 from cockpit.app.projection.fold import OpenSession, State
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
@@ -92,9 +90,7 @@ class JournalFeed:
 
     async def _follow(self) -> None:
         if not self._is_read:
-            self.state = await self._store.read(
-                lambda connection: read_state(connection, self._followed())
-            )
+            self.state = await self._store.read(self._read_state)
             self._is_read = True
             self._on_change()
         if self.state.work.preview is not None:
@@ -106,8 +102,15 @@ class JournalFeed:
                 self._on_change()
                 await asyncio.sleep(0)
 
+    def _read_state(self, connection: sqlite3.Connection) -> State:
+        from cockpit.app.projection.current_state import read_state  # late: after the first frame
+
+        return read_state(connection, self._followed())
+
     async def _read_work(self) -> None:
         """Read the whole backlog, part by part. Rows that came since are folded when it is there."""
+        from cockpit.app.projection.current_work import WorkReader
+
         reader = WorkReader()
         while await self._store.read(reader.read_part):
             continue
@@ -122,7 +125,7 @@ class JournalFeed:
         for session_id in sorted(state.missing(batch)):
             state.list_session((await self._fold_session(session_id)).session)
         for chain_id in sorted(state.chains.missing(batch)):
-            state.chains.take(await self._store.read(partial(read_chain, chain_id=chain_id)))
+            state.chains.take(await self._store.read(partial(_read_chain, chain_id=chain_id)))
         if any(row.action.startswith(_OF_TOTALS) for row in batch):
             state.roster.totals = await self._store.read(session_list.read_totals)
 
@@ -143,7 +146,7 @@ class JournalFeed:
         self.state.open_session(await self._fold_session(session_id))
 
     async def _open_chain(self, chain_id: str) -> None:
-        self.state.chains.take(await self._store.read(partial(read_chain, chain_id=chain_id)))
+        self.state.chains.take(await self._store.read(partial(_read_chain, chain_id=chain_id)))
 
     def _begin(self, name: str, read: Callable[[], Coroutine[None, None, None]]) -> None:
         if name in self._reading:
@@ -157,3 +160,9 @@ class JournalFeed:
         except (CockpitError, sqlite3.Error, OSError) as error:
             self._on_error(f"Cannot read the journal: {error}.")
         self._on_change()
+
+
+def _read_chain(connection: sqlite3.Connection, chain_id: str) -> Chains:
+    from cockpit.app.projection.current_chains import read_chain  # late: after the first frame
+
+    return read_chain(connection, chain_id=chain_id)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError, Stale
-from cockpit.store.sessions import events, sessions
+from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
 
@@ -112,6 +112,8 @@ class SessionRuns:
 
     async def _has_new_events(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:
+            from cockpit.store.sessions import events  # late: after the first frame
+
             source = sessions.load(connection, session_id).source
             return bool(events.count_new(connection, source))
 

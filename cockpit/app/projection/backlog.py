@@ -7,11 +7,10 @@ thousand tasks is drawn as fast as a small one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType, field
 
 from cockpit.store.journal.details import backlog as details
 from cockpit.store.journal.details.backlog import TestResults, WorkInProgress
@@ -32,8 +31,7 @@ _DIGITS = 9
 T = TypeVar("T", str, int, bool)
 
 
-@dataclass(slots=True)
-class EpicState:
+class EpicState(Struct):
     """An epic as the journal records it."""
 
     epic_id: str
@@ -43,8 +41,7 @@ class EpicState:
     status: str = "todo"
 
 
-@dataclass(slots=True)
-class StoryState:
+class StoryState(Struct):
     """A story as the journal tells it."""
 
     story_id: str
@@ -54,8 +51,7 @@ class StoryState:
     status: str = "todo"
 
 
-@dataclass(slots=True)
-class HandoffState:
+class HandoffState(Struct):
     """What a task handed over; ``state`` is ``""``, ``compacted`` or ``archived``."""
 
     status: str
@@ -64,8 +60,7 @@ class HandoffState:
     state: str = ""
 
 
-@dataclass(slots=True)
-class TaskState:
+class TaskState(Struct):
     """A task as the journal records it. ``seq`` is its latest row, ``moved`` that of its status;
     ``needs`` maps what it depends on to how."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.app.projection import kanban
@@ -57,8 +57,7 @@ _STEPS = {
 _SAYS_NEXT = ("implement", "test", "fix")
 
 
-@dataclass(slots=True)
-class Trees:
+class Trees(Struct):
     """How far the user opened each tree, by chain; other trees are open while their chain runs."""
 
     levels: dict[str, int] = field(default_factory=dict)

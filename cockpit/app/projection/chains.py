@@ -6,7 +6,8 @@ No row of any shape raises, and every row costs the same, however many chains an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.app.projection.backlog import number_in
 from cockpit.app.projection.header import SessionState
@@ -22,8 +23,7 @@ ENDS = ("done", "blocked")
 _ENDED = ("completed", "stopped", "failed", "limited")
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """A task in a chain. ``step`` is the one in progress, or the last; ``outcome`` is empty while it is
     in progress. ``session_id`` is the role's session that worked on it last; ``tokens`` and
     ``cost_usd`` are those of all of them."""
@@ -45,8 +45,7 @@ class Run:
         return self.step in ENDS and bool(self.outcome)
 
 
-@dataclass(slots=True)
-class ChainSession:
+class ChainSession(Struct):
     """A worker: one process of a chain. ``status`` is running, clean, stopped or crashed."""
 
     ordinal: int
@@ -66,8 +65,7 @@ class ChainSession:
         return self.status == "running"
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """How many tasks of a chain's scope are in which status, without archived ones."""
 
     total: int = 0
@@ -78,8 +76,7 @@ class Progress:
     """In progress or in review."""
 
 
-@dataclass(slots=True)
-class ChainState:
+class ChainState(Struct):
     """A chain as the journal records it; ``seq`` is its latest row. ``now``: it stops without waiting for
     running steps."""
 

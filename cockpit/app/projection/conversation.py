@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from cockpit.loop.views.event_text import EventLine, event_line, list_items
 from cockpit.store.journal.details import agents, proposals, sessions, waves
@@ -27,8 +27,7 @@ _TEXT_MOST = 400
 """Characters of a line that the screen shows."""
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     key: str
     place: int
     role: Role

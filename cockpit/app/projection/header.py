@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 
 from cockpit.store.journal.details import sessions, waves
 from cockpit.store.journal.journal import Row
@@ -38,8 +36,7 @@ _OTHER_ENDS = ("blocked", "limit", "needs_answer")
 """Results of a completed session that are not ``done``."""
 
 
-@dataclass(slots=True)
-class SessionState:
+class SessionState(Struct):
     """One session as the journal records it. ``status`` is running, waiting, completed, blocked,
     limit, needs_answer, expired, failed or stopped; ``order`` is the seq of its latest
     row that changed it."""

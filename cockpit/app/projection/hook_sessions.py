@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from cockpit.loop.views.event_text import hook_text
 from cockpit.store.journal.details.agents import AgentReport, AgentSessionEnded
@@ -24,8 +25,7 @@ _KEPT = 24
 _CLOCK = slice(11, 16)
 
 
-@dataclass(slots=True)
-class AgentState:
+class AgentState(Struct):
     """One session of an external agent: its newest events as (time, text), the last at the end."""
 
     agent_session: str

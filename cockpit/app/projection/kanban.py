@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
@@ -86,8 +87,7 @@ def task_line(work: Work, task: TaskState) -> TaskLineView:
     return TaskLineView(task.task_id, mark, tone, phase, title=task.title, tests=tests, text=words)
 
 
-@dataclass(slots=True)
-class Looking:
+class Looking(Struct):
     """What of the backlog the board shows: the tasks in ``scope`` (an epic's or a story's id; empty:
     all) that have every one of ``words``; ``grouped`` puts those of a story together, under its name.
 

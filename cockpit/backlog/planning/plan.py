@@ -22,10 +22,6 @@ class PlanInvalid(CockpitError):
     code = "usage"
 
 
-PLAN_ACTION = "backlog_plan"
-"""The action type of a proposed plan."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedEpic:
     """An epic; ``line`` is its line in the text, from 1."""

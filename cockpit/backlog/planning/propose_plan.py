@@ -15,7 +15,8 @@ from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import WORK_WRITE
 from cockpit.backlog import service
 from cockpit.backlog.planning.parse_plan import read_plan
-from cockpit.backlog.planning.plan import PLAN_ACTION, Plan, PlanInvalid, PlannedTask
+from cockpit.backlog.planning.plan import Plan, PlanInvalid, PlannedTask
+from cockpit.backlog.planning.plan_action import PLAN_ACTION
 from cockpit.backlog.planning.plan_markdown import plan_markdown
 from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.core.canonical_json import digest

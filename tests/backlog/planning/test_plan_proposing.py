@@ -13,7 +13,8 @@ from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.backlog import service
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.plan import PLAN_ACTION, PlanInvalid
+from cockpit.backlog.planning.plan import PlanInvalid
+from cockpit.backlog.planning.plan_action import PLAN_ACTION
 from cockpit.backlog.planning.propose_plan import plan_result, propose
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import AlreadyDecided, Stale
