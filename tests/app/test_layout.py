@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from app_scenes import Scene
 from app_world import look, settled, until
+from textual.geometry import Size
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.panes import PANES
 from cockpit.store.sessions import proposals
 
@@ -39,6 +41,25 @@ async def test_wide_screens_show_all_panes_and_f_keys_give_one_the_rest(still, s
             assert screen.prompt.region.height >= 3
             await pilot.press(key)
             assert shown(screen) == list(PANES)
+
+
+async def test_a_size_that_is_reported_again_lays_nothing_out(still, monkeypatch):
+    layouts = []
+    refresh = CockpitScreen._refresh_layout
+    monkeypatch.setattr(
+        CockpitScreen,
+        "_refresh_layout",
+        lambda screen, *args, **kwargs: (layouts.append(args), refresh(screen, *args, **kwargs)),
+    )
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        screen = await settled(pilot)
+        sizes = [args[0] for args in layouts if args and args[0] is not None]
+        assert sizes == [Size(150, 42)]
+        await pilot.resize_terminal(150, 42)
+        await pilot.resize_terminal(120, 30)
+        assert [args[0] for args in layouts if args][1:] == [Size(120, 30)]
+        assert screen.size == Size(120, 30)
 
 
 async def test_narrow_screens_show_one_pane_as_a_tab(still, scene):

@@ -12,6 +12,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -114,6 +115,11 @@ class CockpitScreen(Screen[None]):
         """Switch between panes and tabs."""
         self.panes.set_narrow(event.size.width < NARROW)
         self.call_after_refresh(self.paint)
+
+    def _screen_resized(self, size: Size) -> None:
+        """Lay out for a new size. A start reports its only size three times: driver, terminal and screen."""
+        if size != self._size:
+            super()._screen_resized(size)
 
     def on_screen_resume(self) -> None:
         """Draw again after a dialog: the time until a proposal is armed starts now."""
