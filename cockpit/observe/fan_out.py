@@ -7,6 +7,7 @@ run at once; a source that fails or hangs delays only its own jobs. See ``docs/r
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,10 +76,12 @@ async def run_jobs(
     limit: int = MAX_CONCURRENT,
     per_source: Mapping[str, int] | None = None,
     timeout_s: float = JOB_TIMEOUT_S,
+    now: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run ``jobs``, at most ``limit`` at once and ``per_source[source]`` of a source.
 
-    ``settle`` is called with a job's index and outcome as each ends, once; the outcome is not kept.
+    ``settle`` is called with a job's index and outcome as each ends, once; the outcome is not kept. What a
+    job took is told by ``now``, a monotonic clock in seconds.
     A job that runs for ``timeout_s`` seconds is cancelled, and abandoned if it has not ended
     :data:`GRACE_S` later. Cancelling the fan-out cancels every running job and waits as long for them.
     Raises ``ValueError`` for more than :data:`MAX_JOBS` jobs and for limits below 1.
@@ -88,7 +91,7 @@ async def run_jobs(
     quotas = dict(per_source or {})
     if limit < 1 or any(quota < 1 for quota in quotas.values()):
         raise ValueError("limits must be at least 1")
-    await _Pool(jobs, settle, limit, quotas, timeout_s).run()
+    await _Pool(jobs, settle, limit, quotas, timeout_s, now).run()
 
 
 class _Pool(Generic[T]):
@@ -101,7 +104,9 @@ class _Pool(Generic[T]):
         limit: int,
         quotas: dict[str, int],
         timeout_s: float,
+        now: Callable[[], float],
     ) -> None:
+        self.now = now
         self.jobs = jobs
         self.settle = settle
         self.limit = limit
@@ -162,10 +167,10 @@ class _Pool(Generic[T]):
         me = asyncio.current_task()
         if me is None:
             raise RuntimeError("a worker runs as a task")
-        clock = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
         while me not in self.stuck and (number := self._take_next()) is not None:
-            began = clock()
-            self.workers[me] = (number, began)
+            began = self.now()
+            self.workers[me] = (number, loop.time())
             job = self.jobs[number]
             try:
                 value = await job.run()
@@ -173,12 +178,12 @@ class _Pool(Generic[T]):
                 if me not in self.late:
                     raise
                 over = TimeoutError()
-                self._settle(number, JobOutcome(job, "timed_out", None, over, clock() - began))
+                self._settle(number, JobOutcome(job, "timed_out", None, over, self.now() - began))
             except Exception as error:
                 ended: Literal["timed_out", "failed"] = "timed_out" if me in self.late else "failed"
-                self._settle(number, JobOutcome(job, ended, None, error, clock() - began))
+                self._settle(number, JobOutcome(job, ended, None, error, self.now() - began))
             else:
-                self._settle(number, JobOutcome(job, "done", value, None, clock() - began))
+                self._settle(number, JobOutcome(job, "done", value, None, self.now() - began))
             if me in self.late:
                 self.late.discard(me)
                 me.uncancel()

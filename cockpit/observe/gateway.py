@@ -6,6 +6,7 @@ The gateway makes facts and stores nothing: the loop records requests, approvals
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -193,9 +194,12 @@ class ContextGateway:
         self,
         items: Sequence[ScopeItem],
         settle: Callable[[int, JobOutcome[list[Fact]]], None],
+        *,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read approved, expanded items concurrently; ``settle`` is called as each one ends.
 
+        ``now`` tells what each took, in seconds of a monotonic clock.
         When cancelled, it ends every running read before it returns.
         """
         await run_jobs(
@@ -207,6 +211,7 @@ class ContextGateway:
             limit=self.limits.max_concurrent,
             per_source=PER_SOURCE,
             timeout_s=self.limits.job_timeout_s,
+            now=now,
         )
 
     async def fetch(

@@ -166,7 +166,11 @@ async def _run_jobs(
     gateway = open_gateway(context)
     ended_jobs = _EndedJobs(jobs, gateway.why)
     running = asyncio.create_task(
-        gateway.read([parse_item(row.item) for row in jobs], ended_jobs.add)
+        gateway.read(
+            [parse_item(row.item) for row in jobs],
+            ended_jobs.add,
+            now=context.store.clock.monotonic,
+        )
     )
     try:
         while not running.done():
