@@ -7,17 +7,24 @@ left unfinished; then each of those with its number, by which it can be played a
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from faults import session_trials
+from faults.crowd_trials import try_crowd
 from faults.injected_faults import SQL_ERRORS, SYSTEM_ERRORS, Fault, Kind
+from faults.machine_trials import in_small_disk, try_clock, try_disk, try_torn_log
 from faults.session_trials import Verdict, World
+from faults.simulation import Simulation
 
+OTHERS = ("crowd", "torn log", "clock", "full disk", "read-only disk", "simulation")
 KINDS: tuple[Kind, ...] = ("kill", *SQL_ERRORS, *SYSTEM_ERRORS)  # type: ignore[assignment]
 
 
@@ -82,20 +89,84 @@ def try_sessions(folder: Path, kinds: Iterable[Kind], trials: int, at: int | Non
         yield try_moments(world, folder, kind, chosen)
 
 
+def simulate(folder: Path, seed: int, steps: int) -> Row:
+    """Simulate ``steps`` steps twice from one seed; that the journals differ counts as lost."""
+    row, began = Row(f"simulation of {steps} steps"), time.monotonic()
+    digests = []
+    for turn in range(2):
+        simulation = Simulation(folder / "simulated", seed)
+        row.add(f"seed {seed}, turn {turn}", asyncio.run(simulation.run(steps)))
+        digests.append(simulation.digest())
+    if digests[0] != digests[1]:
+        row.lost += 1
+        row.words.append(f"seed {seed} gave two journals: {digests}")
+    row.seconds = time.monotonic() - began
+    return row
+
+
 def main() -> int:
     """Run the trials that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], help="faults; all without one")
+    parser.add_argument(
+        "kinds", nargs="*", choices=[*KINDS, *OTHERS, []], help="faults; all without one"
+    )
+    parser.add_argument("--disk", type=Path, help="the small disk that this process is to use")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=10_000, help="steps of the simulation")
     parser.add_argument("--trials", type=int, default=200, help="trials of each kind")
     parser.add_argument("--at", type=int, help="play only the moment of this number")
     options = parser.parse_args()
-    rows = []
-    print(f"{'':<28}{'trials':>10}{'lost':>10}{'doubled':>10}{'stranded':>10}", flush=True)
+    kinds = options.kinds or [*KINDS, *OTHERS]
+    failed = 0
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
-        for row in try_sessions(Path(name), options.kinds or KINDS, options.trials, options.at):
-            rows.append(row)
+        if options.disk is not None:
+            for row in _rows(Path(name), kinds, options):
+                print(json.dumps(asdict(row)))
+            return 0
+        print(f"{'':<28}{'trials':>10}{'lost':>10}{'doubled':>10}{'stranded':>10}", flush=True)
+        for row in _rows(Path(name), kinds, options):
+            failed += len(row.words)
             print(row, *row.words, sep="\n", flush=True)
-    return any(row.words for row in rows)
+    return failed > 0
+
+
+def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> Iterator[Row]:
+    session_trials.load_everything()
+    befalling = [kind for kind in KINDS if kind in kinds]
+    if befalling:
+        yield from try_sessions(folder, befalling, options.trials, options.at)
+    seeds = range(options.seed, options.seed + max(1, options.trials // 10))
+    if "crowd" in kinds:
+        for processes in (2, 8):
+            yield _row(
+                f"{processes} processes",
+                seeds,
+                partial(try_crowd, folder / "crowd", processes),
+            )
+    world = session_trials.make_world(folder / "machine")
+    if "torn log" in kinds:
+        moments = len(session_trials.list_moments(world.copy(folder / "listed-log")))
+        yield _row("torn log", seeds, partial(try_torn_log, world, folder / "log", moments))
+    if "clock" in kinds:
+        yield _row("clock that jumps", seeds, partial(try_clock, world, folder / "clock"))
+    for kind in ("full disk", "read-only disk"):
+        if kind in kinds and options.disk is None:
+            words = [kind, "--disk", str(folder / kind), "--seed", str(options.seed)]
+            printed = in_small_disk([*words, "--trials", str(options.trials)], folder / kind)
+            yield Row(**json.loads(printed))
+        elif kind in kinds:
+            read_only = kind == "read-only disk"
+            yield _row(kind, seeds, partial(try_disk, options.disk, read_only=read_only))
+    if "simulation" in kinds:
+        yield simulate(folder, options.seed, options.steps)
+
+
+def _row(kind: str, seeds: Iterable[int], try_seed: Callable[[int], Verdict]) -> Row:
+    row, began = Row(kind), time.monotonic()
+    for seed in seeds:
+        row.add(f"seed {seed}", try_seed(seed))
+    row.seconds = time.monotonic() - began
+    return row
 
 
 if __name__ == "__main__":

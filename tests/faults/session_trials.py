@@ -16,14 +16,16 @@ import signal
 import sqlite3
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from faults.injected_faults import Fault, Moment, install
 from loop.loop_calc import CALC, TEST, git
 
-from cockpit.core.errors import CockpitError
+from cockpit.core.clock import Clock
+from cockpit.core.errors import AlreadyDecided, CockpitError
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -31,6 +33,7 @@ from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import messages, outbox, sessions, waves
+from cockpit.store.sessions.sessions import Session
 
 WORDS = "fix add"
 FIXED = CALC.replace("a - b", "a + b")
@@ -119,6 +122,10 @@ class World:
     def model(self) -> str:
         return f"script:{self.folder / 'scenario.toml'}"
 
+    def use_state(self) -> None:
+        """Let this process keep cockpit's state in the world's folder."""
+        os.environ["COCKPIT_STATE_DIR"] = str(self.folder / "state")
+
     def copy(self, folder: Path) -> World:
         """Copy a world that nothing has happened in yet."""
         shutil.copytree(self.folder, folder, symlinks=True)
@@ -168,16 +175,15 @@ def load_everything() -> None:
         importlib.import_module(f"cockpit.{name}")
 
 
-async def run_session(world: World) -> None:
-    """Start the session of ``world``, or go on with it, until it ends. A user approves what waits for one."""
+async def run_session(world: World, words: str = WORDS, clock: Clock | None = None) -> None:
+    """Start the session for ``words``, or go on with it, to its end. A user approves what waits for one."""
     place = locate_project(world.root)
-    async with open_runtime(place, RuntimeSettings(user_dir=world.folder / "user")) as runtime:
-        last = await runtime.last_session()
-        session_id = (
-            last.session_id
-            if last
-            else await runtime.start(WORDS, model=world.model, policy="all", interactive=False)
-        )
+    settings = RuntimeSettings(user_dir=world.folder / "user")
+    async with open_runtime(place, settings, clock=clock) as runtime:
+        begun = runtime.store.read_now(lambda connection: sessions.select_recent(connection, 100))
+        session_id = next(
+            (session.session_id for session in begun if session.title == words), None
+        ) or await runtime.start(words, model=world.model, policy="all", interactive=False)
         user = asyncio.create_task(_approve_what_waits(runtime, place.database))
         try:
             await runtime.run(session_id)
@@ -195,34 +201,44 @@ async def _approve_what_waits(runtime: Runtime, database: Path) -> None:
                 " AND EXISTS (SELECT 1 FROM sessions WHERE status='waiting')"
             ).fetchall()
             for (proposal_id,) in waiting:
-                await runtime.approve(proposal_id)
+                # Where several processes have a user, another one may have been first.
+                with contextlib.suppress(AlreadyDecided):
+                    await runtime.approve(proposal_id)
             await asyncio.sleep(0.005)
 
 
-def in_child(
-    world: World,
-    work: Callable[[], Awaitable[None]],
-    fault: Fault | None,
-    moments: list[Moment] | None = None,
-) -> tuple[int, str]:
-    """Do ``work`` in a forked process that ``fault`` befalls; returns its exit code and what it said.
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A forked process that does some work in a world."""
 
-    Code 0 is an end, -9 a kill, -14 no end in a minute, 1 an error with words of cockpit's own, 2 any other
-    error. With ``moments`` the process's moments are added to it.
-    """
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
+    pid: int
+    reader: int
+
+    @classmethod
+    def start(
+        cls,
+        world: World,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        fault: Fault | None = None,
+        *,
+        tells: bool = False,
+    ) -> Child:
+        """Fork a process that does ``work`` and that ``fault`` befalls; ``tells`` has it list its moments."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(writer)
+            return cls(pid, reader)
         code, words = 2, ""
         signal.alarm(PATIENCE_S)
         try:
             os.environ["PATH"] = f"{world.folder / 'programs'}{os.pathsep}{os.environ['PATH']}"
             os.environ["FAULTS_GITHUB"] = str(world.github)
-            if fault is not None or moments is not None:
-                told = writer if moments is not None else None
+            world.use_state()
+            if fault is not None or tells:
+                told = writer if tells else None
                 install(fault, world.folder, lambda moment: _tell(told, moment))
-            asyncio.run(work())  # type: ignore[arg-type]
+            asyncio.run(work())
             code = 0
         except CockpitError as error:
             code, words = 1, f"{type(error).__name__}: {error}"
@@ -231,13 +247,19 @@ def in_child(
         finally:
             os.write(writer, json.dumps({"said": words}).encode() + b"\n")
             os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as lines:
-        told = [json.loads(line) for line in lines]
-    _, status = os.waitpid(pid, 0)
-    if moments is not None:
-        moments.extend(Moment(line["kind"], line["words"]) for line in told if "kind" in line)
-    return os.waitstatus_to_exitcode(status), "".join(line.get("said", "") for line in told)
+
+    def wait(self) -> tuple[int, str, list[Moment]]:
+        """Wait for its end; returns its exit code, what it said and its moments.
+
+        Code 0 is an end, -9 a kill, -14 no end in a minute, 1 an error with words of cockpit's own, 2 any
+        other error.
+        """
+        with os.fdopen(self.reader, encoding="utf-8") as lines:
+            told = [json.loads(line) for line in lines]
+        _, status = os.waitpid(self.pid, 0)
+        moments = [Moment(line["kind"], line["words"]) for line in told if "kind" in line]
+        words = "".join(line.get("said", "") for line in told)
+        return os.waitstatus_to_exitcode(status), words, moments
 
 
 def _tell(writer: int | None, moment: Moment) -> None:
@@ -248,8 +270,7 @@ def _tell(writer: int | None, moment: Moment) -> None:
 
 def list_moments(world: World) -> list[Moment]:
     """Run the session of ``world`` to its end without a fault; returns its moments in order."""
-    moments: list[Moment] = []
-    code, words = in_child(world, lambda: run_session(world), None, moments)
+    code, words, moments = Child.start(world, lambda: run_session(world), tells=True).wait()
     assert code == 0, words
     return moments
 
@@ -257,9 +278,9 @@ def list_moments(world: World) -> list[Moment]:
 def try_fault(world: World, folder: Path, fault: Fault) -> Verdict:
     """Let ``fault`` befall the session of a copy of ``world`` in ``folder``; another process goes on."""
     copy = world.copy(folder)
-    code, words = in_child(copy, lambda: run_session(copy), fault)
+    code, words, _ = Child.start(copy, lambda: run_session(copy), fault).wait()
     expected = (-signal.SIGKILL,) if fault.kind == "kill" else (0, 1)
-    code_after, words_after = in_child(copy, lambda: run_session(copy), None)
+    code_after, words_after, _ = Child.start(copy, lambda: run_session(copy)).wait()
     verdict = Verdict()
     if code_after == 0:
         verdict = judge(copy)
@@ -274,22 +295,38 @@ def try_fault(world: World, folder: Path, fault: Fault) -> Verdict:
 def judge(world: World) -> Verdict:
     """Compare what ``world`` holds with what its session was to do, exactly once."""
     verdict = Verdict()
+    world.use_state()
     place = locate_project(world.root)
     with Store.open(place.database) as store:
-        store.read_now(lambda connection: _judge_rows(connection, verdict))
+        store.read_now(lambda connection: judge_rows(connection, verdict))
     _judge_files(world, verdict)
     return verdict
 
 
-def _judge_rows(connection: sqlite3.Connection, verdict: Verdict) -> None:
+def judge_rows(connection: sqlite3.Connection, verdict: Verdict, expected: int = 1) -> None:
+    """Judge what the store holds of the ``expected`` sessions."""
+
     def count(sql: str) -> int:
         return int(connection.execute(sql).fetchone()[0])
 
-    stored = sessions.select_recent(connection, 10)
-    if len(stored) != 1:
-        verdict.doubled.append(f"{len(stored)} sessions")
-        return
-    session = stored[0]
+    stored = sessions.select_recent(connection, 100)
+    if len(stored) != expected:
+        (verdict.doubled if stored else verdict.lost).append(f"{len(stored)} sessions")
+    for session in stored:
+        _judge_session(connection, session, verdict)
+    if pending := count("SELECT count(*) FROM proposals WHERE status='pending'"):
+        verdict.stranded.append(f"{pending} proposals wait")
+    if doubles := count(
+        "SELECT count(*) FROM (SELECT 1 FROM action_receipts WHERE terminal=1"
+        " GROUP BY idempotency_key HAVING count(*)>1)"
+    ):
+        verdict.doubled.append(f"{doubles} receipts")
+    verified = journal.verify(connection)
+    if not verified.ok:
+        verdict.lost.append(f"the journal does not verify: {verified}")
+
+
+def _judge_session(connection: sqlite3.Connection, session: Session, verdict: Verdict) -> None:
     result = session.result or {}
     if (session.status, result.get("status")) != ("completed", "done"):
         verdict.stranded.append(f"the session is {session.status} ({session.result})")
@@ -299,23 +336,9 @@ def _judge_rows(connection: sqlite3.Connection, verdict: Verdict) -> None:
     for action in outbox.select_for_session(connection, session.session_id):
         if action.phase not in ("confirmed", "failed_terminal", "dropped"):
             verdict.stranded.append(f"action {action.title} is {action.phase}")
-    if pending := count("SELECT count(*) FROM proposals WHERE status='pending'"):
-        verdict.stranded.append(f"{pending} proposals wait")
-    if doubles := count(
-        "SELECT count(*) FROM (SELECT 1 FROM action_receipts WHERE terminal=1"
-        " GROUP BY idempotency_key HAVING count(*)>1)"
-    ):
-        verdict.doubled.append(f"{doubles} receipts")
-    said = [
-        message
-        for message in messages.select_for_session(connection, session.session_id)
-        if message.role == "person"
-    ]
+    said = messages.select_for_session(connection, session.session_id, role="person")
     if len(said) != 1:
         (verdict.doubled if said else verdict.lost).append(f"the user's words, {len(said)} times")
-    verified = journal.verify(connection)
-    if not verified.ok:
-        verdict.lost.append(f"the journal does not verify: {verified}")
 
 
 def _judge_files(world: World, verdict: Verdict) -> None:

@@ -1,8 +1,8 @@
 """A simulation of days with cockpit: sessions, a user, a backlog, faults and deaths, all from one seed.
 
-The loop, the store and the files are the real ones. The model, the user, the clock, the ids and what goes wrong
-are played from the seed, one step after the other: the same seed gives the same journal, byte for byte. Every
-edit adds a line of its own, so a line that is missing or there twice tells what was lost or done twice.
+The loop, the store and the files are the real ones. The model, the user, the clock, the ids and what goes
+wrong are played from the seed, one step after the other: the same seed gives the same journal, byte for byte.
+Every edit adds a line of its own, so a line that is missing or there twice tells what was lost or done twice.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -37,11 +38,13 @@ MODEL = "played"
 END = "# end\n"
 OPEN_SESSIONS = 4
 """Sessions that may be unfinished at a time."""
+LEASE_S = 61.0
+"""Seconds after which nobody holds a session's lease that has not renewed it."""
 _TURN_S = 30.0
 
 
 class VirtualClock:
-    """A clock that moves only when the simulation moves it; it may be set back, its monotonic time may not."""
+    """A clock that moves only when the simulation moves it. It may be set back; monotonic time goes on."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -139,7 +142,9 @@ class PlayedModel:
 
 def _path_in(prompt: Prompt) -> str:
     words = " ".join([prompt.system, *(message.text for message in prompt.messages)])
-    return next(word for word in words.split() if word.startswith("file-") and word.endswith(".txt"))
+    return next(
+        word for word in words.split() if word.startswith("file-") and word.endswith(".txt")
+    )
 
 
 def _tool_call(identity: str, name: str, **arguments: Any) -> ToolCall:
@@ -170,6 +175,7 @@ class Simulation:
         """Take ``steps`` steps, let everything come to its end, and judge what is there then."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._root.mkdir(parents=True)
+        os.environ["COCKPIT_STATE_DIR"] = str(self._folder / "state")
         taken = 0
         while taken < steps:
             async with self._process() as runtime:
@@ -362,6 +368,8 @@ class Simulation:
             for _ in range(20):
                 if session_id not in self._open:
                     break
+                # The lease of one that died here names this process, which lives: it runs out.
+                self._clock.advance(LEASE_S)
                 await runtime.change(session_id, limits=Limits(max_waves=1000))
                 with contextlib.suppress(CockpitError, ModelError):
                     await runtime.say(session_id, "Come to an end.")

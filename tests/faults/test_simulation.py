@@ -1,0 +1,29 @@
+"""Days of cockpit from one seed: nothing is lost or doubled, and the same seed gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.simulation import Simulation
+
+pytestmark = pytest.mark.slow
+
+STEPS = 60
+"""``make chaos`` takes 10,000."""
+
+
+async def test_the_same_seed_gives_the_same_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both in the same place: the journal names paths.
+    monkeypatch.setenv("COCKPIT_STATE_DIR", str(tmp_path / "world" / "state"))
+    digests = []
+    for _ in range(2):
+        simulation = Simulation(tmp_path / "world", seed=1)
+        verdict = await simulation.run(STEPS)
+        assert verdict, verdict
+        assert simulation.deaths
+        assert simulation.faults
+        digests.append(simulation.digest())
+    assert digests[0] == digests[1]
