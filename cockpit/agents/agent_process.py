@@ -50,18 +50,19 @@ async def run_agent_process(
     stop_events: Sequence[asyncio.Event],
     on_start: Callable[[int], object],
     on_line: Callable[[str | None], Awaitable[object]],
+    files: Sequence[int] = (),
 ) -> AgentProcess:
     """Run ``argv`` until it ends, its time is up, or one of ``stop_events`` is set.
 
-    ``on_start`` receives the process id. ``on_line`` receives each line of the output, and None for a
-    line that was too long. The process also ends when this call is cancelled or ``on_line`` raises.
-    Raises ``ProgramMissing``.
+    ``on_start`` receives the process id; ``files`` are open files that it inherits. ``on_line`` receives
+    each line of the output, and None for a line that was too long. The process also ends when this call is
+    cancelled or ``on_line`` raises. Raises ``ProgramMissing``.
     """
     command = tuple(argv)
     if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - one stat, of a worktree of ours
         raise CockpitError(f"cannot run {command[0]!r} in {cwd}: no such directory")
     try:
-        process = await start(command, cwd, env, piped=stdin is not None)
+        process = await start(command, cwd, env, piped=stdin is not None, files=files)
     except FileNotFoundError as error:
         raise ProgramMissing(command[0]) from error
     except OSError as error:

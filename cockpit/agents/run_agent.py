@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
+from cockpit.act.sandbox.bubblewrap import Sandbox, SandboxChoices, detect
 from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
 from cockpit.agents.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
+from cockpit.agents.agent_sandbox import confine_agent, why_unconfined
 from cockpit.agents.final_status import read_status
 from cockpit.agents.journal_stream import AgentRun, StreamJournal
 from cockpit.agents.run_folder import (
@@ -35,7 +37,7 @@ from cockpit.core.secrets import mask
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted
+from cockpit.store.journal.details.agents import RunnerEnded, RunnerNoted, RunnerStarted
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionStopped
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
@@ -79,6 +81,7 @@ async def run_agent(
     policy: str = "ask",
     scopes: frozenset[str] = AGENT_SCOPES,
     max_tokens: int | None = None,
+    choices: SandboxChoices | None = None,
 ) -> RunnerOutcome:
     """Run the agent with ``prompt`` in ``worktree``, and end the session as the run ended.
 
@@ -98,7 +101,8 @@ async def run_agent(
             scopes=scopes,
             lasts_s=runner.timeout_s,
         )
-        run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes)
+        sandbox = await detect(environment or {}, choices)
+        run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes, sandbox)
         try:
             base_environment = environment or {}
             variables = cockpit_variables(
@@ -176,6 +180,7 @@ class _Run:
         task_id: str | None,
         worktree: Path,
         works: bool,
+        sandbox: Sandbox,
     ) -> None:
         self._store = store
         self._runner = runner
@@ -183,6 +188,7 @@ class _Run:
         self._task_id = task_id
         self._worktree = worktree
         self._works = works
+        self._sandbox = sandbox
 
     async def run(
         self,
@@ -202,7 +208,8 @@ class _Run:
         values = run_folder.placeholder_values(prompt, self._worktree, task_id, self._session_id)
         argv = build_argv(runner, values)
         placeholders = placeholders_in(runner)
-        number = await self._store.write(self._record_start)
+        unconfined = why_unconfined(self._sandbox, runner)
+        number = await self._store.write(lambda tx: self._record_start(tx, unconfined))
         run = AgentRun(
             self._session_id,
             self._task_id,
@@ -227,21 +234,49 @@ class _Run:
             None if placeholders & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
         )
         finish: Finish | None = None
+        notes: list[str] = []
         try:
-            process = await run_agent_process(
-                argv,
-                cwd=self._worktree,
-                env=env,
-                stdin=stdin,
-                timeout_s=runner.timeout_s,
-                max_bytes=runner.max_output_mb * 1024 * 1024,
-                stop_events=[event for event in (stop, lost, limit.reached) if event is not None],
-                on_start=run_folder.record_process,
-                on_line=read_line,
-            )
-            finish = stream.close(process.exit_code)
-            limit.check_finish(stream, finish)
+            async with AsyncExitStack() as stack:
+                launch = None
+                if not unconfined:
+                    launch = await stack.enter_async_context(
+                        confine_agent(
+                            self._sandbox,
+                            runner,
+                            lambda inner: build_argv(runner, inner),
+                            values,
+                            env,
+                            self._worktree,
+                        )
+                    )
+                    notes = launch.notes
+
+                def on_start(pid: int) -> None:
+                    run_folder.record_process(pid)
+                    if launch is not None:
+                        launch.watched.begin(pid)
+
+                process = await run_agent_process(
+                    argv if launch is None else launch.argv,
+                    cwd=self._worktree,
+                    env=env if launch is None else launch.environment,
+                    stdin=stdin,
+                    timeout_s=runner.timeout_s,
+                    max_bytes=runner.max_output_mb * 1024 * 1024,
+                    stop_events=[
+                        event for event in (stop, lost, limit.reached) if event is not None
+                    ],
+                    on_start=on_start,
+                    on_line=read_line,
+                    files=() if launch is None else launch.files,
+                )
+                if launch is not None and launch.watched.reason:
+                    notes.append(f"It was ended: {launch.watched.reason}.")
+                finish = stream.close(process.exit_code)
+                limit.check_finish(stream, finish)
         finally:
+            for note in notes:
+                await asyncio.shield(self._note(note))
             await asyncio.shield(journal.close(finish, limit.estimate))
         if lost.is_set():
             raise Stale(f"Another process took session {self._session_id} over.")
@@ -296,7 +331,11 @@ class _Run:
         stderr = f" Its last output: {' / '.join(errors)}" if errors and not reported else ""
         return mask(f"{message}{reported}{stderr}")[:_MAX_MESSAGE]
 
-    def _record_start(self, tx: Tx) -> int:
+    async def _note(self, message: str) -> None:
+        noted = RunnerNoted(message=mask(message)[:_MAX_MESSAGE])
+        await self._store.write(lambda tx: tx.journal(noted, session_id=self._session_id))
+
+    def _record_start(self, tx: Tx, unconfined: str) -> int:
         sessions.set_status(tx, self._session_id, "running")
         number = count_runs(tx.connection, self._session_id) + 1
         started = RunnerStarted(
@@ -305,6 +344,7 @@ class _Run:
             format=self._runner.format,
             task_id=self._task_id or "",
             number=number,
+            sandbox=unconfined or "bubblewrap",
         )
         tx.journal(started, session_id=self._session_id)
         return number

@@ -21,6 +21,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}", re.ASCII)
 
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}", re.ASCII)
+
 
 class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     command: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
@@ -28,6 +30,9 @@ class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     env: list[str] = []
     timeout_s: Annotated[float, msgspec.Meta(ge=1, le=7 * 86_400)] = 3600.0
     max_output_mb: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 64
+    sandbox: bool | None = None
+    hosts: list[str] = []
+    home: list[str] = []
 
 
 def read_runners(body: Mapping[str, Any]) -> dict[str, RunnerSettings]:
@@ -67,6 +72,14 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
         raise OutOfBounds(
             f"{where} env has {invalid[0]!r}; list names of variables, without values"
         )
+    for place in runner.home:
+        if place[:1] in ("", "/", "~") or ".." in place.split("/"):
+            raise OutOfBounds(
+                f"{where} home has {place!r}; list paths that begin at your home directory"
+            )
+    for host in runner.hosts:
+        if _HOST.fullmatch(host) is None:
+            raise OutOfBounds(f"{where} hosts has {host!r}; list servers as NAME or NAME:PORT")
     return RunnerSettings(
         name,
         tuple(runner.command),
@@ -74,4 +87,7 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
         tuple(runner.env),
         float(runner.timeout_s),
         runner.max_output_mb,
+        runner.sandbox,
+        tuple(runner.hosts),
+        tuple(runner.home),
     )

@@ -77,7 +77,7 @@ async def runtime_over(
     # Of the main checkout, as roles and settings: a task's agent can write in its worktree only.
     loaded = load_task_types(place.home, settings.user_dir)
     repo = await _find_repo(place)
-    ground = await open_workspace(place.root, repo=repo)
+    ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
     async with logged(store, settings.log_json):
         engine = Engine(
             store,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cockpit.act.sandbox.bubblewrap import SandboxChoices
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
 
@@ -77,6 +78,12 @@ class RunnerSettings:
     """Seconds after which a run is stopped."""
     max_output_mb: int = 64
     """Mebibytes of output after which a run is stopped."""
+    sandbox: bool | None = None
+    """Whether it runs in the sandbox; None: where cockpit knows what it needs."""
+    hosts: tuple[str, ...] = ()
+    """Servers that it may reach from there beside its provider's."""
+    home: tuple[str, ...] = ()
+    """Files and folders of the home directory that it gets a copy of there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,8 @@ class RuntimeSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the process, as the configuration read them."""
     runners: Mapping[str, RunnerSettings] = field(default_factory=dict)
+    sandbox: SandboxChoices = field(default_factory=SandboxChoices)
+    """What the user's own configuration says of the sandbox."""
     log_json: str | None = None
     """Where journal rows are also written as JSON lines."""
     on_session_end: Callable[[Tx, Session], None] | None = None

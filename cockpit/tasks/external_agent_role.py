@@ -106,6 +106,7 @@ async def run_role_with_agent(
             policy=context.approve,
             scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
             max_tokens=role.max_tokens,
+            choices=context.settings.sandbox,
         )
     except Stale:
         raise  # another process owns the worktree now

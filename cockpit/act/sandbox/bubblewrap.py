@@ -81,6 +81,8 @@ class Extra:
     """``read``: the repository, which cannot be written. A pair: a view of it, and where it is mounted."""
     root: Literal["write", "read"] = "write"
     variables: Mapping[str, str] = field(default_factory=dict)
+    home: Path | None = None
+    """What is in the place of the home directory; None for an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,10 @@ class Sandbox:
         # by the administrator keeps. One of them names a program that the kernel runs.
         options += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
         for place in self._empty_places(root, environment):
-            options += [*self._size(), "--tmpfs", str(place)]
+            if extra.home is not None and str(place) == environment.get("HOME"):
+                options += ["--bind", str(extra.home), str(place)]
+            else:
+                options += [*self._size(), "--tmpfs", str(place)]
         options += system_options(late=True)
         options += ["--perms", "1777"] if "--perms" in self.options else []
         options += [*self._size(), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108

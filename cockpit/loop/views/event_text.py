@@ -236,7 +236,11 @@ def _runner(detail: Detail) -> EventLine | None:
     match detail:
         case agents.RunnerStarted():
             number = f"run {detail.number}" if detail.number > 1 else ""
-            return EventLine("↳", f"{detail.runner} runs this session", "dim", number)
+            if detail.sandbox in ("", "bubblewrap"):
+                where = " in the sandbox" if detail.sandbox else ""
+                return EventLine("↳", f"{detail.runner} runs this session{where}", "dim", number)
+            words = f"{detail.runner} runs this session with all of your rights: {detail.sandbox}"
+            return EventLine("↳", words, "warn", number)
         case agents.RunnerToolStarted():
             return EventLine("▶", detail.title, "warn", "running")
         case agents.RunnerToolEnded(failed=True):

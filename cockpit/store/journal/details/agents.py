@@ -20,6 +20,8 @@ class RunnerStarted(Detail, frozen=True, kw_only=True):
     """The backlog task; empty without one."""
     number: int
     """Which run of the session it is, from 1."""
+    sandbox: str = ""
+    """``bubblewrap``, or why the agent runs with all of the user's rights; empty in older rows."""
 
 
 class RunnerJoined(Detail, frozen=True, kw_only=True):
