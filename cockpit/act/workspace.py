@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.sandbox.bubblewrap import Sandbox, SandboxChoices, detect
+from cockpit.act.sandbox.bubblewrap import Sandbox, detect
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.variables import clean_environment
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from cockpit.act.sandbox.variables import clean_environment
+from cockpit.agents.known_agents import recognise_agent
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RunnerSettings
 
@@ -69,6 +70,8 @@ def build_environment(
 ) -> dict[str, str]:
     """Return the agent's variables: the harmless ones of ``environment``, the runner's, and ``ours``."""
     proxies = (*_PROXIES, *(name.lower() for name in _PROXIES))
-    named = clean_environment(environment, (*proxies, *runner.env))
+    agent = recognise_agent(runner.command)
+    own = agent.variables if agent is not None else ()
+    named = clean_environment(environment, (*proxies, *own, *runner.env))
     kept = {name: value for name, value in named.items() if name not in _NESTED}
     return {**kept, **ours}

@@ -52,8 +52,8 @@ async def open_gate(path: Path, listed: GateList) -> AsyncIterator[None]:
         try:
             async with slots:
                 await _answer(reader, writer, listed)
-        except (OSError, ValueError, asyncio.IncompleteReadError):
-            pass  # the agent sent nonsense or is gone; the other end is closed below
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the agent sent nonsense, or it is gone and its gate with it: all is closed below
         finally:
             writer.close()
             if task is not None:

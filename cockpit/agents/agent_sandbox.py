@@ -89,26 +89,27 @@ async def confine_agent(
     ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it would get
     outside. Raises ``ViewRefused``, also in the end, when its commits cannot be taken over.
     """
-    known = recognise_agent(runner.command)
+    agent = recognise_agent(runner.command)
     base = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cockpit-agent-"))
-    places, ports = _places(runner, known, environment)
+    places, ports = _places(runner, agent, environment)
     listed = GateList(
         places,
         _calls(),
         worktree,
-        {**environment, "CLAUDE_PROJECT_DIR": str(worktree)},
+        # Programs of ours, outside: they find the project's store by this process's own variables.
+        {**os.environ, **_ours(environment), "CLAUDE_PROJECT_DIR": str(worktree)},
         environment.get("HTTPS_PROXY") or environment.get("https_proxy", ""),
     )
     notes: list[str] = []
     try:
-        home = await asyncio.to_thread(_build_home, base, runner, known, environment)
+        home = await asyncio.to_thread(_build_home, base, runner, agent, environment)
         await asyncio.to_thread(_write_inner_files, base, values)
         async with AsyncExitStack() as stack:
             view = await _open_view(stack, worktree)
             await stack.enter_async_context(open_gate(base / "gate", listed))
-            inner = _inner_environment(runner, known, environment)
+            inner = _inner_environment(runner, agent, environment)
             argv = build_argv(_inner_values(values))
-            extra = _extra(base, home, view, runner, known, environment)
+            extra = _extra(base, home, view, runner, agent, environment)
             served = (*_python(), str(_RELAY), "serve", ",".join(ports), "--", *argv)
             launch = stack.enter_context(sandbox.launch(served, worktree, inner, extra=extra))
             watched = Watch(sandbox.choices.limits, worktree)
@@ -116,8 +117,8 @@ async def confine_agent(
                 yield AgentLaunch(launch.argv, inner, launch.files, watched, notes)
             finally:
                 await asyncio.shield(watched.end())
-                if known is not None:
-                    await asyncio.to_thread(_bring_login_back, base, home, known, environment)
+                if agent is not None:
+                    await asyncio.to_thread(_bring_login_back, base, home, agent, environment)
                 if view is not None:
                     notes += await asyncio.shield(_take_commits(view, sandbox, environment))
                 notes += [
@@ -154,6 +155,10 @@ def _python() -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S")
 
 
+def _ours(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
+
+
 def _calls() -> dict[str, tuple[str, ...]]:
     ours = (sys.executable, "-P", "-m", "cockpit")
     return {"mcp": (*ours, "mcp"), "hook": (*ours, "hook", "--agent", "claude")}
@@ -185,12 +190,12 @@ def _inner_values(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _places(
-    runner: RunnerSettings, known: KnownAgent | None, environment: Mapping[str, str]
+    runner: RunnerSettings, agent: KnownAgent | None, environment: Mapping[str, str]
 ) -> tuple[frozenset[str], list[str]]:
     """Return the servers that the agent reaches, and the ports of those on this machine."""
-    named = [*runner.hosts, *(known.hosts if known else ())]
+    named = [*runner.hosts, *(agent.hosts if agent else ())]
     named += [
-        environment[name] for name in (known.addresses if known else ()) if environment.get(name)
+        environment[name] for name in (agent.addresses if agent else ()) if environment.get(name)
     ]
     places, ports = set(), []
     for each in named:
@@ -206,10 +211,10 @@ def _places(
 
 
 def _inner_environment(
-    runner: RunnerSettings, known: KnownAgent | None, environment: Mapping[str, str]
+    runner: RunnerSettings, agent: KnownAgent | None, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the agent's variables: none of ours, and the proxy that is the gate."""
-    variables = known.variables if known else ()
+    variables = agent.variables if agent else ()
     kept = clean_environment(environment, (*runner.env, *variables))
     inner = {name: value for name, value in kept.items() if not name.startswith("COCKPIT_")}
     gate = f"http://127.0.0.1:{agent_relay.PROXY_PORT}"
@@ -226,10 +231,10 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("HOME") or "/root")
 
 
-def _source(known: KnownAgent | None, environment: Mapping[str, str], name: str) -> Path:
+def _source(agent: KnownAgent | None, environment: Mapping[str, str], name: str) -> Path:
     """Return where a path of the agent's home really is: its folder may be elsewhere."""
-    if known is not None:
-        variable, folder = known.folder
+    if agent is not None:
+        variable, folder = agent.folder
         elsewhere = environment.get(variable, "") if variable else ""
         inside = name.removeprefix(f"{folder}/")
         if elsewhere and inside != name:
@@ -240,25 +245,25 @@ def _source(known: KnownAgent | None, environment: Mapping[str, str], name: str)
 
 
 def _build_home(
-    base: Path, runner: RunnerSettings, known: KnownAgent | None, environment: Mapping[str, str]
+    base: Path, runner: RunnerSettings, agent: KnownAgent | None, environment: Mapping[str, str]
 ) -> Path:
     """Build the home and a second copy of the login, to tell later whether it was renewed."""
     home, left = base / "home", _MOST_COPIED
     home.mkdir()
-    names = [*runner.home, *(known.copies if known else ())]
-    login = known.login if known else ()
+    names = [*runner.home, *(agent.copies if agent else ())]
+    login = agent.login if agent else ()
     for name in (*names, *login):
-        source = _source(known, environment, name)
-        target = base / "home" / _target(known, environment, name)
+        source = _source(agent, environment, name)
+        target = base / "home" / _target(agent, environment, name)
         left -= _copy(source, target, left)
     for name in login:
-        _copy(_source(known, environment, name), base / "login" / name, _LARGEST_LOGIN)
+        _copy(_source(agent, environment, name), base / "login" / name, _LARGEST_LOGIN)
     return home
 
 
-def _target(known: KnownAgent | None, environment: Mapping[str, str], name: str) -> str:
+def _target(agent: KnownAgent | None, environment: Mapping[str, str], name: str) -> str:
     # With a folder of its own, Claude Code keeps its other file in it as well.
-    variable, folder = known.folder if known else ("", "")
+    variable, folder = agent.folder if agent else ("", "")
     moved = variable and environment.get(variable) and not name.startswith(f"{folder}/")
     return f"{folder}/{name}" if moved else name
 
@@ -284,7 +289,7 @@ def _extra(
     home: Path,
     view: GitView | None,
     runner: RunnerSettings,
-    known: KnownAgent | None,
+    agent: KnownAgent | None,
     environment: Mapping[str, str],
 ) -> Extra:
     extra = Extra() if view is None else view.extra()
@@ -295,14 +300,14 @@ def _extra(
         (base / "gate", INSIDE / "gate"),
     ]
     wanted = [prefix, *_installation(runner, environment)]
-    wanted += [_home(environment) / name for name in (known.programs if known else ())]
+    wanted += [_home(environment) / name for name in (agent.programs if agent else ())]
     wanted += [Path(environment[name]) for name in _CERTIFICATES if environment.get(name)]
     shown += [
         (place, place) for place in wanted if place.exists() and not place.is_relative_to("/usr")
     ]
     variables = {}
-    if known is not None and environment.get(known.folder[0], ""):
-        variables[known.folder[0]] = str(_home(environment) / known.folder[1])
+    if agent is not None and environment.get(agent.folder[0], ""):
+        variables[agent.folder[0]] = str(_home(environment) / agent.folder[1])
     return replace(extra, read=(*shown, *extra.read), home=home, variables=variables)
 
 
@@ -319,12 +324,12 @@ def _installation(runner: RunnerSettings, environment: Mapping[str, str]) -> lis
 
 
 def _bring_login_back(
-    base: Path, home: Path, known: KnownAgent, environment: Mapping[str, str]
+    base: Path, home: Path, agent: KnownAgent, environment: Mapping[str, str]
 ) -> None:
     """Bring a renewed login back, unless it was renewed outside meanwhile or is not one."""
-    for name in known.login:
+    for name in agent.login:
         new, before = home / name, base / "login" / name
-        source = _source(known, environment, name)
+        source = _source(agent, environment, name)
         if new.is_symlink() or not new.is_file() or new.stat().st_size > _LARGEST_LOGIN:
             continue
         content = new.read_bytes()

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
-from cockpit.act.sandbox.bubblewrap import Sandbox, SandboxChoices, detect
+from cockpit.act.sandbox.bubblewrap import Sandbox, detect
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
 from cockpit.agents.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
 from cockpit.agents.agent_sandbox import confine_agent, why_unconfined

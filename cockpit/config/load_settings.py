@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
-_FREE_TABLES = ("keys", "runner", "prices")
-"""Tables whose keys the user names: actions of the screen, runners, and models."""
+_FREE_TABLES = ("keys", "runner", "prices", "sandbox")
+"""Tables that are no list of settings: actions of the screen, runners, models, and the sandbox."""
 
 
 class ConfigInvalid(CockpitError):
@@ -103,6 +104,7 @@ class _Layers:
         self._keys: dict[str, tuple[str, ...]] = {}
         self._runners: dict[str, RunnerSettings] = {}
         self._prices: dict[str, ModelPrice] = {}
+        self._sandbox: SandboxChoices | None = None
         self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
@@ -122,6 +124,9 @@ class _Layers:
                 continue
             if table == "prices":
                 self._read_prices(path, body, trusted)
+                continue
+            if table == "sandbox":
+                self._read_sandbox(path, body, trusted)
                 continue
             for name, value in body.items():
                 key = find_key(table, name)
@@ -175,6 +180,7 @@ class _Layers:
             user_dir=user_folder(env),
             environment=dict(env),
             runners=MappingProxyType(self._runners),
+            sandbox=self._sandbox or SandboxChoices(),
             approval_effects=APPROVAL_EFFECTS,
             on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
@@ -277,6 +283,20 @@ class _Layers:
         except OutOfBounds as error:
             raise ConfigInvalid(f"{path}: {error}.") from error
         self._origins |= {f'[prices."{model}"]': str(path) for model in body}
+
+    def _read_sandbox(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        if not trusted:
+            raise ConfigInvalid(
+                f"{path}: [sandbox] is not allowed here, because a repository may not say what its programs "
+                "may do. Move it to your own configuration."
+            )
+        from cockpit.config.sandbox_table import read_sandbox
+
+        try:
+            self._sandbox = read_sandbox(body)
+        except OutOfBounds as error:
+            raise ConfigInvalid(f"{path}: {error}.") from error
+        self._origins["[sandbox]"] = str(path)
 
     def _read_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:

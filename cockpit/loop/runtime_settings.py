@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cockpit.act.sandbox.bubblewrap import SandboxChoices
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,7 +251,11 @@ async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> N
     turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
     lines = [(one.sign, one.text) for turn in turns for one in turn.lines]
     assert lines == [
-        ("↳", "small runs this session"),
+        (
+            "↳",
+            "small runs this session with all of your rights: cockpit does not know what "
+            f"{Path(sys.executable).name} needs; name it in [runner.small] hosts and home",
+        ),
         ("✔", "Bash ls"),
         ("✗", "Bash false: Exit code 1"),
         ("✔", "done: All done."),

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from cockpit.access.run_program import ProgramMissing, run_program
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
-from cockpit.act.sandbox.process_limits import ProcessLimits, default_limits
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import homes, readable_places, system_options
 from cockpit.core.state_folder import state_root
@@ -48,19 +48,6 @@ _NAMESPACES = (
 _NO_RIGHTS = ("--cap-drop", "ALL")
 _COUNTS_BY_NAMESPACE = (5, 14)
 """The Linux that counts a user's processes by namespace: before it, those outside would count as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxChoices:
-    """What the user's own configuration says of the sandbox; a project cannot say anything."""
-
-    variables: tuple[str, ...] = ()
-    """Names of environment variables that programs get beside the harmless ones."""
-    read: tuple[Path, ...] = ()
-    """Places that programs may read beside the project."""
-    limits: ProcessLimits = field(default_factory=default_limits)
-    agents: bool = True
-    """Whether external agents run in the sandbox."""
 
 
 @dataclass(frozen=True, slots=True)

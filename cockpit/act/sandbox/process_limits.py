@@ -12,8 +12,9 @@ import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+
+from cockpit.act.sandbox.choices import ProcessLimits
 
 _POLL_S = 0.1
 _SLOWEST_POLL_S = 0.5
@@ -23,35 +24,6 @@ _LEAST_FREE = 256 * _MEGABYTE
 """Free bytes of the project's disk below which a sandbox that writes is ended."""
 _LEAST_SHARE = 0.01
 """The same as a share of its inodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
-    """Bounds of one sandbox."""
-
-    processes: int
-    """Processes and threads."""
-    memory_bytes: int
-    """Memory of all processes."""
-    process_bytes: int
-    """Private memory of one process; the kernel holds this one."""
-    written_bytes: int
-    """What all processes write to disks."""
-    temporary_bytes: int
-    """Each of the empty places in memory: the home, ``/tmp``, ``/dev/shm``."""
-
-
-@cache
-def default_limits() -> ProcessLimits:
-    """Return the bounds for this machine: half of its memory, and room for large builds."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return ProcessLimits(
-        processes=2048,
-        memory_bytes=max(total // 2, 1024 * _MEGABYTE),
-        process_bytes=4096 * _MEGABYTE,
-        written_bytes=20 * 1024 * _MEGABYTE,
-        temporary_bytes=max(total // 8, 256 * _MEGABYTE),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cockpit.access.run_program import MAX_BYTES, Finished, run_program
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
-from cockpit.act.sandbox.process_limits import ProcessLimits, prefer_as_victim, watch
+from cockpit.act.sandbox.choices import ProcessLimits
+from cockpit.act.sandbox.process_limits import prefer_as_victim, watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from cockpit.access.run_program import run_program
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, find_project
-from cockpit.commands.setup.doctor_checks import Check, every_check
+from cockpit.commands.setup.doctor_check import Check
+from cockpit.commands.setup.doctor_checks import every_check
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
 from cockpit.core.errors import CockpitError
 from cockpit.decide.provider_extras import (

@@ -8,13 +8,13 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
-from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.commands.setup.doctor_check import Check
+from cockpit.commands.setup.sandbox_checks import sandbox_checks
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
@@ -26,23 +26,13 @@ from cockpit.decide.provider_extras import EXTRAS, is_installed
 from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
+from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal import checkpoints, journal
 
 LEAST_COLUMNS, LEAST_LINES = 80, 24
 MOST_ROWS = 200_000
 """Rows of the journal that this command reads: half a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the report. ``missing`` disables a part of cockpit; ``broken`` must be fixed."""
-
-    name: str
-    state: Literal["ok", "missing", "broken"]
-    detail: str
-    fix: str = ""
-    """What to do about it, as an instruction; empty for ``ok``."""
 
 
 async def every_check(place: ProjectPaths) -> list[Check]:
@@ -58,7 +48,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_runners(settings),
         *await _github(place),
         await _ripgrep(place),
-        await _sandbox(),
+        *await sandbox_checks(*_confined(settings)),
         _terminal(os.environ),
         *_store(place),
     ]
@@ -206,12 +196,12 @@ async def _ripgrep(place: ProjectPaths) -> Check:
     return Check("rg", "ok", (ended.text.split() or ["", "installed"])[1])
 
 
-async def _sandbox() -> Check:
-    sandbox = await detect(os.environ)
-    if sandbox.works:
-        return Check("sandbox", "ok", sandbox.words())
-    fix = "install bubblewrap; without it, commands run with all of your rights"
-    return Check("sandbox", "missing", sandbox.missing, fix)
+def _confined(settings: Settings | None) -> tuple[SandboxChoices | None, list[RunnerSettings]]:
+    """Return what the user says of the sandbox, and the agents that could run in it."""
+    if settings is None:
+        return None, []
+    runners = settings.runtime.runners.values()
+    return settings.runtime.sandbox, [each for each in runners if shutil.which(each.command[0])]
 
 
 def _terminal(env: Mapping[str, str]) -> Check:
