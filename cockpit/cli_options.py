@@ -66,9 +66,23 @@ MODEL = click.option(
     metavar="NAME",
     help="Use this model: anthropic:NAME, openai:NAME, openai-compatible:NAME or offline.",
 )
+
+
+def require_user_for_policy(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    """Refuse an approval policy that an agent gives itself; raises ``NotAllowed``."""
+    if value in ("reads", "all"):
+        from cockpit.access.user_presence import require_no_agent
+
+        require_no_agent(f"--approve {value}")
+    return value
+
+
 APPROVE = click.option(
     "--approve",
     type=click.Choice(["ask", "reads", "all"]),
+    callback=require_user_for_policy,
     help="Approve without asking you: nothing (ask), context requests (reads), or everything that the"
     " guards allow except writes to GitHub and high risk (all). Default: ask.",
 )

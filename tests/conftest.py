@@ -13,6 +13,7 @@ from pathlib import Path
 import certificates
 import hypothesis
 import new_stores
+import present_user
 import pytest
 import state_for_tests
 import warm
@@ -47,6 +48,7 @@ warm.start_server()
 
 new_stores.install()
 certificates.install()
+present_user.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -83,10 +83,11 @@ def _stamp(
     migrations: tuple[migrate.Migration, ...] | None = None,
     *,
     record: Callable[[sqlite3.Connection, tuple[str, ...]], None] | None = None,
+    prepare: Callable[[sqlite3.Connection], None] | None = None,
 ) -> tuple[str, ...]:
     """Do for a copy what migrating does besides its statements; migrate all other files."""
     if migrations is not None or not _is_unstamped(new):
-        return _migrate(new, path, clock, migrations, record=record)
+        return _migrate(new, path, clock, migrations, record=record, prepare=prepare)
     new.execute("BEGIN IMMEDIATE")
     try:
         names: tuple[str, ...] = ()

@@ -135,6 +135,7 @@ def _load() -> None:
     _loaded = True
     import certificates
     import new_stores
+    import present_user
 
     import cockpit
     from cockpit.observe.count_tokens import count_tokens
@@ -145,6 +146,7 @@ def _load() -> None:
     count_tokens("loads the vocabulary")
     new_stores.install()
     certificates.install()
+    present_user.install()
     gc.collect()
     gc.freeze()
 

@@ -16,11 +16,11 @@ from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
-from cockpit.core.errors import CockpitError, IllegalTransition
+from cockpit.core.errors import Altered, CockpitError, IllegalTransition
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import outbox
+from cockpit.store.sessions import outbox, proposals
 from cockpit.store.sessions.outbox import OutboxAction
 
 BACKOFF_S = 2.0
@@ -102,7 +102,13 @@ class Dispatcher:
             return None
         _in_flight.add(mark)
         try:
-            claimed = await self._claim(action)
+            try:
+                claimed = await self._claim(action)
+            except Altered as error:
+                words = str(error)
+                return await self._store.write(
+                    lambda tx: outbox.refuse_altered(tx, action.action_id, words)
+                )
             if claimed is None:
                 return None
             try:
@@ -204,6 +210,14 @@ class Dispatcher:
 
         Returns None when another process did so meanwhile.
         """
+        try:
+            await self._store.write(lambda tx: outbox.require_as_queued(tx, action.action_id))
+        except Altered as error:
+            # Not even a probe of it: it names files and commands that nobody approved.
+            words = str(error)
+            return await self._store.write(
+                lambda tx: outbox.refuse_altered(tx, action.action_id, words)
+            )
         answer = await self._probe(action)
 
         def step(tx: Tx) -> OutboxAction | None:
@@ -236,11 +250,17 @@ async def _to_the_end(work: Coroutine[Any, Any, OutboxAction]) -> OutboxAction:
 
 
 async def settle(
-    store: Store, action_id: str, decision: Literal["done", "retry", "drop"], *, by: str = "person"
+    store: Store,
+    action_id: str,
+    decision: Literal["done", "retry", "drop"],
+    *,
+    by: str = "person",
+    proposal_id: str | None = None,
 ) -> OutboxAction:
     """Decide an ``uncertain`` action: it happened, run it again, or give it up.
 
-    Raises ``IllegalTransition`` when the action is not uncertain.
+    ``proposal_id`` is the proposal that asked. Raises ``IllegalTransition`` when the action is not
+    uncertain, and ``Altered`` when that proposal was not approved as it is.
     """
     detail = {"settled_by": by, "decision": decision}
 
@@ -254,6 +274,8 @@ async def settle(
             words = f"It happened, says {by}."
             return outbox.confirm(tx, action_id, summary=words, detail=detail)
         if decision == "retry":
+            if proposal_id is not None:
+                proposals.load_approved(tx, proposal_id)
             return outbox.requeue(tx, action_id)
         words = f"Given up by {by}."
         return outbox.fail(

@@ -78,6 +78,18 @@ def find_caller(tx: Tx, token: str) -> Caller:
     return caller(tx.connection, token or _secret(), tx.now())
 
 
+def find_user(tx: Tx, token: str, activity: str) -> Caller:
+    """Return the caller as :func:`find_caller` does, for what only the user does, or a service that may.
+
+    Raises ``NotAllowed`` for the user below an agent or without a terminal.
+    """
+    from cockpit.access import user_presence
+
+    who = find_caller(tx, token)
+    user_presence.require_user(who, activity)
+    return who
+
+
 def require_scope_of_command(store: Store) -> None:
     """Check that the token in ``COCKPIT_TOKEN`` allows the command that runs; without one all is allowed.
 

@@ -42,6 +42,7 @@ _REFUSED = frozenset(
         "action_refused",
         "adaptation_running",
         "already_decided",
+        "altered",
         "band_invalid",
         "capability_relaxed",
         "command_refused",

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import click
+
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths, locate_project
 
@@ -101,7 +103,13 @@ def load_project_settings(
     """
     from cockpit.config.load_settings import load_settings
 
-    return load_settings(place.folder, env=os.environ, flags=flags)
+    env = dict(os.environ)
+    if env.get("COCKPIT_APPROVE"):
+        from cockpit.access.user_presence import find_agent
+
+        if find_agent(counts_cockpit=False):
+            del env["COCKPIT_APPROVE"]  # an agent gives itself no policy
+    return load_settings(place.folder, env=env, flags=flags)
 
 
 @contextmanager
@@ -112,13 +120,43 @@ def open_store(place: ProjectPaths) -> Iterator[Store]:
     in ``COCKPIT_TOKEN`` must allow the command that runs: raises ``NotAllowed`` and ``TokenRefused``.
     """
     from cockpit.commands.command_caller import require_scope_of_command
+    from cockpit.commands.terminal import say
     from cockpit.store.db.database import Store
 
     place.prepare()
     with Store.open(place.database) as store:
+        if store.anchor.fault:
+            say(f"Warning: {store.anchor.fault}")
         require_scope_of_command(store)
         _absorb_hooks(store, place)
+        _close_dead_chains(store)
         yield store
+
+
+def _close_dead_chains(store: Store) -> None:
+    """End chains whose processes all died, but for commands that take such a chain up."""
+    context = click.get_current_context(silent=True)
+    words = [] if context is None else context.command_path.split()[1:]
+    if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
+        return
+    if not store.read_now(_has_open_chain):
+        return
+    from cockpit.access.user_presence import find_agent
+    from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
+    from cockpit.commands.terminal import say
+
+    # What an agent's sandbox does not show of the machine's processes is not dead.
+    if find_agent(counts_cockpit=False) or not store.read_now(find_dead_chains):
+        return
+    for chain in store.write_now(close_dead_chains):
+        say(f"{chain.chain_id} has ended: {chain.reason}. `cockpit chain resume` resumes it.")
+
+
+def _has_open_chain(connection: sqlite3.Connection) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM chains WHERE status IN ('running','draining') LIMIT 1"
+    ).fetchone()
+    return row is not None
 
 
 def _absorb_hooks(store: Store, place: ProjectPaths) -> None:

@@ -67,3 +67,9 @@ class Stale(StoreError):
     """The decision names a digest or a lease that is no longer the current one."""
 
     code = "stale"
+
+
+class Altered(StoreError):
+    """A row is not what the journal recorded: it was changed from outside, and nothing was done with it."""
+
+    code = "altered"

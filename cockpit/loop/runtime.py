@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
+from cockpit.access import user_presence
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
@@ -297,6 +298,8 @@ class Runtime:
             if policy not in POLICY_WIDTH:
                 names = ", ".join(POLICY_WIDTH)
                 raise IllegalTransition(f"There is no policy {policy!r}; there are {names}.")
+            if policy != "ask":
+                user_presence.require_no_agent(f"the approval policy {policy}")
             fields["policy"] = policy
         if model is not None:
             fields["model"] = self.engine.model(model).name

@@ -15,6 +15,7 @@ from tasks.taskrun_world import World
 
 from cockpit.backlog import service
 from cockpit.chains.chain_lifecycle import MAX_CRASHES, ChainUsage, decide_from
+from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
 from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
@@ -172,6 +173,25 @@ def test_what_a_dead_session_held_is_free(world: World) -> None:
                 tx, made.chain_id, 1, tokens=1, dropped_share=0, cost_usd=0, batches=1
             )
         )
+
+
+def test_a_chain_whose_processes_all_died_is_closed(world: World) -> None:
+    made, task_id = chain(world.store), world.task()
+    first = started(world, made, 1)
+    world.store.write_now(lambda tx: task_leases.acquire(tx, task_id, first.owner))
+    edits = (
+        "UPDATE chains SET owner='999999999/1'",
+        "UPDATE chain_sessions SET process='999999999/1'",
+    )
+    for edit in edits:
+        assert world.store.read_now(find_dead_chains) == []  # one of its processes lives
+        world.store.write_now(lambda tx, edit=edit: tx.execute(edit))
+    (ended,) = world.store.write_now(close_dead_chains)
+    assert (ended.status, ended.reason) == ("failed", "all of its processes died")
+    now = format_time(world.store.clock.now())
+    assert world.store.read_now(lambda found: task_leases.select_active(found, now)) == []
+    assert world.store.read_now(find_dead_chains) == []
+    assert world.store.write_now(lambda tx: chains.resume(tx, made.chain_id)).status == "running"
 
 
 def test_a_process_that_nobody_waited_for_is_gone() -> None:

@@ -131,7 +131,8 @@ def test_an_emptied_journal_is_found(store: Store) -> None:
 
 
 COPY = (
-    "INSERT INTO journal SELECT {seq}, " + ", ".join(COLUMNS[1:]) + " FROM journal WHERE seq={of}"
+    f"INSERT INTO journal({', '.join(COLUMNS)}) SELECT {{seq}}, {', '.join(COLUMNS[1:])}"
+    " FROM journal WHERE seq={of}"
 )
 
 

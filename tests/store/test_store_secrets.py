@@ -21,7 +21,7 @@ from cockpit.observe.scope_items import parse_item
 from cockpit.store.context import facts
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import fragments, journal
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionWaiting
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import (
@@ -207,7 +207,7 @@ def streamed(tx: Tx, pieces: list[str]) -> str:
     messages.start(tx, message_id="m", **g.place)
     for number, piece in enumerate(pieces):
         messages.append_delta(tx, message_id="m", text=piece, number=number, **g.place)
-    return journal.provisional_text(tx.connection, g.session_id, "m")
+    return fragments.provisional_text(tx.connection, g.session_id, "m")
 
 
 def test_words_without_a_secret_stream_as_they_are(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.cli_options import AS_JSON, TOKEN, examples, require_user_for_policy
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
@@ -49,6 +49,7 @@ _MOST_BYTES = 1_000_000
 @click.option(
     "--approve",
     type=click.Choice(["ask", "reads", "all"]),
+    callback=require_user_for_policy,
     help="With all, add the plan to the backlog at once. Default: ask you.",
 )
 @click.option(

@@ -10,7 +10,7 @@ import click
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
 from cockpit.cli_options import AS_JSON, TOKEN, Duration, examples
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.command_caller import find_user
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import format_time
@@ -71,7 +71,7 @@ def issue_token(
             tx,
             namespace=namespace,
             scopes=granted_scopes,
-            by=find_caller(tx, token),
+            by=find_user(tx, token, "issuing a token"),
             expires_s=expires,
         )
 
@@ -121,7 +121,9 @@ def list_tokens(as_json: bool) -> None:
 def revoke_token(cap_id: str, token: str, as_json: bool) -> None:
     """Revoke a token permanently."""
     with open_store(find_project()) as store:
-        ended = store.write_now(lambda tx: revoke(tx, cap_id, find_caller(tx, token)))
+        ended = store.write_now(
+            lambda tx: revoke(tx, cap_id, find_user(tx, token, "revoking a token"))
+        )
     if as_json:
         show_json(_record(ended))
     else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from cockpit.cli_options import AS_JSON, SHOWN, TOKEN, examples
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.command_caller import find_caller, find_user
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.open_project import (
     WrongUse,
@@ -131,7 +131,9 @@ def rollback(profile_id: str, to: int | None, token: str, as_json: bool) -> None
 
     def step(tx: Any) -> Profile:
         name = profile_id or profiles.ensure_default(tx, settings.token_budget).profile_id
-        return roll_back_profile(tx, settings, name, find_caller(tx, token), to=to)
+        return roll_back_profile(
+            tx, settings, name, find_user(tx, token, "rolling back a profile"), to=to
+        )
 
     with _print_refusal_code(as_json), open_store(place) as store:
         restored = store.write_now(step)
@@ -202,7 +204,7 @@ def _decide(
             settings,
             proposal_id,
             verdict,
-            find_caller(tx, token),
+            find_user(tx, token, "deciding a profile change"),
             kind="profile",
             shown_digest=_full_digest(tx, proposal_id, shown),
             reason=reason,

@@ -8,6 +8,7 @@ import sqlite3
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.command_caller import find_user
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     choose_session,
@@ -18,13 +19,26 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
+from cockpit.store.journal.details.store import JournalAnchored
 from cockpit.store.journal.follow import follow
+from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
+from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
 
 BATCH = 1000
+MOST_SHOWN = 20
+"""Rows of tables that are named."""
+
+
+class NotAnchored(CockpitError):
+    """The store differs from its anchor."""
+
+    code = "not_anchored"
 
 
 @click.group(
@@ -67,18 +81,35 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 @AS_JSON
 @click.pass_context
 def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
-    """Verify the digests of the whole journal.
+    """Verify the journal, and every table by it.
 
-    It finds any row that was changed, removed or inserted, and then ends with 1.
+    It finds any row that was changed, removed or inserted, in the journal and in every table, and a store
+    whose end was cut off or that was replaced by another one. Then it ends with 1.
 
     A sound journal is remembered up to its end. --recent goes on from there: it is quick, and does not
-    look at older rows again.
+    look at older rows and at tables.
     """
-    verdict = _verify_and_remember(recent)
+    verdict, tables, fault = _verify_and_remember(recent)
+    is_sound = verdict.ok and tables.ok and not fault
     if as_json:
         seq, why = verdict.broken or (None, None)
-        body = {"ok": verdict.ok, "rows": verdict.rows, "broken_at": seq, "why": why}
+        body: dict[str, object] = {
+            "ok": is_sound,
+            "rows": verdict.rows,
+            "broken_at": seq,
+            "why": why,
+        }
         body |= {"since": verdict.since} if recent else {}
+        if not recent:
+            faults = [
+                {"table": each.table, "id": each.key, "what": each.what} for each in tables.faults
+            ]
+            body["tables"] = {
+                "rows": tables.rows,
+                "sealed_since": tables.sealed_since,
+                "faults": faults,
+            }
+        body["anchor"] = fault or None
         show_json(body | ({"pruned_until": verdict.pruned} if verdict.pruned else {}))
     elif verdict.broken is None:
         pruned = f"; rows up to {verdict.pruned} were pruned" if verdict.pruned else ""
@@ -88,16 +119,70 @@ def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
         )
     else:
         show(f"broken: {verdict.broken[1]}")
-    if not verdict.ok:
+    if not as_json:
+        _show_tables(tables)
+        if fault:
+            show(f"anchor: {fault}")
+    if not is_sound:
         ctx.exit(Exit.FAILED)
 
 
-def _verify_and_remember(recent: bool) -> stored.Verdict:
+def _show_tables(tables: TablesVerdict) -> None:
+    for fault in tables.faults[:MOST_SHOWN]:
+        show(f"broken: {fault}")
+    if len(tables.faults) > MOST_SHOWN:
+        show(
+            f"broken: {pluralize(len(tables.faults) - MOST_SHOWN, 'more row')}; --json has them all"
+        )
+    if tables.sealed_since and tables.ok:
+        show(
+            f"ok: {pluralize(tables.rows, 'row')} of all tables; not sealed (older than"
+            f" {tables.sealed_since}): changes from before then"
+        )
+
+
+def _verify_and_remember(recent: bool) -> tuple[stored.Verdict, TablesVerdict, str]:
+    """Verify; returns what the chain, the tables and the anchor outside the store say."""
     require_records()
     with open_store(find_project()) as store:
         verdict = store.read_now(verify_recent if recent else stored.verify)
+        nothing = TablesVerdict(0, (), "")
+        tables = nothing if recent or not verdict.ok else store.read_now(verify_tables)
         remember_verdict(store, verdict)
-    return verdict
+        if verdict.ok and tables.ok:
+            store.anchor.write()
+        return verdict, tables, store.anchor.fault
+
+
+@journal.command(epilog=examples("cockpit journal anchor", "cockpit journal anchor --accept"))
+@click.option("--accept", is_flag=True, help="Use the store as it is, after you restored a backup.")
+def anchor(accept: bool) -> None:
+    """Show the anchor, or accept a changed store.
+
+    The anchor is the journal's last row, in a file beside the projects' states. A store that lacks that
+    row was cut, rewritten or replaced. --accept is for you, at a terminal; the journal records it.
+    """
+    require_records()
+    with open_store(find_project()) as store:
+        kept = store.anchor
+        if accept and kept.fault:
+            store.write_now(lambda tx: find_user(tx, "", "accepting a changed store"))
+            fault = kept.fault
+            store.write_now(lambda tx: _record_accepted(tx, fault))
+            kept.accept()
+            say("The store is accepted as it is.")
+        elif kept.fault:
+            raise NotAnchored(kept.fault)
+        elif kept.file is None:
+            say("This store has no anchor.")
+        else:
+            kept.write()
+            show(f"ok: {kept.file}")
+
+
+def _record_accepted(tx: Tx, fault: str) -> None:
+    seq, digest = last_row(tx.connection)
+    tx.journal(JournalAnchored(seq=seq, digest=digest, fault=fault), actor="person")
 
 
 @journal.command(epilog=examples("cockpit journal export > journal.jsonl"))

@@ -29,6 +29,7 @@ from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal import checkpoints, journal
+from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
 
 LEAST_COLUMNS, LEAST_LINES = 80, 24
 MOST_ROWS = 200_000
@@ -235,6 +236,8 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         with Store.open(path) as store:
             verdict = store.read_now(_verify)
             pages = store.read_now(_check_pages)
+            tables = store.read_now(_verify_tables)
+            fault = store.anchor.fault
     except CockpitError as error:
         return [Check("store", "broken", str(error), "follow the message")]
     checks = [Check("store", "ok", f"{path}, {size / 1e6:.1f} MB")]
@@ -251,6 +254,13 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         since = f" since row {verdict.since}, verified before" if verdict.since else ""
         detail = f"{pluralize(verdict.rows, 'row')}{since}, the chain is intact"
         checks.append(Check("journal", "ok", detail))
+    if tables.faults:
+        more = f" and {pluralize(len(tables.faults) - 1, 'more row')}" if tables.faults[1:] else ""
+        fix = "`cockpit journal verify` lists what was changed by hand; restore a backup"
+        checks.append(Check("tables", "broken", f"{tables.faults[0]}{more}", fix))
+    if fault:
+        fix = "if you restored a backup, accept it with `cockpit journal anchor --accept`"
+        checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
 
 
@@ -266,6 +276,13 @@ def _verify(connection: sqlite3.Connection) -> journal.Verdict | None:
     if journal.last_seq(connection) - first > MOST_ROWS:
         return None
     return checkpoints.verify_recent(connection)
+
+
+def _verify_tables(connection: sqlite3.Connection) -> TablesVerdict:
+    """Compare the tables with the journal, where that is soon done."""
+    if journal.last_seq(connection) > MOST_ROWS:
+        return TablesVerdict(0, (), "")
+    return verify_tables(connection)
 
 
 def _check_pages(connection: sqlite3.Connection) -> str:

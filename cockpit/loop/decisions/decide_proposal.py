@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from cockpit.access import user_presence
 from cockpit.access.capability_tokens import TOKEN_VARIABLE, caller
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.loop.decisions.approval_effects import find_approval_effect
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import decide_profile_change
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import proposals
+from cockpit.store.sessions import as_recorded, proposals
 
 Decision = Literal["approved", "rejected", "discussed"]
 
@@ -26,10 +28,12 @@ Decision = Literal["approved", "rejected", "discussed"]
 def find_decider(tx: Tx, settings: RuntimeSettings, token: str | None = None) -> Caller:
     """Return the holder of ``token``; None means the environment's token, and '' the user.
 
-    Raises ``TokenRefused``.
+    Raises ``TokenRefused``, and ``NotAllowed`` for the user below an agent or without a terminal.
     """
     secret = settings.environment.get(TOKEN_VARIABLE, "") if token is None else token
-    return caller(tx.connection, secret, tx.now())
+    decider = caller(tx.connection, secret, tx.now())
+    user_presence.require_user(decider, "deciding a proposal")
+    return decider
 
 
 def decide_proposal(
@@ -51,9 +55,11 @@ def decide_proposal(
     nothing. ``kind`` limits the call to profile changes. ``shown_digest`` is the digest of what the
     decider saw, ``narrowed`` the items that stay of a context request, ``reason`` the text for the agent.
 
-    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, and the errors of an approval
-    effect; then nothing changed. A profile change that the guard refuses is in the outcome.
+    Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, ``Altered``, and the errors of an
+    approval effect; then nothing changed. A profile change that the guard refuses is in the outcome.
     """
+    if isinstance(decider, str):
+        _require_policy(tx, proposal_id, decider)
     if kind is None:
         proposal = proposals.load(tx.connection, proposal_id)
     if kind == "profile" or proposal.kind == "profile":
@@ -81,3 +87,14 @@ def decide_proposal(
     if effect is not None:
         effect.apply(tx, decided, by=by)
     return DecisionOutcome(proposal_id, decided.status)
+
+
+def _require_policy(tx: Tx, proposal_id: str, decider: str) -> None:
+    """Raise ``Altered`` when a policy decides that the session was never given."""
+    policy, session_id = decider.removeprefix("policy:"), ""
+    if policy in POLICY_WIDTH:
+        session_id = proposals.load(tx.connection, proposal_id).session_id
+    if session_id and tx.rows.get(("policy", session_id)) != policy:
+        tx.settle()
+        as_recorded.require_policy(tx.connection, session_id, policy)
+        tx.rows.put(("policy", session_id), policy)

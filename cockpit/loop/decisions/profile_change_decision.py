@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import ADMIN, APPROVE
-from cockpit.core.errors import AlreadyDecided
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import AlreadyDecided, Altered
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -223,6 +224,12 @@ def _approve(
 ) -> DecisionOutcome:
     """Judge the change again, then apply it, or let the guard reject it."""
     origin = _origin_of(proposal)
+    try:
+        _require_as_proposed(tx, row, proposal)
+    except Altered as error:
+        if proposal.status == "pending":
+            raise
+        return refuse_profile_change(tx, row, [Refusal(error.code, str(error))], origin)
     base = profiles.load_current(tx.connection, row.profile_id)
     change = parse_change(row.payload, imported=True)
     refusals = judge_profile_change(tx, settings, change, base, row.requested_by)
@@ -256,6 +263,29 @@ def _approve(
         version=version,
     )
     return DecisionOutcome(row.proposal_id, "approved", version)
+
+
+def _require_as_proposed(tx: Tx, row: ChangeProposal, proposal: Proposal) -> None:
+    """Raise :class:`Altered` unless the change is the one that was shown, and was decided through cockpit."""
+    if proposal.status != "pending":
+        proposal = proposals.load_approved(tx, row.proposal_id)
+    shown = canonical_json(proposal.body.get("payload"))
+    recorded = profile_changes.find_proposed(tx.connection, row.proposal_id)
+    stored = (row.requested_by, row.profile_id, row.base_version, row.effective_waves)
+    if canonical_json(parse_change(row.payload, imported=True).body()) != shown or (
+        recorded is not None
+        and stored
+        != (
+            recorded.requested_by,
+            recorded.profile_id,
+            recorded.base_version,
+            recorded.effective_waves,
+        )
+    ):
+        raise Altered(
+            f"The profile change {row.proposal_id} was changed in the store after it was proposed. Nothing"
+            " was applied; reject it, and propose it again."
+        )
 
 
 def _reject(

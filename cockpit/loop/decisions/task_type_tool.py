@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.core.canonical_json import digest
+from cockpit.core.errors import Altered
 from cockpit.loop.decisions.await_decision import DecidedProposal, await_decision
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.wave_context import WaveContext
@@ -119,6 +120,9 @@ def _propose(
 
 
 def _change(tx: Tx, session_id: str, name: str, decided: DecidedProposal) -> None:
+    proposal = proposals.load_approved(tx, decided.proposal.proposal_id)
+    if proposal.body["payload"] != {"task_type": name}:
+        raise Altered(f"Proposal {proposal.proposal_id} was approved for another task type.")
     if sessions.load(tx.connection, session_id).task_type != name:
         actor = decided.proposal.decided_by or "person"
         sessions.change(tx, session_id, actor=actor, task_type=name)

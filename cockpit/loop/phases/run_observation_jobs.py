@@ -65,7 +65,7 @@ def list_work(
             (session_id, wave_id, str(Action.OBSERVATION_JOBS)),
         ).fetchone()
     )
-    granted = context_requests.select_by_status(connection, session_id, "approved")
+    granted = context_requests.select_granted(connection, session_id)
     full_facts = _facts_full_in_all_packets(
         connection, [request for request in granted if not is_by_rule(request)]
     )

@@ -55,4 +55,10 @@ async def settle_uncertain_action(context: WaveContext, action: OutboxAction) ->
     decided = await await_decision(context, proposal_id)
     is_approved = decided.status == "approved"
     by = decided.proposal.decided_by or "person"
-    await settle(context.store, action.action_id, "retry" if is_approved else "drop", by=by)
+    await settle(
+        context.store,
+        action.action_id,
+        "retry" if is_approved else "drop",
+        by=by,
+        proposal_id=proposal_id,
+    )

@@ -31,23 +31,45 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _FATAL = _BUSY | _FULL | _UNWRITABLE | _CORRUPT
 
 
+_MOST_STATEMENTS = 4_096
+
+
 class WritingConnection(sqlite3.Connection):
     """The connection of a writer, whose journal rows wait to be inserted together.
 
-    A statement that could read the journal finds them: they are inserted before it.
+    A statement that could read the journal finds them: they are inserted before it. A statement that is
+    new is looked at before it runs, so that what it writes is sealed.
     """
 
     insert_waiting: Callable[[], None] | None = None
     """Inserts the rows; None while none wait."""
+    watch_statement: Callable[[str], None] | None = None
+    """Sees to it that the rows which a statement writes are sealed."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.known_statements: set[str] = set()
+
+    def _watch(self, sql: str) -> None:
+        if self.watch_statement is None:
+            return
+        if len(self.known_statements) > _MOST_STATEMENTS:
+            self.known_statements.clear()
+        self.known_statements.add(sql)
+        self.watch_statement(sql)
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         """Run a statement, after the rows that it could read."""
+        if sql not in self.known_statements:
+            self._watch(sql)
         if self.insert_waiting is not None and ("journal" in sql or "audit_log" in sql):
             self.insert_waiting()
         return super().execute(sql, *parameters)
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         """Run a statement for each of ``parameters``, after the rows that it could read."""
+        if sql not in self.known_statements:
+            self._watch(sql)
         if self.insert_waiting is not None and "journal" in sql:
             self.insert_waiting()
         return super().executemany(sql, parameters)

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
+from cockpit.store.db.anchored import StoreAnchor
 from cockpit.store.db.connection import (
     BUSY_TIMEOUT_MS,
     WritingConnection,
@@ -27,7 +28,7 @@ from cockpit.store.db.migrate import migrate
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_tables
 from cockpit.store.journal.details.store import StoreMigrated
 
 T = TypeVar("T")
@@ -64,20 +65,29 @@ class Store:
         def connect_writer() -> sqlite3.Connection:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
+        before: list[verify_tables.TableFault] = []
+
         def record(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
             tx = begin(connection)
             tx.journal(StoreMigrated(migrations=names))
-            tx.tail.settle()
+            tx.seal_again(verify_tables.list_unsealed(connection, before), "migrated")
+            tx.settle()
+
+        def compare(connection: sqlite3.Connection) -> None:
+            before.extend(verify_tables.verify_tables(connection).faults)
 
         with translate_errors(path):
             connection = connect_writer()
             try:
-                migrate(connection, path, clock, record=record)
+                applied = migrate(connection, path, clock, record=record, prepare=compare)
             except BaseException:
                 connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
         self._writer = Writer(path, connection, connect_writer, begin, busy_timeout_ms / 2000)
+        self.anchor = StoreAnchor(path, clock, self.read_now, is_new=bool(applied))
+        if self.anchor.file is not None:
+            self._writer.listen(self.anchor.keep)
 
     @property
     def commits(self) -> int:
@@ -152,6 +162,8 @@ class Store:
         """Finish the writes that were submitted, then close every connection."""
         self._writer.finish()
         self._readers.shutdown(wait=True)
+        if not self._closed:
+            self.anchor.write()
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from cockpit.core.clock import Clock, Ids, format_time
@@ -18,6 +19,8 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.trace_ids import Trace
 
 T = TypeVar("T")
+SEALED_TOGETHER = 500
+"""Rows that one row of the journal seals again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,22 @@ class Tx:
 
     def forget(self) -> None:
         """Forget what the transaction wrote: it was rolled back."""
-        self.tail.forget()
+        self.tail.roll_back()
         self.rows.forget()
+
+    def settle(self) -> None:
+        """Store the end of the journal, and a row for the seals that no other row has."""
+        if self.tail.lacks_row_for_seals():
+            self.append_row(Action.STORE_SEALED)
+        self.tail.settle()
+
+    def seal_again(self, sealed: Iterable[tuple[str, str, str | None]], why: str) -> None:
+        """Write seals, (table, key, digest), of rows that this transaction does not write."""
+        sealed = iter(sealed)
+        while together := list(islice(sealed, SEALED_TOGETHER)):
+            self.tail.collect(together)
+            self.append_row(Action.STORE_SEALED, {"why": why})
+            self.tail.insert_waiting()
 
     def attempt(self, step: Callable[[], T]) -> T:
         """Run ``step`` in a savepoint: its failure rolls back nothing else, and is raised.

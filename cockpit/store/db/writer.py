@@ -240,7 +240,7 @@ class _Write:
     def run(self, tx: Tx) -> None:
         """Run the step, alone in its transaction."""
         self.value = self.step(tx)
-        tx.tail.settle()
+        tx.settle()
 
     def attempt(self, tx: Tx) -> None:
         """Run the step in its savepoint. Raises only errors that are fatal to the transaction."""

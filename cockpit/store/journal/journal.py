@@ -20,7 +20,7 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.connection import WritingConnection
-from cockpit.store.journal import anchor
+from cockpit.store.journal import anchor, seals
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
@@ -109,9 +109,9 @@ COLUMNS = (
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
 TOGETHER = 16
 """Rows that one statement inserts."""
-_PLACES = f"({','.join('?' * len(COLUMNS))})"
+_PLACES = f"({','.join('?' * (len(COLUMNS) + 1))})"
 _INSERTS = tuple(
-    f"INSERT INTO journal({', '.join(COLUMNS)}) VALUES {','.join([_PLACES] * count)}"  # noqa: S608
+    f"INSERT INTO journal({', '.join(COLUMNS)}, seals) VALUES {','.join([_PLACES] * count)}"  # noqa: S608
     for count in range(TOGETHER + 1)
 )
 """The statement for each number of rows."""
@@ -125,9 +125,10 @@ _NO_HEAD = (
 # SQLite writes a row's canonical JSON, nearly always byte for byte: a digest that matches proves it. Any
 # other row is read as a whole and checked on its own.
 _FIRST = -(2**63)
+_CHAINED = ", ".join(COLUMNS[:-1])
 _VERIFY = (
-    f"SELECT seq, json_array({', '.join(COLUMNS[:-1])}), digest FROM journal"  # noqa: S608 - fixed column names
-    " WHERE seq>=? ORDER BY seq"
+    f"SELECT seq, CASE seals WHEN '' THEN json_array({_CHAINED})"  # noqa: S608 - fixed column names
+    f" ELSE json_array({_CHAINED}, seals) END, digest FROM journal WHERE seq>=? ORDER BY seq"
 )
 _Body = tuple[int, str, str]
 """A row of it: seq, canonical JSON, digest."""
@@ -135,6 +136,8 @@ _MARKS = "SELECT seq, ? FROM journal WHERE action=? AND seq>=? ORDER BY seq"
 _NO_MARK = (2**63, 0)
 _AT_ONCE = 128
 """Rows that are checked at once: few enough for the processor's cache."""
+SELECT_SEALED = f"SELECT {', '.join(COLUMNS)}, seals FROM journal"  # noqa: S608 - fixed column names
+"""The columns with a row's seals at the end."""
 
 
 class Tail:
@@ -145,10 +148,14 @@ class Tail:
     when another connection may have written. ``mark``, before a savepoint, and ``reset`` go back to it.
     """
 
-    __slots__ = ("_connection", "_digest", "_has_rows", "_sealed", "_seq", "_together", "_waiting")
+    __slots__ = (
+        *("_collector", "_connection", "_digest", "_has_rows", "_sealed", "_seq", "_together"),
+        "_waiting",
+    )
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._collector = seals.Collector(connection)
         self._seq: int | None = None
         self._digest = ""
         self._sealed = 0
@@ -162,29 +169,28 @@ class Tail:
         ``values`` are the columns from ``at`` to ``detail_json``, in order.
         """
         seq = self._next()
-        digest = chain_digest(self._digest, (seq, *values))
-        self._waiting.append((seq, *values, digest))
-        self._seq, self._digest = seq, digest
+        self._waiting.append((seq, *values))
+        self._seq = seq
         self._sealed += 1
         self._has_rows = True
         if len(self._waiting) >= self._together:
-            self._insert()
+            self.insert_waiting()
         elif isinstance(self._connection, WritingConnection):
-            self._connection.insert_waiting = self._insert
+            self._connection.insert_waiting = self.insert_waiting
         return seq
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
         """Append a row outside the chain, a fragment of streamed text, and return its seq."""
         seq = self._next()
-        self._connection.execute(_INSERTS[1], (seq, *values, None))
+        self._connection.execute(_INSERTS[1], (seq, *values, None, ""))
         self._seq = seq
         self._has_rows = True
         return seq
 
     def settle(self) -> None:
-        """Store the new end of the journal."""
+        """Store the new end of the journal, once every row that was written has its seal."""
         if self._has_rows:
-            self._insert()
+            self.insert_waiting()
             settled = self._connection.execute(
                 "UPDATE journal_head SET seq=?, digest=?, sealed=sealed+?",
                 (self._seq, self._digest, self._sealed),
@@ -194,25 +200,49 @@ class Tail:
             self._sealed, self._has_rows = 0, False
 
     def forget(self) -> None:
-        """Read the end again before the next row; rows that wait are dropped."""
-        self.reset((None, "", 0, False))
+        """Read the end again before the next row."""
+        self._seq, self._digest, self._sealed, self._has_rows = None, "", 0, False
 
-    def mark(self) -> tuple[int | None, str, int, bool]:
-        """Return where the journal ends now, for :meth:`reset`."""
-        self._insert()
-        return self._seq, self._digest, self._sealed, self._has_rows
-
-    def reset(self, mark: tuple[int | None, str, int, bool]) -> None:
-        """Go back to a mark: the rows since were rolled back."""
-        self._seq, self._digest, self._sealed, self._has_rows = mark
+    def roll_back(self) -> None:
+        """Forget what the transaction wrote; rows that wait are dropped."""
+        self.forget()
         self._waiting.clear()
         self._wait_for_none()
+        self._collector.roll_back(0)
 
-    def _insert(self) -> None:
+    def collect(self, sealed: Iterable[tuple[str, str, str | None]]) -> None:
+        """Let the next row have these seals, too: (table, key, digest)."""
+        self.insert_waiting()
+        for table, key, digest in sealed:
+            self._collector.add(table, key, digest)
+
+    def lacks_row_for_seals(self) -> bool:
+        """Tell whether rows were written that no waiting row of the journal can seal."""
+        return not self._waiting and self._collector.has_rows()
+
+    def mark(self) -> tuple[int | None, str, int, bool, int]:
+        """Return where the journal ends now, for :meth:`reset`."""
+        self.insert_waiting()
+        written = self._collector.mark()
+        return self._seq, self._digest, self._sealed, self._has_rows, written
+
+    def reset(self, mark: tuple[int | None, str, int, bool, int]) -> None:
+        """Go back to a mark: the rows since were rolled back."""
+        self._seq, self._digest, self._sealed, self._has_rows, written = mark
+        self._waiting.clear()
+        self._wait_for_none()
+        self._collector.roll_back(written)
+
+    def insert_waiting(self) -> None:
         """Insert the rows that wait. Where that fails they stay, so that the transaction fails, too."""
         self._wait_for_none()
         while self._waiting:
-            rows = self._waiting[:TOGETHER]
+            rows: list[tuple[Any, ...]] = []
+            for values in self._waiting[:TOGETHER]:
+                is_last = len(rows) == len(self._waiting) - 1
+                sealed = self._collector.take() if is_last else ""
+                self._digest = chain_digest(self._digest, values, sealed)
+                rows.append((*values, self._digest, sealed))
             self._connection.execute(_INSERTS[len(rows)], tuple(chain.from_iterable(rows)))
             del self._waiting[:TOGETHER]
 
@@ -235,42 +265,6 @@ class Tail:
             raise StoreCorrupt(_NO_HEAD)
         self._digest = row[1]
         return int(row[0]) + 1
-
-
-def fold(connection: sqlite3.Connection, session_id: str, message_id: str) -> None:
-    """Remove the provisional rows of one message; its completed row carries the text."""
-    connection.execute(
-        "DELETE FROM journal WHERE digest IS NULL AND session_id=?"
-        " AND json_extract(detail_json, '$.message_id')=?",
-        (session_id, message_id),
-    )
-
-
-def fragments(
-    connection: sqlite3.Connection, session_id: str, message_id: str, newest: int = -1
-) -> list[tuple[int, str]]:
-    """Return (seq, text) of a message's fragments, in order; with ``newest`` only the last so many."""
-    rows = connection.execute(
-        "SELECT seq, json_extract(detail_json, '$.text') FROM journal WHERE digest IS NULL"
-        " AND session_id=? AND json_extract(detail_json, '$.message_id')=?"
-        " ORDER BY seq DESC LIMIT ?",
-        (session_id, message_id, newest),
-    )
-    return [(seq, text or "") for seq, text in rows][::-1]
-
-
-def provisional_text(connection: sqlite3.Connection, session_id: str, message_id: str) -> str:
-    """Return the text of a message that a crash interrupted, as far as it was streamed."""
-    return "".join(text for _, text in fragments(connection, session_id, message_id))
-
-
-def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
-    """Replace the text of a provisional row."""
-    connection.execute(
-        "UPDATE journal SET detail_json=json_set(detail_json, '$.text', ?)"
-        " WHERE seq=? AND digest IS NULL",
-        (text, seq),
-    )
 
 
 def read_row(values: tuple[Any, ...]) -> Row:
@@ -384,8 +378,8 @@ def _walk_bodies(connection: sqlite3.Connection, walk: _Walk, first: int) -> tup
         while (stop := walk.follow(rows)) is not None:
             seq, fault = stop
             if fault is None:
-                values = connection.execute(f"{SELECT} WHERE seq=?", (seq,)).fetchone()
-                fault = walk.fault(values)
+                values = connection.execute(f"{SELECT_SEALED} WHERE seq=?", (seq,)).fetchone()
+                fault = walk.fault(values[:-1], values[-1])
             if fault is not None:
                 return fault
     except sqlite3.OperationalError as error:
@@ -393,8 +387,10 @@ def _walk_bodies(connection: sqlite3.Connection, walk: _Walk, first: int) -> tup
             raise
         # Bytes that are no text: which row, and whether it is read at all, the columns show.
         following = walk.last + 1 if walk.counted else first
-        for values in connection.execute(f"{SELECT} WHERE seq>=? ORDER BY seq", (following,)):
-            fault = walk.fault(values)
+        for values in connection.execute(
+            f"{SELECT_SEALED} WHERE seq>=? ORDER BY seq", (following,)
+        ):
+            fault = walk.fault(values[:-1], values[-1])
             if fault is not None:
                 return fault
     return None
@@ -483,7 +479,7 @@ class _Walk:
             if part[at][0] != marked or (is_end and not self._streaming):
                 continue
             seq, body, stored = part[at]
-            fault = self.message_fault((*_decode_row(body), stored))
+            fault = self.message_fault((*_decode_row(body)[: len(COLUMNS) - 1], stored))
             if fault is not None:
                 self._count(part[: at + 1])
                 return seq, fault
@@ -496,7 +492,7 @@ class _Walk:
             self.last = self._sealed_at = part[-1][0]
             self._previous = part[-1][2]
 
-    def fault(self, values: tuple[Any, ...]) -> tuple[int, str] | None:
+    def fault(self, values: tuple[Any, ...], sealed: str) -> tuple[int, str] | None:
         """Check the next row; return its seq and what is wrong, or None."""
         seq, digest = values[0], values[-1]
         if seq <= self._start.seq:
@@ -507,7 +503,7 @@ class _Walk:
         if digest is None:
             return self._fragment(seq, values)
         self.counted += 1
-        if not _follows(self._previous, values):
+        if not follows(self._previous, values, sealed):
             return (
                 seq,
                 f"row {seq} does not follow from the row before it: changed, removed or inserted",
@@ -586,12 +582,15 @@ def _message(values: tuple[Any, ...]) -> tuple[str, str]:
         return values[3], json.loads(values[-2]).get("message_id", "")
 
 
-def _follows(previous: str, values: tuple[Any, ...]) -> bool:
+def follows(previous: str, values: tuple[Any, ...], sealed: str) -> bool:
+    """Tell whether a row, with its digest at the end, follows from the digest ``previous``."""
     try:
-        return bool(chain_digest(previous, values[:-1]) == values[-1])
+        return bool(chain_digest(previous, values[:-1], sealed) == values[-1])
     except TypeError:
         return False  # A column contains bytes; cockpit writes no such row.
 
 
-def chain_digest(previous: str, values: tuple[Any, ...]) -> str:
-    return text_digest(previous + "\n" + canonical_json(list(values)))
+def chain_digest(previous: str, values: tuple[Any, ...], sealed: str = "") -> str:
+    """Return the digest of a row that follows ``previous``; its seals count where it has some."""
+    body = [*values, sealed] if sealed else list(values)
+    return text_digest(previous + "\n" + canonical_json(body))

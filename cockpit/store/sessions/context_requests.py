@@ -24,6 +24,7 @@ from cockpit.store.journal.details.waves import (
     ContextRequested,
     FetchedItem,
 )
+from cockpit.store.sessions import as_recorded, proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,13 @@ def create(
 def apply_decision(
     tx: Tx, request_id: str, status: str, *, approved: Sequence[str], decided_by: str
 ) -> ContextRequest:
-    """Apply the decision on the request's proposal to the request."""
+    """Apply the decision on the request's proposal to the request.
+
+    Raises :class:`~cockpit.core.errors.Altered` for an approval that the journal does not have.
+    """
+    proposal_id = load(tx.connection, request_id).proposal_id
+    if status == "approved" and proposal_id is not None:
+        proposals.load_approved(tx, proposal_id)
     tx.execute(
         "UPDATE context_requests SET status=?, approved_json=?, decided_by=?, decided_at=?"
         " WHERE request_id=? AND status='pending'",
@@ -196,6 +203,20 @@ def select_by_status(
         (session_id, status),
     )
     return [_read(row) for row in rows]
+
+
+def select_granted(connection: sqlite3.Connection, session_id: str) -> list[ContextRequest]:
+    """Read a session's approved requests that are to be read now, oldest first.
+
+    Raises :class:`~cockpit.core.errors.Altered` for one that is not as it was asked for and granted.
+    """
+    granted = select_by_status(connection, session_id, "approved")
+    for request in granted:
+        proposal = None
+        if request.proposal_id is not None:
+            proposal = proposals.load(connection, request.proposal_id)
+        as_recorded.require_granted(connection, request, proposal)
+    return granted
 
 
 def _read(row: tuple[Any, ...]) -> ContextRequest:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import fragments
 from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta, MessageStarted
 
 
@@ -34,7 +34,7 @@ def start(tx: Tx, *, session_id: str, wave_id: str, message_id: str) -> None:
     Starting the same message again (a wave that re-enters after a crash) drops the fragments so
     far.
     """
-    journal.fold(tx.connection, session_id, message_id)
+    fragments.fold(tx.connection, session_id, message_id)
     tx.journal(
         MessageStarted(message_id=message_id, role="agent"),
         actor="agent",
@@ -66,7 +66,7 @@ _LOOK_BACK = 64
 
 def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
     """Return what to store of a fragment so that the line it continues is masked as a whole."""
-    before = journal.fragments(tx.connection, session_id, message_id, _LOOK_BACK)
+    before = fragments.fragments(tx.connection, session_id, message_id, _LOOK_BACK)
     line = "".join(stored for _, stored in before).rpartition("\n")[2]
     safe = mask(line + text)
     if safe == line + text:
@@ -79,7 +79,7 @@ def _joined(tx: Tx, session_id: str, message_id: str, text: str) -> str:
     for seq, stored in reversed(before):
         if surplus <= 0:
             break
-        journal.cut_fragment(tx.connection, seq, stored[: max(0, len(stored) - surplus)])
+        fragments.cut_fragment(tx.connection, seq, stored[: max(0, len(stored) - surplus)])
         surplus -= len(stored)
     return safe[unchanged:]
 
@@ -120,7 +120,7 @@ def complete(
         wave_id=wave_id,
     )
     if has_fragments and message_id:
-        journal.fold(tx.connection, session_id, identity)
+        fragments.fold(tx.connection, session_id, identity)
     return identity
 
 

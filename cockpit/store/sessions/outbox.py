@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value, masked_json
@@ -29,6 +29,7 @@ from cockpit.store.journal.details.proposals import (
     ActionUncertain,
     OfAction,
 )
+from cockpit.store.sessions import as_recorded, proposals
 
 PHASES = (
     *("planned", "queued", "dispatched", "confirmed"),
@@ -71,6 +72,9 @@ class Receipt:
     summary: str
     detail: Mapping[str, Any]
 
+
+_QUEUED = "action queued"
+"""Under this name the transaction's row cache keeps which actions this process has queued or compared."""
 
 _COLUMNS = (
     "action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
@@ -121,15 +125,19 @@ def plan(
 def enqueue(
     tx: Tx, action_id: str, *, proposal_id: str | None, payload: Mapping[str, Any]
 ) -> OutboxAction:
-    """Queue an approved action with exactly the ``payload`` that was shown."""
+    """Queue an approved action with exactly the ``payload`` that was shown.
+
+    Raises :class:`~cockpit.core.errors.Altered` unless the proposal was approved as it is.
+    """
+    if proposal_id is not None:
+        proposals.load_approved(tx, proposal_id)
     row = tx.execute(
         "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"  # noqa: S608 - fixed columns
         f" WHERE action_id=? AND phase='planned' RETURNING {_COLUMNS}",
         (proposal_id, masked_json(dict(payload)), tx.now(), action_id),
     ).fetchone()
     action = _read(row) if row is not None else _from(tx, action_id, ("planned",))  # raises
-    queued = ActionQueued(**_head(action), proposal_id=proposal_id or "", key=action.key)
-    return _journal(tx, action, queued)
+    return _queued(tx, action)
 
 
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
@@ -146,8 +154,12 @@ def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
 def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     """Claim a queued (or due retryable) action, durably before its effect.
 
-    Returns None if another process has it or it is not due.
+    Returns None if another process has it or it is not due. Raises :class:`~cockpit.core.errors.Altered`
+    for one that is not as it was queued; :func:`refuse_altered` ends it.
     """
+    if load(tx.connection, action_id).phase not in ("queued", "failed_retryable"):
+        return None
+    require_as_queued(tx, action_id)
     changed = tx.execute(
         "UPDATE outbox_actions SET phase='dispatched', attempts=attempts+1, lease_owner=?,"
         " next_retry_at=NULL, updated_at=? WHERE action_id=? AND (phase='queued' OR"
@@ -157,7 +169,32 @@ def dispatch(tx: Tx, action_id: str, owner: str) -> OutboxAction | None:
     if changed.rowcount != 1:
         return None
     action = load(tx.connection, action_id)
+    tx.rows.put((_QUEUED, action_id), True)
     return _journal(tx, action, ActionDispatched(**_head(action), attempt=action.attempts))
+
+
+def require_as_queued(tx: Tx, action_id: str) -> OutboxAction:
+    """Read an action that is to be run or probed.
+
+    Raises :class:`~cockpit.core.errors.Altered` unless its phase and payload, and the approval that it has,
+    are those of the journal.
+    """
+    action = load(tx.connection, action_id)
+    if not tx.rows.get((_QUEUED, action_id)):
+        tx.settle()
+        proposal = None
+        if action.proposal_id is not None:
+            proposal = proposals.load(tx.connection, action.proposal_id)
+        as_recorded.require_queued(tx.connection, action, proposal)
+        tx.rows.put((_QUEUED, action_id), True)
+    return action
+
+
+def refuse_altered(tx: Tx, action_id: str, message: str) -> OutboxAction:
+    """End an action that is not as it was queued: it is not run, and stays for the user to look at."""
+    ended = _settle(tx, action_id, "failed_terminal", message)
+    failed = ActionFailed(**_head(ended), message=message, receipt={})
+    return _journal(tx, ended, failed, "error", "altered")
 
 
 def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) -> OutboxAction:
@@ -213,10 +250,9 @@ def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
     """Queue an action again after a probe (or the user) said that its effect did not happen."""
-    action = _from(tx, action_id, ("dispatched", "uncertain"))
+    _from(tx, action_id, ("dispatched", "uncertain"))
     ended = _settle(tx, action_id, "queued", "")
-    queued = ActionQueued(**_head(action), proposal_id=action.proposal_id or "", key=action.key)
-    return _journal(tx, ended, queued)
+    return _queued(tx, ended)
 
 
 def load(connection: sqlite3.Connection, action_id: str) -> OutboxAction:
@@ -279,6 +315,18 @@ def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Rece
         Receipt(identity, action, attempt, status, bool(terminal), summary, json.loads(detail))
         for identity, action, attempt, status, terminal, summary, detail in rows
     ]
+
+
+def _queued(tx: Tx, action: OutboxAction) -> OutboxAction:
+    """Journal that the action may run, with the digest of what it will do."""
+    tx.rows.put((_QUEUED, action.action_id), True)
+    event = ActionQueued(
+        **_head(action),
+        proposal_id=action.proposal_id or "",
+        key=action.key,
+        payload_digest=digest(action.payload),
+    )
+    return _journal(tx, action, event)
 
 
 def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:

@@ -26,6 +26,7 @@ from cockpit.store.journal.details.proposals import (
     ProposalExpired,
     ProposalRejected,
 )
+from cockpit.store.sessions import as_recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ class Proposal:
     expires_at: str | None
     created_at: str
 
+
+# Under these names the transaction's row cache keeps which proposals this process has proposed, or seen
+# approved, while no other connection has written anything: those need no comparison with the journal.
+_SHOWN, _APPROVED = "proposal shown", "proposal approved"
 
 _SELECT = (
     "SELECT proposal_id, kind, coalesce(session_id, ''), wave_id, task_id, revises, title, body_json,"
@@ -121,6 +126,7 @@ def create(
         session_id=session_id,
         wave_id=wave_id,
     )
+    tx.rows.put((_SHOWN, proposal_id), True)
     return load(tx.connection, proposal_id)
 
 
@@ -138,8 +144,8 @@ def decide(
 
     ``by`` is the authoritative name of who decides (``person``, ``policy:all``, …). ``narrowed``
     names the items to keep when a context request is approved. Raises :class:`AlreadyDecided`,
-    :class:`Stale` (another digest was shown, or the deadline passed) and :class:`NotFound`; then
-    nothing changed.
+    :class:`Stale` (another digest was shown, or the deadline passed), :class:`Altered` (what is approved is
+    not what was proposed) and :class:`NotFound`; then nothing changed.
     """
     proposal = load(tx.connection, proposal_id)
     if proposal.status != "pending":
@@ -152,6 +158,9 @@ def decide(
     late = proposal.expires_at is not None and proposal.expires_at <= tx.now()
     if late and verdict != "expired":
         raise Stale(f"The deadline of proposal {proposal_id} has passed; nothing was decided.")
+    if verdict in ("approved", "discussed") and not tx.rows.get((_SHOWN, proposal_id)):
+        tx.settle()
+        as_recorded.require_as_shown(tx.connection, proposal)
     items = _narrowed(proposal, verdict, narrowed)
     reason = mask(reason)
     changed = tx.execute(
@@ -176,7 +185,22 @@ def decide(
         result="ok" if verdict == "approved" else "refused",
         latency_ms=milliseconds_between(proposal.created_at, tx.now()),
     )
+    if verdict == "approved":
+        tx.rows.put((_APPROVED, proposal_id), True)
     return load(tx.connection, proposal_id)
+
+
+def load_approved(tx: Tx, proposal_id: str) -> Proposal:
+    """Read a proposal whose approval is to take effect in this transaction.
+
+    Raises :class:`NotFound`, and :class:`Altered` unless it was approved, as it is now, through cockpit.
+    """
+    proposal = load(tx.connection, proposal_id)
+    if not tx.rows.get((_APPROVED, proposal_id)):
+        tx.settle()
+        as_recorded.require_approved(tx.connection, proposal)
+        tx.rows.put((_APPROVED, proposal_id), True)
+    return proposal
 
 
 def _decided(

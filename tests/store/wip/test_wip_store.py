@@ -128,8 +128,10 @@ def test_an_update_reads_and_writes_its_own_row_alone(world):
             tx.connection.set_trace_callback(None)
 
         world.store.write_now(step)
-        return [line for line in told if "tasks" in line]
+        # A trigger that seals what a statement wrote shows as that statement again.
+        return [line for line in dict.fromkeys(told) if "tasks" in line]
 
+    steps()  # the first update of a connection makes the table's triggers
     before = steps()
     assert [line.split()[0] for line in before] == ["SELECT", "UPDATE"]
     plan = world.store.read_now(

@@ -207,6 +207,8 @@ class ActionQueued(OfAction, frozen=True, kw_only=True):
     """The proposal that was approved; empty for an action that needs none."""
     key: str
     """The action's idempotency key."""
+    payload_digest: str | UnsetType = UNSET
+    """The digest of the payload's canonical JSON; missing in older rows."""
 
 
 class ActionDispatched(OfAction, frozen=True, kw_only=True):

@@ -62,6 +62,25 @@ class StateMoved(Detail, frozen=True, kw_only=True):
     """How many worktrees went with it."""
 
 
+class StoreSealed(Detail, frozen=True, kw_only=True):
+    """Rows of the store were sealed: of a step that the journal has no other row for, or again."""
+
+    why: str | UnsetType = UNSET
+    """``migrated``: rows that a migration changed, or from before there were seals; ``pruned``: what sealed
+    them before was pruned. Missing for a step."""
+
+
+class JournalAnchored(Detail, frozen=True, kw_only=True):
+    """The user accepted the store as it is, although it differed from its anchor."""
+
+    seq: int
+    """The last row before this one."""
+    digest: str
+    """The digest of that row."""
+    fault: str
+    """How the store differed from the anchor."""
+
+
 class StorePruned(Detail, frozen=True, kw_only=True):
     """The facts of old sessions were moved to an archive."""
 

@@ -1,0 +1,335 @@
+"""What is approved is what runs: rows that somebody edits with sqlite3 are refused wherever they count.
+
+The attacker has a shell of the same user and the store's file, between two steps of cockpit.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cockpit.access.principals import PERSON, agent
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.workspace import open_workspace
+from cockpit.core.canonical_json import canonical_json, digest
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.core.errors import Altered
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.profile_change_decision import reconcile_profile_changes
+from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.context import profiles
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import context_requests, outbox, proposals, sessions, waves
+from cockpit.store.sessions.outbox import OutboxAction
+from cockpit.store.sessions.proposals import Proposal
+
+PAYLOAD = {"argv": ["true"], "cwd": "", "timeout_s": 5, "sandboxed": False}
+EVIL = {"argv": ["sh", "-c", "touch stolen"], "cwd": "", "timeout_s": 5, "sandboxed": False}
+BODY = {"type": "run", "summary": "run true", "diffs": [], "payload": PAYLOAD, "key": "k-1"}
+
+
+class World:
+    """One store, opened anew for each step, and edited in between."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = RuntimeSettings(user_dir=folder / "user")
+        self.session_id = self.wave_id = ""
+
+    def write(self, step: Callable[[Tx], Any]) -> Any:
+        with self.open() as store:
+            return store.write_now(step)
+
+    def open(self) -> Store:
+        return Store.open(self.folder / "cockpit.db", FixedClock(), CountingIds())
+
+    def edit(self, sql: str, *values: object) -> None:
+        """Do what anybody with the file can do."""
+        with closing(sqlite3.connect(self.folder / "cockpit.db")) as connection:
+            for (trigger,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type='trigger' AND tbl_name='proposals'"
+            ).fetchall():
+                connection.execute(f"DROP TRIGGER {trigger}")
+            done = connection.execute(sql, values)
+            connection.commit()
+        assert done.rowcount == 1
+
+    def begin(self, tx: Tx) -> None:
+        session = sessions.create(
+            tx, task_type="implement", title="t", words="w", target={}, model="offline",
+            policy="ask", interactive=True, root=self.folder, rev=None, profile_id="default",
+            limits={}, project="p", branch="main",
+        )  # fmt: skip
+        wave = waves.create(tx, session_id=session.session_id, trace_id=session.trace_id)
+        self.session_id, self.wave_id = session.session_id, wave.wave_id
+
+    def propose(self, tx: Tx, **changes: Any) -> Proposal:
+        self.begin(tx)
+        words: dict[str, Any] = {
+            "proposal_id": "p-1", "kind": "action", "session_id": self.session_id,
+            "wave_id": self.wave_id, "title": "run true", "body": BODY, "risk": "low", **changes,
+        }  # fmt: skip
+        return proposals.create(tx, **words)
+
+    def decide(self, tx: Tx, decision: Any = "approved", by: Any = PERSON) -> Any:
+        return decide_proposal(tx, self.settings, "p-1", decision, by)
+
+    def queue(self, tx: Tx) -> OutboxAction:
+        planned = outbox.plan(
+            tx, wave_id=self.wave_id, session_id=self.session_id, position=0, key="k-1",
+            action_type="run", title="run true", payload=PAYLOAD,
+        )  # fmt: skip
+        return outbox.enqueue(tx, planned.action_id, proposal_id="p-1", payload=PAYLOAD)
+
+    def queued(self) -> OutboxAction:
+        self.write(self.propose)
+        self.write(self.decide)
+        action: OutboxAction = self.write(self.queue)
+        return action
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+EVIL_BODY = canonical_json({**BODY, "payload": EVIL})
+EDITS = {
+    "body": ("UPDATE proposals SET body_json=?", EVIL_BODY),
+    "body and its digest": (
+        "UPDATE proposals SET body_json=?, shown_digest=?",
+        EVIL_BODY,
+        digest({**BODY, "payload": EVIL}),
+    ),
+    "risk": ("UPDATE proposals SET risk='medium'",),
+    "title": ("UPDATE proposals SET title='run nothing'",),
+    "kind": ("UPDATE proposals SET kind='context'",),
+    "task": ("UPDATE proposals SET task_id='T-9'",),
+    "id": ("UPDATE proposals SET proposal_id='p-1', wave_id='w-other'",),
+    "the journal's row": (
+        "UPDATE journal SET detail_json=json_set(detail_json, '$.risk', 'medium')"
+        " WHERE action='proposal.created'",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_proposal_is_not_approved(world: World, edit: str) -> None:
+    world.write(world.propose)
+    world.edit(*EDITS[edit])
+    with pytest.raises(Altered):
+        world.write(world.decide)
+    # What does nothing may still be decided, so that it goes away.
+    assert world.write(lambda tx: world.decide(tx, "rejected")).status == "rejected"
+
+
+def test_a_body_that_is_edited_in_both_places_does_not_follow_in_the_chain(world: World) -> None:
+    world.write(world.propose)
+    world.edit(*EDITS["body and its digest"])
+    world.edit(
+        "UPDATE journal SET detail_json=json_set(detail_json, '$.body', json(?), '$.shown_digest', ?)"
+        " WHERE action='proposal.created'",
+        EVIL_BODY,
+        digest({**BODY, "payload": EVIL}),
+    )
+    with pytest.raises(Altered):
+        world.write(world.decide)
+
+
+def test_an_added_proposal_is_not_approved(world: World) -> None:
+    world.write(world.begin)
+    world.edit(
+        "INSERT INTO proposals(proposal_id, kind, session_id, wave_id, title, body_json, shown_digest,"
+        " risk, status, created_at) VALUES ('p-1','action',?,?,'run true',?,?,'low','pending','2026')",
+        world.session_id,
+        world.wave_id,
+        canonical_json(BODY),
+        digest(BODY),
+    )
+    with pytest.raises(Altered, match="no record that p-1 was proposed"):
+        world.write(world.decide)
+
+
+def test_an_approval_that_was_written_into_the_table_queues_nothing(world: World) -> None:
+    world.write(world.propose)
+    world.edit(
+        "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
+    )
+    with pytest.raises(Altered, match="the journal does not"):
+        world.write(world.queue)
+
+
+def test_an_approval_behind_the_end_of_the_journal_counts_for_nothing(world: World) -> None:
+    world.write(world.propose)
+    world.edit(
+        "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
+    )
+    world.edit(
+        "INSERT INTO journal(seq, at, session_id, wave_id, actor, action, detail_json, digest)"
+        " SELECT h.seq+1, '2026', ?, ?, 'person', 'proposal.approved',"
+        " json_object('proposal_id','p-1','decided_by','person','narrowed',json('[]'),"
+        " 'shown_digest', p.shown_digest), 'abc' FROM journal_head h, proposals p",
+        world.session_id,
+        world.wave_id,
+    )
+    with pytest.raises(Altered):
+        world.write(world.queue)
+
+
+OUTBOX_EDITS = {
+    "payload": ("UPDATE outbox_actions SET payload_json=?", canonical_json(EVIL)),
+    "type": ("UPDATE outbox_actions SET action_type='github'",),
+    "key": ("UPDATE outbox_actions SET idempotency_key='k-2'",),
+    "proposal": ("UPDATE outbox_actions SET proposal_id=NULL",),
+    "payload of the proposal": ("UPDATE proposals SET body_json=?", EVIL_BODY),
+}
+
+
+@pytest.mark.parametrize("edit", OUTBOX_EDITS)
+async def test_an_edited_action_is_not_run(world: World, edit: str) -> None:
+    action = world.queued()
+    world.edit(*OUTBOX_EDITS[edit])
+    with world.open() as store:
+        (ended,) = await Dispatcher(store, await open_workspace(world.folder)).run_wave(
+            world.wave_id
+        )
+        assert (ended.action_id, ended.phase) == (action.action_id, "failed_terminal")
+        assert "journal verify" in ended.last_error
+        assert not store.read_now(lambda c: outbox.select_receipts(c, action.action_id))
+    assert not (world.folder / "stolen").exists()
+
+
+async def test_what_ended_does_not_run_again_by_an_edit(world: World) -> None:
+    action = world.queued()
+    world.write(lambda tx: outbox.dispatch(tx, action.action_id, "1/1"))
+    world.write(lambda tx: outbox.confirm(tx, action.action_id, summary="done", detail={}))
+    world.edit("UPDATE outbox_actions SET phase='queued'")
+    with pytest.raises(Altered):
+        world.write(lambda tx: outbox.dispatch(tx, action.action_id, "1/1"))
+
+
+async def test_recovery_does_not_even_probe_an_edited_action(world: World) -> None:
+    action = world.queued()
+    world.write(lambda tx: outbox.dispatch(tx, action.action_id, "999999/1"))
+    world.edit(*OUTBOX_EDITS["payload"])
+    probed: list[object] = []
+
+    class Spy:
+        ends_when_cancelled = False
+
+        async def probe(self, *arguments: object) -> str:
+            probed.append(arguments)
+            return "not_done"
+
+    with world.open() as store:
+        dispatcher = Dispatcher(store, await open_workspace(world.folder), {"run": Spy()})  # type: ignore[dict-item]
+        (ended,) = await dispatcher.recover(world.session_id)
+    assert (ended.phase, probed) == ("failed_terminal", [])
+
+
+ITEMS = [
+    {"item": "file:a.py", "level": "full", "tokens": 1, "band": "situational", "refused": "", "note": ""}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("items", [["file:.env"], ["file:a.py", "file:b.py"]])
+def test_a_grant_that_was_widened_reads_nothing(world: World, items: list[str]) -> None:
+    def ask(tx: Tx) -> None:
+        world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
+        context_requests.create(
+            tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
+            purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
+        )  # fmt: skip
+        world.decide(tx)
+        context_requests.apply_decision(
+            tx, "q-1", "approved", approved=["file:a.py"], decided_by="person"
+        )
+
+    world.write(ask)
+    with world.open() as store:
+        granted = store.read_now(lambda c: context_requests.select_granted(c, world.session_id))
+        assert [request.approved for request in granted] == [("file:a.py",)]
+    world.edit("UPDATE context_requests SET approved_json=?", json.dumps(items))
+    with world.open() as store, pytest.raises(Altered, match="Nothing was read"):
+        store.read_now(lambda c: context_requests.select_granted(c, world.session_id))
+
+
+def test_a_request_that_says_that_it_needs_no_approval_reads_nothing(world: World) -> None:
+    def ask(tx: Tx) -> None:
+        world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
+        context_requests.create(
+            tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
+            purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
+        )  # fmt: skip
+
+    world.write(ask)
+    world.edit(
+        "UPDATE context_requests SET status='approved', proposal_id=NULL, approved_json='[\"file:a.py\"]'"
+    )
+    with world.open() as store, pytest.raises(Altered):
+        store.read_now(lambda c: context_requests.select_granted(c, world.session_id))
+
+
+def test_a_policy_that_was_widened_in_the_table_approves_nothing(world: World) -> None:
+    world.write(world.propose)
+    world.edit("UPDATE sessions SET policy='all'")
+    with pytest.raises(Altered, match="approval policy"):
+        world.write(lambda tx: world.decide(tx, by="policy:all"))
+
+
+def test_a_policy_that_the_user_gave_approves(world: World) -> None:
+    world.write(world.propose)
+    world.write(lambda tx: sessions.change(tx, world.session_id, actor="person", policy="all"))
+    assert world.write(lambda tx: world.decide(tx, by="policy:all")).status == "approved"
+
+
+CHANGE = {
+    "base_profile_version": 1, "effective_waves": 2, "reason": "r",
+    "rules": [{"rule_id": "search", "priority_weight": 1.5}],
+}  # fmt: skip
+PROFILE_EDITS = {
+    "change": (
+        "UPDATE profile_change_proposals SET proposal_json=json_set(proposal_json,"
+        " '$.effective_waves', 0), effective_waves=0",
+    ),
+    "who asked": ("UPDATE profile_change_proposals SET requested_by='main'",),
+}
+
+
+@pytest.mark.parametrize("edit", PROFILE_EDITS)
+def test_an_edited_profile_change_is_not_applied(world: World, edit: str) -> None:
+    def ask(tx: Tx) -> Any:
+        profiles.ensure_default(tx, 150_000)
+        return propose_profile_change(
+            tx, world.settings, json.dumps(CHANGE), agent("s-1"), profile_id="default",
+            proposal_id="p-1",
+        )  # fmt: skip
+
+    assert world.write(ask).status == "pending"
+    world.edit(*PROFILE_EDITS[edit])
+    with pytest.raises(Altered):
+        world.write(world.decide)
+
+
+def test_a_profile_change_approved_in_the_table_is_rejected(world: World) -> None:
+    test = {**CHANGE, "effective_waves": 3}
+
+    def ask(tx: Tx) -> Any:
+        profiles.ensure_default(tx, 150_000)
+        return propose_profile_change(
+            tx, world.settings, json.dumps(test), agent("s-1"), profile_id="default",
+            proposal_id="p-1",
+        )  # fmt: skip
+
+    assert world.write(ask).status == "pending"
+    world.edit("UPDATE proposals SET status='approved', decided_by='person', decided_at='2026'")
+    (outcome,) = world.write(lambda tx: reconcile_profile_changes(tx, world.settings))
+    assert (outcome.status, outcome.refusals[0].code) == ("rejected", "altered")

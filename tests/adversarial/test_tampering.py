@@ -1,0 +1,350 @@
+"""Tampering with the store is told: any row of any table, cut ends, older copies, rewritten histories.
+
+The attacker has the file and knows the format; only the anchor outside the store is out of reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cockpit.access.capability_tokens import ensure_root
+from cockpit.backlog import service as backlog
+from cockpit.core.project_paths import locate_project
+from cockpit.loop.runtime import open_runtime
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.store.backlog import wip
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import head_anchor, journal, seals, verify_tables
+from cockpit.store.journal.journal import COLUMNS, chain_digest
+
+pytestmark = pytest.mark.slow
+
+TRIALS = 100
+SCENARIO = """
+[[turn]]
+text = "I read first."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "see", question = "what?", scope = ["file:a.py"], escalation = "" }
+[[turn]]
+when = { called = ["request_context"] }
+text = "I write."
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn]]
+when = { called = ["write_file"] }
+text = "That is all."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "done" }
+"""
+
+
+class Scene:
+    """A store with work in it, an older copy of it, and the anchor outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "projects" / "key" / "cockpit.db"
+        self.older = folder / "older.db"
+        self.anchor_file = folder / "anchors" / "key"
+        self.trial = folder / "trial.db"
+
+    def faults(self) -> list[str]:
+        """What is told of the trial."""
+        with closing(sqlite3.connect(self.trial)) as connection:
+            try:
+                verdict = journal.verify(connection)
+                if verdict.broken is not None:
+                    return [verdict.broken[1]]
+                faults = [str(each) for each in verify_tables.verify_tables(connection).faults]
+                anchor = head_anchor.read_anchor(self.anchor_file)
+                assert anchor is not None
+                fault = head_anchor.compare(connection, anchor)
+                return [*faults, fault] if fault else faults
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    folder = tmp_path_factory.mktemp("tampering")
+    asyncio.run(_work(folder))
+    built = Scene(folder)
+    built.database.parent.mkdir(parents=True)
+    with Store.open(folder / "worked.db") as store:
+        store.write_now(_plan)
+    shutil.copy(folder / "worked.db", built.older)
+    shutil.copy(folder / "worked.db", built.database)
+    with Store.open(built.database) as store:  # it came from elsewhere: that is told, and accepted
+        assert "is missing" in store.anchor.fault
+        store.write_now(lambda tx: wip.update(tx, "T-1", {"phase": "more"}, by="agent"))
+        store.anchor.accept()
+    return built
+
+
+async def _work(folder: Path) -> None:
+    root = folder / "project"
+    root.mkdir()
+    (root / "a.py").write_text("print('a')\n", encoding="utf-8")
+    script = folder / "scenario.toml"
+    script.write_text(SCENARIO, encoding="utf-8")
+    settings = RuntimeSettings(policy="all", limits=Limits(max_waves=9), user_dir=folder)
+    async with open_runtime(locate_project(root), settings) as runtime:
+        session_id = await runtime.start("implement", model=f"script:{script}", interactive=False)
+        await runtime.run(session_id)
+        database = runtime.store.path
+    shutil.copy(database, folder / "worked.db")
+
+
+def _plan(tx: Tx) -> None:
+    epic = backlog.create_epic(tx, "An epic", by="person")
+    story = backlog.create_story(tx, "A story", epic_id=epic.epic_id, by="person")
+    first, second = (
+        backlog.create_task(tx, title, story_id=story.story_id, by="person")
+        for title in ("One", "Two")
+    )
+    backlog.add_dependency(tx, second.task_id, first.task_id, by="person")
+    wip.update(tx, first.task_id, {"phase": "begun"}, by="agent")
+    ensure_root(tx, Path(tx.connection.execute("PRAGMA database_list").fetchone()[2]).parent)
+
+
+def opened(scene: Scene) -> sqlite3.Connection:
+    """Open a fresh copy as an attacker does: without triggers in the way."""
+    shutil.copy(scene.database, scene.trial)
+    connection = sqlite3.connect(scene.trial, isolation_level=None)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute("PRAGMA ignore_check_constraints=ON")
+    return connection
+
+
+def filled(connection: sqlite3.Connection) -> list[seals.Shape]:
+    return [
+        shape
+        for shape in seals.read_shapes(connection).values()
+        if connection.execute(f"SELECT 1 FROM {shape.table}").fetchone()
+    ]
+
+
+def pick(
+    connection: sqlite3.Connection, shape: seals.Shape, chance: random.Random
+) -> tuple[object, ...]:
+    rows = connection.execute(shape.select()).fetchall()
+    row: tuple[object, ...] = chance.choice(rows)
+    return row
+
+
+def where(shape: seals.Shape) -> str:
+    return " AND ".join(f"{name}=?" for name in shape.key)
+
+
+def other(value: object) -> object:
+    if isinstance(value, int | float):
+        return value + 1
+    return "x" if value is None else f"{value}x"
+
+
+def change(connection: sqlite3.Connection, chance: random.Random) -> str:
+    shape = chance.choice(filled(connection))
+    row = pick(connection, shape, chance)
+    place = chance.randrange(len(shape.names))
+    name, value = shape.names[place], other(row[place + 1])
+    key = row[1 : len(shape.key) + 1]
+    try:
+        connection.execute(f"UPDATE {shape.table} SET {name}=? WHERE {where(shape)}", (value, *key))
+    except sqlite3.IntegrityError:  # a number must be a number: take the row away
+        connection.execute(f"DELETE FROM {shape.table} WHERE {where(shape)}", key)
+    return f"change {shape.table}.{name} of {key}"
+
+
+def delete(connection: sqlite3.Connection, chance: random.Random) -> str:
+    shape = chance.choice(filled(connection))
+    key = pick(connection, shape, chance)[1 : len(shape.key) + 1]
+    connection.execute(f"DELETE FROM {shape.table} WHERE {where(shape)}", key)
+    return f"delete {shape.table} {key}"
+
+
+def insert(connection: sqlite3.Connection, chance: random.Random) -> str:
+    shape = chance.choice(filled(connection))
+    row = list(pick(connection, shape, chance)[1:])
+    for place in range(len(shape.key)):
+        row[place] = other(other(row[place]))
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type='index' AND sql IS NOT NULL"
+    ).fetchall():
+        connection.execute(f"DROP INDEX {name}")
+    marks = ",".join("?" * len(row))
+    try:
+        connection.execute(
+            f"INSERT INTO {shape.table}({','.join(shape.names)}) VALUES ({marks})", row
+        )
+    except sqlite3.IntegrityError:  # another column is unique: then the copy replaces the row
+        connection.execute(
+            f"INSERT OR REPLACE INTO {shape.table}({','.join(shape.names)}) VALUES ({marks})", row
+        )
+    return f"insert {shape.table} {row[: len(shape.key)]}"
+
+
+def swap(connection: sqlite3.Connection, chance: random.Random) -> str:
+    """Give two rows each other's key."""
+    many = [
+        shape
+        for shape in filled(connection)
+        if connection.execute(f"SELECT count(*) FROM {shape.table}").fetchone()[0] > 1
+    ]
+    shape = chance.choice(many)
+    one, two = chance.sample(connection.execute(shape.select()).fetchall(), 2)
+    width = len(shape.key)
+    keys = [row[1 : width + 1] for row in (one, two)]
+    if one[width + 1 :] == two[width + 1 :]:
+        return change(connection, chance)
+    for key in keys:
+        connection.execute(f"DELETE FROM {shape.table} WHERE {where(shape)}", key)
+    marks = ",".join("?" * len(shape.names))
+    for key, row in ((keys[0], two), (keys[1], one)):
+        connection.execute(
+            f"INSERT INTO {shape.table}({','.join(shape.names)}) VALUES ({marks})",
+            (*key, *row[width + 1 :]),
+        )
+    return f"swap {shape.table} {keys}"
+
+
+def rewrite(connection: sqlite3.Connection) -> None:
+    """Compute every digest of the journal anew, and its end."""
+    previous, count, last = "", 0, 0
+    names = ",".join(COLUMNS)
+    rows = connection.execute(
+        f"SELECT {names}, seals FROM journal WHERE digest IS NOT NULL ORDER BY seq"
+    ).fetchall()
+    for *columns, sealed in rows:
+        previous = chain_digest(previous, tuple(columns[:-1]), sealed)
+        count, last = count + 1, columns[0]
+        connection.execute("UPDATE journal SET digest=? WHERE seq=?", (previous, last))
+    connection.execute("UPDATE journal_head SET seq=?, digest=?, sealed=?", (last, previous, count))
+
+
+def cut(connection: sqlite3.Connection, chance: random.Random) -> str:
+    """Remove the end of the journal, and let the rest verify."""
+    (last,) = connection.execute("SELECT max(seq) FROM journal").fetchone()
+    first = chance.randrange(max(2, last - 10), last + 1)
+    connection.execute("DELETE FROM journal WHERE seq>=?", (first,))
+    rewrite(connection)
+    return f"cut from {first}"
+
+
+def rewrite_history(connection: sqlite3.Connection, chance: random.Random) -> str:
+    """Change a row, its seal and every digest, so that all inside the file is consistent."""
+    shape = chance.choice(filled(connection))
+    row = pick(connection, shape, chance)
+    columns = [name for name in shape.columns if not name.endswith("_json")]
+    name = chance.choice(columns)
+    key = row[1 : len(shape.key) + 1]
+    try:
+        connection.execute(
+            f"UPDATE {shape.table} SET {name}=? WHERE {where(shape)}",
+            (other(row[1 + shape.names.index(name)]), *key),
+        )
+    except sqlite3.IntegrityError:
+        return cut(connection, chance)
+    changed = connection.execute(f"{shape.select()} WHERE {where(shape)}", key).fetchone()
+    for seq, text in connection.execute(
+        "SELECT seq, seals FROM journal WHERE seals<>'' ORDER BY seq"
+    ).fetchall():
+        sealed = json.loads(text)
+        if shape.key_of(row) in sealed.get(shape.table, {}):
+            sealed[shape.table][shape.key_of(row)] = seals.seal_row(changed)
+            connection.execute("UPDATE journal SET seals=? WHERE seq=?", (json.dumps(sealed), seq))
+    rewrite(connection)
+    return f"rewrite {shape.table}.{name} of {key}"
+
+
+def journal_row(connection: sqlite3.Connection, chance: random.Random) -> str:
+    """Change a row of the journal."""
+    seq = chance.choice(connection.execute("SELECT seq FROM journal").fetchall())[0]
+    name = chance.choice([*COLUMNS[1:], "seals"])
+    (value,) = connection.execute(f"SELECT {name} FROM journal WHERE seq=?", (seq,)).fetchone()
+    connection.execute(f"UPDATE journal SET {name}=? WHERE seq=?", (other(value), seq))
+    return f"journal {seq}.{name}"
+
+
+WAYS: tuple[Callable[[sqlite3.Connection, random.Random], str], ...] = (
+    *(change, change, change, delete, insert, swap),
+    *(cut, rewrite_history, journal_row),
+)
+
+
+def test_the_store_is_sound_before(scene: Scene) -> None:
+    with closing(opened(scene)) as connection:
+        verdict = verify_tables.verify_tables(connection)
+    assert scene.faults() == []
+    assert verdict.rows > 60 and verdict.sealed_since
+
+
+def test_a_hundred_random_changes_are_told(scene: Scene) -> None:
+    seed = int.from_bytes(os.urandom(4), "big")
+    chance = random.Random(seed)
+    missed = []
+    for trial in range(TRIALS):
+        with closing(opened(scene)) as connection:
+            done = WAYS[trial % len(WAYS)](connection, chance)
+        if not scene.faults():
+            missed.append(done)
+    assert missed == [], f"seed {seed}"
+
+
+def every_column(scene: Scene) -> Iterator[tuple[seals.Shape, str]]:
+    with closing(opened(scene)) as connection:
+        for shape in filled(connection):
+            for name in shape.columns:
+                yield shape, name
+
+
+def test_every_column_of_every_table_is_sealed(scene: Scene) -> None:
+    missed = []
+    for shape, name in every_column(scene):
+        with closing(opened(scene)) as connection:
+            row = connection.execute(shape.select()).fetchone()
+            key = row[1 : len(shape.key) + 1]
+            value = other(row[1 + shape.names.index(name)])
+            try:
+                connection.execute(
+                    f"UPDATE {shape.table} SET {name}=? WHERE {where(shape)}", (value, *key)
+                )
+            except sqlite3.IntegrityError:
+                continue
+            faults = verify_tables.verify_tables(connection).faults
+        named = verify_tables.TableFault(shape.table, shape.key_of(row), "changed")
+        if named not in faults:
+            missed.append(f"{shape.table}.{name}")
+    assert missed == []
+
+
+def test_an_older_copy_in_place_of_the_store_is_told(scene: Scene) -> None:
+    shutil.copy(scene.older, scene.trial)
+    (fault,) = scene.faults()
+    assert "replaced by an older one" in fault
+
+
+def test_every_table_is_sealed_or_says_why_not(scene: Scene) -> None:
+    with closing(opened(scene)) as connection:
+        shapes = seals.read_shapes(connection)
+        tables = {
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite%'"
+            )
+        }
+    assert tables == shapes.keys() | seals.OPEN_TABLES.keys()
+    assert all(shape.key for shape in shapes.values())
