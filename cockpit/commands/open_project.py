@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths, locate_project
 
@@ -135,11 +133,13 @@ def open_store(place: ProjectPaths) -> Iterator[Store]:
 
 def _close_dead_chains(store: Store) -> None:
     """End chains whose processes all died, but for commands that take such a chain up."""
+    if not store.read_now(_has_open_chain):
+        return
+    import click
+
     context = click.get_current_context(silent=True)
     words = [] if context is None else context.command_path.split()[1:]
     if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
-        return
-    if not store.read_now(_has_open_chain):
         return
     from cockpit.access.user_presence import find_agent
     from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains

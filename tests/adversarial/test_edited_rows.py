@@ -54,11 +54,14 @@ class World:
     def edit(self, sql: str, *values: object) -> None:
         """Do what anybody with the file can do."""
         with closing(sqlite3.connect(self.folder / "cockpit.db")) as connection:
-            for (trigger,) in connection.execute(
-                "SELECT name FROM sqlite_master WHERE type='trigger' AND tbl_name='proposals'"
-            ).fetchall():
-                connection.execute(f"DROP TRIGGER {trigger}")
+            triggers = connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type='trigger' AND tbl_name='proposals'"
+            ).fetchall()
+            for name, _ in triggers:
+                connection.execute(f"DROP TRIGGER {name}")
             done = connection.execute(sql, values)
+            for _, statement in triggers:
+                connection.execute(statement)
             connection.commit()
         assert done.rowcount == 1
 
