@@ -101,7 +101,7 @@ def readable_places(
     ``named`` are places that the user's own configuration adds.
     """
     own = homes(environment)
-    places = {home / name for home in own for name in _TOOLCHAINS}
+    places = {Path(f"{home}/{name}") for home in own for name in _TOOLCHAINS}
     on_path = [Path(part) for part in environment.get("PATH", "").split(":") if part[:1] == "/"]
     for directory in on_path:
         if not directory.is_dir():
@@ -113,7 +113,7 @@ def readable_places(
             places.update(_toolchains_behind(directory, own))
             continue
         places.add(directory)
-        places.update(_toolchains_around(directory, directory.parents))
+        places.update(_toolchains_around(directory))
         places.update(_prefixes(directory))
     for name in (".venv", "venv"):
         places.update(_toolchains_behind(root / name / "bin", own))
@@ -133,12 +133,13 @@ def _is_too_much(place: Path, root: Path, own: Iterable[Path]) -> bool:
     )
 
 
-def _toolchains_around(place: Path, homes: Iterable[Path]) -> Iterator[Path]:
-    """List the toolchain folders of any of ``homes`` that ``place`` is in."""
-    for home in homes:
-        for name in _TOOLCHAINS:
-            if place.is_relative_to(home / name):
-                yield home / name
+def _toolchains_around(place: Path, own: Iterable[Path] | None = None) -> Iterator[Path]:
+    """List the toolchain folders that ``place`` is in, of the homes ``own`` (None: of any folder)."""
+    text = f"{place}/"
+    for name in _TOOLCHAINS:
+        at = text.find(f"/{name}/")
+        if at > 0 and (own is None or Path(text[:at]) in own):
+            yield Path(text[: at + 1 + len(name)])
 
 
 def _toolchains_behind(directory: Path, own: Iterable[Path]) -> Iterator[Path]:
@@ -167,11 +168,8 @@ def _interpreters(directory: Path) -> Iterator[Path]:
 
 
 def _outermost(places: Iterable[Path]) -> list[Path]:
-    outermost: list[Path] = []
-    for place in sorted(set(places), key=lambda p: (len(p.parts), str(p))):
-        if not any(place.is_relative_to(other) for other in (*outermost, *_BOUND)):
+    outermost: list[str] = []
+    for place in sorted({str(place) for place in places}, key=lambda name: (name.count("/"), name)):
+        if not place.startswith(tuple(f"{other}/" for other in (*outermost, *_SYSTEM))):
             outermost.append(place)
-    return outermost
-
-
-_BOUND = tuple(Path(name) for name in _SYSTEM)
+    return [Path(place) for place in outermost if place not in _SYSTEM]
