@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -17,6 +19,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+import warm
+from chains import chain_kill
 from faults import session_trials
 from faults.crowd_trials import try_crowd
 from faults.injected_faults import SQL_ERRORS, SYSTEM_ERRORS, Fault, Kind
@@ -24,7 +28,7 @@ from faults.machine_trials import in_small_disk, try_clock, try_disk, try_torn_l
 from faults.session_trials import Verdict, World
 from faults.simulation import Simulation
 
-OTHERS = ("crowd", "torn log", "clock", "full disk", "read-only disk", "simulation")
+OTHERS = ("chain", "crowd", "torn log", "clock", "full disk", "read-only disk", "simulation")
 KINDS: tuple[Kind, ...] = ("kill", *SQL_ERRORS, *SYSTEM_ERRORS)  # type: ignore[assignment]
 
 
@@ -136,6 +140,9 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
     if befalling:
         yield from try_sessions(folder, befalling, options.trials, options.at)
     seeds = range(options.seed, options.seed + max(1, options.trials // 10))
+    if "chain" in kinds:
+        warm.start_server()
+        yield _row("chain: kills at random", seeds, partial(try_chain, folder / "chain"))
     if "crowd" in kinds:
         for processes in (2, 8):
             yield _row(
@@ -159,6 +166,18 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
             yield _row(kind, seeds, partial(try_disk, options.disk, read_only=read_only))
     if "simulation" in kinds:
         yield simulate(folder, options.seed, options.steps)
+
+
+def try_chain(folder: Path, seed: int) -> Verdict:
+    """Kill the sessions and the supervisor of a chain at random; whoever goes on brings it to its end."""
+    try:
+        os.environ["COCKPIT_STATE_DIR"] = str(folder / "state")
+        project, _ = chain_kill.play(folder, seed)
+        chain_kill.check(project)
+    except AssertionError as error:
+        return Verdict(stranded=[str(error)])
+    shutil.rmtree(folder)
+    return Verdict()
 
 
 def _row(kind: str, seeds: Iterable[int], try_seed: Callable[[int], Verdict]) -> Row:
