@@ -148,7 +148,7 @@ async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.E
     finally:
         heartbeat.cancel()
         await asyncio.gather(heartbeat, return_exceptions=True)
-        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, token)))
+        await asyncio.shield(sessions.end_lease(store, session_id, token))
 
 
 async def _renew_lease(store: Store, session_id: str, token: str, lost: asyncio.Event) -> None:

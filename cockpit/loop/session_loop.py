@@ -83,7 +83,7 @@ async def run_session(
     finally:
         heartbeat.cancel()
         await asyncio.gather(heartbeat, return_exceptions=True)
-        await asyncio.shield(store.write(lambda tx: sessions.release(tx, session_id, lease_token)))
+        await asyncio.shield(sessions.end_lease(store, session_id, lease_token))
 
 
 def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
@@ -104,7 +104,7 @@ async def _take_lease(engine: Engine, session_id: str) -> str:
     except asyncio.CancelledError:
         lease_token = await taking
         await _mark_stopped(engine, session_id)
-        await store.write(lambda tx: sessions.release(tx, session_id, lease_token))
+        await sessions.end_lease(store, session_id, lease_token)
         raise
 
 

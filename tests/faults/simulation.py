@@ -38,8 +38,8 @@ MODEL = "played"
 END = "# end\n"
 OPEN_SESSIONS = 4
 """Sessions that may be unfinished at a time."""
-LEASE_S = 61.0
-"""Seconds after which nobody holds a session's lease that has not renewed it."""
+LEASE_S = 90_000.0
+"""Seconds after which nobody holds a lease that was not renewed, were the clock set back a day meanwhile."""
 _TURN_S = 30.0
 
 

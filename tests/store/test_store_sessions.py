@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_world import begin, open_store, python
 
 from cockpit.core.clock import FixedClock
-from cockpit.core.errors import IllegalTransition, NotFound, Stale
+from cockpit.core.errors import IllegalTransition, NotFound, Stale, StoreUnwritable
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
@@ -75,6 +77,30 @@ def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
         assert second != first
         store.write_now(lambda tx: sessions.release(tx, session_id, second))
         store.write_now(lambda tx: sessions.acquire(tx, session_id))
+
+
+async def test_a_lease_that_cannot_be_released_is_given_up_all_the_same(tmp_path: Path) -> None:
+    class Full(sqlite3.Connection):
+        is_full = False
+
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+            if Full.is_full:
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
+            return super().execute(sql, *arguments)
+
+    with open_store(tmp_path, factory=Full) as store:
+        session_id = store.write_now(begin)
+        token = store.write_now(lambda tx: sessions.acquire(tx, session_id))
+        Full.is_full = True
+        with pytest.raises(StoreUnwritable):
+            await sessions.end_lease(store, session_id, token)
+        Full.is_full = False
+        again = store.write_now(lambda tx: sessions.acquire(tx, session_id))
+        with pytest.raises(Stale):
+            store.write_now(lambda tx: sessions.acquire(tx, session_id))
+        await sessions.end_lease(store, session_id, again)
 
 
 def test_only_known_fields_and_statuses(tmp_path: Path) -> None:

@@ -55,12 +55,15 @@ class Store:
         self.path = path
         self.clock = clock
         self.ids = ids
+        self.unreleased: set[str] = set()
+        """Tokens of leases that could not be released; see ``sessions.end_lease``."""
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._lock = threading.Lock()
 
         def begin(connection: sqlite3.Connection) -> Tx:
-            return Tx(connection, clock, ids, journal.Tail(connection), RowCache(connection))
+            tail, rows = journal.Tail(connection), RowCache(connection)
+            return Tx(connection, clock, ids, tail, rows, self.unreleased)
 
         def connect_writer() -> sqlite3.Connection:
             return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -33,6 +33,8 @@ class Tx:
     tail: journal.Tail
     rows: RowCache
     """Rows that need not be read again."""
+    unreleased: set[str] = field(default_factory=set)
+    """Tokens of leases that this process could not release, though it no longer runs their sessions."""
 
     def begin(self) -> None:
         """Take the lock for writing, and forget what another process may have changed."""

@@ -18,6 +18,7 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask, mask_value, masked_json
+from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
     SessionChanged,
@@ -350,16 +351,18 @@ def find_latest(connection: sqlite3.Connection) -> Session | None:
 def acquire(tx: Tx, session_id: str) -> str:
     """Take the session for this process; returns the lease token.
 
-    A lease is free when it expired or when its process is gone. Raises :class:`Stale` while another
-    live process runs the session.
+    A lease is free when it expired, when its process is gone, or when this process gave it up. Raises
+    :class:`Stale` while another live process runs the session.
     """
     row = tx.execute(
-        "SELECT lease_owner, lease_expires_at FROM sessions WHERE session_id=?", (session_id,)
+        "SELECT lease_owner, lease_expires_at, lease_token FROM sessions WHERE session_id=?",
+        (session_id,),
     ).fetchone()
     if row is None:
         raise NotFound(f"There is no session {session_id}; `cockpit sessions list` lists them.")
-    owner, expires = row
-    if owner is not None and expires > tx.now() and is_process_alive(owner):
+    owner, expires, given = row
+    is_held = owner is not None and expires > tx.now() and is_process_alive(owner)
+    if is_held and given not in tx.unreleased:
         raise Stale(
             f"Process {owner.split('/')[0]} of this machine runs session {session_id}. "
             "Stop it there, or watch it with `cockpit journal tail --follow`."
@@ -372,6 +375,19 @@ def acquire(tx: Tx, session_id: str) -> str:
     )
     tx.journal(SessionResumed(process=current_process()), session_id=session_id)
     return token
+
+
+async def end_lease(store: Store, session_id: str, token: str) -> None:
+    """Give up the session, even where that cannot be stored: the disk is full, say.
+
+    The lease then names this process, which lives; without this nobody could go on before it expires: in a
+    minute, or in a day where the clock was set back. Raises the store's errors.
+    """
+    try:
+        await store.write(lambda tx: release(tx, session_id, token))
+    except BaseException:
+        store.unreleased.add(token)
+        raise
 
 
 def renew(tx: Tx, session_id: str, token: str) -> None:
