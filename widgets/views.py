@@ -50,15 +50,17 @@ class TurnView(msgspec.Struct, frozen=True):
     """One block of the conversation, in the order of the journal.
 
     ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
-    ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``.
+    ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``; 'thought' is what the agent
+    thought, drawn as one line while it is ``folded``.
     """
 
     key: str
-    role: Literal["person", "agent", "wave", "note", "error"]
+    role: Literal["person", "agent", "thought", "wave", "note", "error"]
     text: str = ""
     lines: tuple[LineView, ...] = ()
     streaming: bool = False
     interrupted: bool = False
+    folded: bool = False
 
 
 class BandView(msgspec.Struct, frozen=True):

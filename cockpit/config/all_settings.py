@@ -57,6 +57,16 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "model",
+        "thinking",
+        field="model.thinking",
+        type=Literal["default", "off", "minimal", "low", "medium", "high"],
+        allowed="default, off, minimal, low, medium or high",
+        default="default",
+        env="COCKPIT_THINKING",
+        purpose="How much a model thinks before it answers. Default: as its provider sets it",
+    ),
+    Key(
+        "model",
         "max_retries",
         field="model.max_retries",
         type=whole_number(0, 20),

@@ -90,7 +90,7 @@ class ProviderModel:
 
                 async with model_request_stream(
                     model,
-                    to_messages(prompt, cache_points=endpoint.vendor == "anthropic"),
+                    to_messages(prompt, vendor=endpoint.vendor),
                     model_settings=to_settings(prompt, endpoint),
                     model_request_parameters=to_parameters(prompt),
                     instrument=False,

@@ -200,4 +200,5 @@ def _built(
         timeout_s=config.timeout_s,
         max_retries=config.max_retries,
         price=config.prices.get(name),
+        thinking=config.thinking,
     )

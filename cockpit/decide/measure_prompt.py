@@ -44,6 +44,7 @@ def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:
 
 def _count_message(message: PromptMessage, count: CountTokens) -> int:
     tokens = MESSAGE_TOKENS + count(message.text)
+    tokens += sum(CALL_TOKENS + count(block.text) for block in message.thinking)
     for call in message.calls:
         tokens += CALL_TOKENS + count(call.name) + count(call.arguments) + count(call.call_id)
     if message.role == "tool":
@@ -56,6 +57,8 @@ def digest_prompt(prompt: Prompt) -> str:
     messages = msgspec.to_builtins(prompt.messages)
     for message in messages:
         del message["cache"]
+        if not message["thinking"]:
+            del message["thinking"]
     tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in prompt.tools]
     parts = [canonical_json(prompt.system), canonical_json(messages, is_plain=True)]
     parts += [canonical_json(tools), canonical_json(prompt.max_output_tokens)]

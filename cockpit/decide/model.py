@@ -31,8 +31,31 @@ class PromptCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    """A part of what a model thought, which its provider wants back as it was, to the letter."""
+
+    text: str
+    """What can be read of it; empty where the provider encrypts all of it."""
+    provider: str
+    block_id: str = ""
+    signature: str = ""
+    """The provider's signature, or the encrypted content."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        """Return it as a JSON value; ``ThinkingBlock(**body)`` reverses it."""
+        return {
+            "text": self.text,
+            "provider": self.provider,
+            "block_id": self.block_id,
+            "signature": self.signature,
+            "details": dict(self.details),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message. ``user`` has text; ``assistant`` text, calls; ``tool`` answers ``call_id``."""
+    """One message. ``user`` has text; ``assistant`` thinking, text, calls; ``tool`` answers ``call_id``."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
@@ -41,6 +64,8 @@ class PromptMessage:
     tool_name: str = ""
     cache: bool = False
     """True: a provider's prompt cache may break after this message (a band boundary)."""
+    thinking: tuple[ThinkingBlock, ...] = ()
+    """What the model thought before this message of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +128,13 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model thought before its answer, whole, after the answer's calls."""
+
+    blocks: tuple[ThinkingBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Retrying:
     """The call failed and a retry can help; it follows after ``wait_s`` seconds."""
 
@@ -132,7 +164,7 @@ class Done:
     reason: str = ""
 
 
-ModelEvent = TextDelta | ToolCall | Retrying | Done
+ModelEvent = TextDelta | ToolCall | Thought | Retrying | Done
 
 
 class ModelError(Exception):

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from cockpit.core.secrets import mask
-from cockpit.decide.model_settings import ModelPrice
+from cockpit.decide.model_settings import ModelPrice, Thinking
 
 Vendor = Literal["anthropic", "openai", "openai-compatible"]
 
@@ -43,6 +43,7 @@ class Endpoint:
     max_retries: int
     price: ModelPrice | None = None
     """The user's price, for a model that no price list has."""
+    thinking: Thinking = "default"
 
     @property
     def title(self) -> str:

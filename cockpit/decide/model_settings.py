@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Thinking = Literal["default", "off", "minimal", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +39,7 @@ class ModelSettings:
     base_url: str | None = None
     timeout_s: float = 120.0
     max_retries: int = 4
+    thinking: Thinking = "default"
+    """How much a model thinks before it answers; ``default``: as its provider sets it."""
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
     """The user's prices by the full name of a model, for those that no price list has."""

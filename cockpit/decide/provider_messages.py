@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from cockpit.decide.model import Prompt, PromptMessage
-from cockpit.decide.model_endpoint import Endpoint
+from cockpit.decide.model_endpoint import Endpoint, Vendor
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 _MESSAGE_CACHE_POINTS = 3
 """Anthropic takes four in a request; the system text has the first."""
+THINKING_TOKENS = {"minimal": 1_024, "low": 2_048, "medium": 10_000, "high": 16_384}
+"""Tokens that thinking may take beside the answer, by how much a model is to think."""
 
 
-def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
+def to_messages(prompt: Prompt, *, vendor: Vendor) -> list[ModelMessage]:
     """The prompt as pydantic-ai messages: system first, then the rest in their roles and order.
+
+    What another vendor's model thought is left out: only its own takes it back.
 
     Consecutive ``user`` and ``tool`` messages share one request, as providers want the results of a
     turn's calls together. A cache point lands on the last block of the message that asks for one.
@@ -33,12 +37,13 @@ def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
         ModelResponse,
         SystemPromptPart,
         TextPart,
+        ThinkingPart,
         ToolCallPart,
         ToolReturnPart,
         UserPromptPart,
     )
 
-    cached = choose_cache_points(prompt.messages) if cache_points else frozenset()
+    cached = choose_cache_points(prompt.messages) if vendor == "anthropic" else frozenset()
     messages: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
     if prompt.system:
@@ -47,7 +52,17 @@ def to_messages(prompt: Prompt, *, cache_points: bool) -> list[ModelMessage]:
         if message.role == "assistant":
             if parts:
                 messages.append(ModelRequest(parts=parts))
-            answer: list[TextPart | ToolCallPart] = []
+            answer: list[ThinkingPart | TextPart | ToolCallPart] = [
+                ThinkingPart(
+                    block.text,
+                    id=block.block_id or None,
+                    signature=block.signature or None,
+                    provider_name=block.provider,
+                    provider_details=dict(block.details) or None,
+                )
+                for block in message.thinking
+                if block.provider == vendor
+            ]
             if message.text:
                 answer.append(TextPart(_sendable(message.text)))
             answer += [
@@ -102,9 +117,14 @@ def to_settings(prompt: Prompt, endpoint: Endpoint) -> RequestSettings:
     from pydantic_ai.settings import ModelSettings as RequestSettings
     from pydantic_ai.settings import merge_model_settings
 
+    room = THINKING_TOKENS.get(endpoint.thinking, 0)
     settings = RequestSettings(
-        max_tokens=prompt.max_output_tokens, timeout=endpoint.timeout_s, max_retries=0
+        max_tokens=prompt.max_output_tokens + room, timeout=endpoint.timeout_s, max_retries=0
     )
+    if endpoint.thinking == "off":
+        settings["thinking"] = False
+    elif endpoint.thinking != "default":
+        settings["thinking"] = endpoint.thinking
     if endpoint.vendor == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModelSettings
 

@@ -1,7 +1,7 @@
 """A provider's stream as model events, and the part to keep when it ends early.
 
 Text is passed on as it comes. Tool calls are passed on complete, at the end, with the arguments as the model
-wrote them. Thinking is not text and is left out.
+wrote them, and so is thinking, with what its provider needs to take it back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from cockpit.decide.model import Done, ModelEvent, ToolCall, Usage
+from cockpit.decide.model import Done, ModelEvent, ThinkingBlock, Thought, ToolCall, Usage
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -68,7 +68,30 @@ def _complete(response: ModelResponse) -> list[ModelEvent]:
         ToolCall(call.tool_call_id, call.tool_name, _raw(call, empty="" if length else "{}"))
         for call in response.tool_calls
     ]
-    return [*calls, Done(usage_of(response), "length" if length else "tool" if calls else "end")]
+    blocks = _thinking(response)
+    thought = [Thought(blocks)] if blocks else []
+    return [
+        *calls,
+        *thought,
+        Done(usage_of(response), "length" if length else "tool" if calls else "end"),
+    ]
+
+
+def _thinking(response: ModelResponse) -> tuple[ThinkingBlock, ...]:
+    """The parts of a complete answer in which the model thought, in order."""
+    from pydantic_ai.messages import ThinkingPart
+
+    return tuple(
+        ThinkingBlock(
+            part.content,
+            part.provider_name or "",
+            part.id or "",
+            part.signature or "",
+            part.provider_details or {},
+        )
+        for part in response.parts
+        if isinstance(part, ThinkingPart)
+    )
 
 
 def usage_of(response: ModelResponse) -> Usage:

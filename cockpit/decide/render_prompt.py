@@ -14,7 +14,14 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES, SEPARATOR, fenced
-from cockpit.decide.model import PacketFact, Prompt, PromptCall, PromptMessage, ToolSpec
+from cockpit.decide.model import (
+    PacketFact,
+    Prompt,
+    PromptCall,
+    PromptMessage,
+    ThinkingBlock,
+    ToolSpec,
+)
 
 
 def render(
@@ -60,14 +67,19 @@ def render(
 def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     """Return one wave's messages: the agent's calls and their results, then the other facts."""
     exchanges = [fact for fact in facts if _is_exchange(fact)]
-    other = [fact for fact in facts if not _is_exchange(fact)]
+    thinking = _thinking_of(exchanges)
+    if thinking is None:
+        exchanges = []
+    other = [fact for fact in facts if thinking is None or not _is_exchange(fact)]
     messages: list[PromptMessage] = []
     if exchanges:
         calls = tuple(_call(fact) for fact in exchanges if fact.provenance["call"])
         text_before_calls = SEPARATOR.join(
             str(fact.provenance["text"]) for fact in exchanges if fact.provenance["text"]
         )
-        messages.append(PromptMessage("assistant", text_before_calls, calls))
+        messages.append(
+            PromptMessage("assistant", text_before_calls, calls, thinking=thinking or ())
+        )
         messages.extend(
             PromptMessage(
                 "tool",
@@ -82,6 +94,21 @@ def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     if text:
         messages.append(PromptMessage("user", text))
     return messages
+
+
+def _thinking_of(exchanges: Sequence[PacketFact]) -> tuple[ThinkingBlock, ...] | None:
+    """Return what the model thought before these calls of one wave; None where that cannot be sent.
+
+    Providers bind it to the prompt that it answered, and refuse the calls without it. That prompt stands
+    above in the wave that appended the calls, and in none that an epoch began with.
+    """
+    thoughtful = [fact for fact in exchanges if "thinking" in fact.provenance]
+    if not thoughtful:
+        return ()
+    blocks = [block for fact in thoughtful for block in fact.provenance["thinking"]]
+    if not blocks or not all(fact.added for fact in thoughtful):
+        return None
+    return tuple(ThinkingBlock(**block) for block in blocks)
 
 
 def _is_exchange(fact: PacketFact) -> bool:

@@ -62,6 +62,7 @@ def _exchange_cost(fact: Fact) -> int:
     """Count a call and its result as a provider's own messages."""
     call = fact.provenance or {}
     words = count_tokens(str(call["text"])) + _JOIN
+    words += sum(CALL_TOKENS + count_tokens(str(b["text"])) for b in call.get("thinking", ()))
     if not call["call"]:
         return words
     names = count_tokens(str(call["call"])) + count_tokens(str(call["call_id"])) + CALL_TOKENS

@@ -11,6 +11,7 @@ from app_scenes import ITEMS, Scene, to_decide
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cockpit.app.projection.conversation import Conversation
 from cockpit.app.projection.fold import State
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
@@ -246,3 +247,18 @@ def test_the_meter_counts_the_waves_of_an_adaptation(scene):
         state.fold(scene.store.read_now(journal.rows))
         left.append(state.views(NOW, scene.session_id).meter.waves_left)
     assert left == [None, 1, 0, None]
+
+
+def test_what_a_model_thought_is_a_folded_turn() -> None:
+    conversation = Conversation()
+    for seq, (text, kept) in enumerate((("I think.", True), ("A [masked:key].", False)), 1):
+        detail = json.dumps({"text": text, "blocks": 1, "kept": kept})
+        conversation.apply(
+            Row(
+                *(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
+                *("agent", str(Action.MODEL_THOUGHT), "ok", None, "", detail, ""),
+            )
+        )
+    first, second = conversation.changed()
+    assert (first.role, first.text, first.folded, first.lines) == ("thought", "I think.", True, ())
+    assert second.lines[0].text == "not sent back: it may hold a secret"

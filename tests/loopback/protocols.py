@@ -54,12 +54,14 @@ def messages(say: Say, model: str) -> list[Event]:
         events.append((name, {"type": name, "index": index}))
         index += 1
 
-    if say.thinking:
+    if say.redacted:
+        block({"type": "redacted_thinking", "data": say.signature}, [])
+    elif say.thinking:
         block(
             {"type": "thinking", "thinking": "", "signature": ""},
             [
                 {"type": "thinking_delta", "thinking": say.thinking},
-                {"type": "signature_delta", "signature": "c2ln"},
+                {"type": "signature_delta", "signature": say.signature},
             ],
         )
     if say.text:
@@ -142,9 +144,17 @@ def responses(say: Say, model: str) -> list[Event]:
 
     emit("response.created", response=state("in_progress"))
     if say.thinking:
-        reasoning = {"id": "rs_1", "type": "reasoning", "summary": []}
+        reasoning = {"id": f"rs_{say.signature[:8]}", "type": "reasoning", "summary": []}
         emit("response.output_item.added", output_index=len(output), item=reasoning)
-        finish(reasoning)
+        summary = [] if say.redacted else [{"type": "summary_text", "text": say.thinking}]
+        for part in summary:
+            place = {"item_id": reasoning["id"], "output_index": len(output), "summary_index": 0}
+            empty = {**part, "text": ""}
+            emit("response.reasoning_summary_part.added", **place, part=empty)
+            emit("response.reasoning_summary_text.delta", **place, delta=say.thinking)
+            emit("response.reasoning_summary_text.done", **place, text=say.thinking)
+            emit("response.reasoning_summary_part.done", **place, part=part)
+        finish({**reasoning, "summary": summary, "encrypted_content": say.signature})
     if say.text:
         place = {"item_id": "msg_1", "output_index": len(output), "content_index": 0}
         message = {"id": "msg_1", "type": "message", "role": "assistant"}

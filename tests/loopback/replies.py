@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -24,11 +26,17 @@ class Use:
         return self.call_id or f"call_{index}"
 
 
+def sign(thinking: str) -> str:
+    """Return the signature of a text that the model thought."""
+    return base64.b64encode(hashlib.sha512(f"signed {thinking}".encode()).digest()).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Say:
     """An answer, streamed in words.
 
-    ``thinking`` comes before the text; ``refusal`` (chat completions only) stands in its place.
+    ``thinking`` comes before the text, with ``redacted`` only encrypted; ``refusal`` (chat completions
+    only) stands in its place.
     ``stop``: None picks the fitting reason, ``length`` is the token limit, ``filter`` the content
     filter. ``input_tokens`` includes ``cached_tokens``. ``cut_after``: the connection breaks after
     so many events of the stream. ``end_after``: the body ends there in good order, but the answer
@@ -39,6 +47,7 @@ class Say:
     text: str = ""
     calls: tuple[Use, ...] = ()
     thinking: str = ""
+    redacted: bool = False
     refusal: str = ""
     stop: str | None = None
     input_tokens: int = 1200
@@ -53,6 +62,11 @@ class Say:
     @property
     def fragments(self) -> list[str]:
         return re.findall(r"\s*\S+|\s+$", self.text)
+
+    @property
+    def signature(self) -> str:
+        """What the server signs its thinking with; with ``redacted``, that itself, encrypted."""
+        return sign(self.thinking)
 
 
 @dataclass(frozen=True, slots=True)

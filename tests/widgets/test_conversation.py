@@ -52,6 +52,31 @@ async def test_turns_are_drawn_by_role(stage: Any) -> None:
         assert "interrupted" in text
 
 
+async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage: Any) -> None:
+    told = [
+        TurnView("x", "thought", "so **this**\nis it", folded=True),
+        TurnView("y", "thought", "", folded=True),
+        TurnView("a", "agent", "Done."),
+    ]
+    # Old turns are lines, new ones are widgets: both fold.
+    pane = Conversation([*told, *turns(LIVE), TurnView("z", "thought", "later words", folded=True)])
+    async with stage(pane, size=(60, 200)) as pilot:
+        await settled(pilot)
+        assert "▸ thought: 4 words" in pilot.app.drawn
+        assert "▸ thought, encrypted" in pilot.app.drawn
+        assert "is it" not in pilot.app.drawn
+        pane.focus()
+        await pilot.press("right")
+        await settled(pilot)
+        assert "▾ thought: 4 words" in pilot.app.drawn
+        assert "  so **this**" in pilot.app.drawn
+        assert "later words" in pilot.app.drawn
+        await pilot.press("j", "left")
+        await settled(pilot)
+        assert "later words" not in pilot.app.drawn
+        assert "is it" in pilot.app.drawn
+
+
 async def test_fragments_stream_into_one_turn(stage: Any) -> None:
     pane = Conversation()
     async with stage(pane) as pilot:

@@ -31,7 +31,8 @@ class Conversation(VerticalScroll, can_focus=True):
 
     The newest turns are widgets, older ones lines of one :class:`Scrollback`. While the reader is
     scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
-    move over the blocks and y copies one: :class:`Copied` carries its text as it came.
+    move over the blocks and y copies one: :class:`Copied` carries its text as it came. Right and left unfold
+    and fold what the agent thought: the marked block, or all where none is marked.
     """
 
     DEFAULT_CSS = """
@@ -43,6 +44,8 @@ class Conversation(VerticalScroll, can_focus=True):
         Binding("g,home", "top", "first", show=False),
         Binding("G,end", "bottom", "last", show=False),
         Binding("y", "copy", "copy block", show=False),
+        Binding("right", "fold(False)", "unfold what was thought", show=False),
+        Binding("left", "fold(True)", "fold what was thought", show=False),
         Binding("escape", "unmark", "leave the blocks", show=False),
     ]
 
@@ -266,6 +269,14 @@ class Conversation(VerticalScroll, can_focus=True):
         if self._order:
             place = len(self._order) - 1 if self._cursor is None else self._cursor
             self.post_message(self.Copied(_as_text(self.turns[place])))
+
+    def action_fold(self, folded: bool) -> None:
+        """Fold or unfold what the agent thought: in the marked block, or in all."""
+        turns = self.turns
+        marked = turns if self._cursor is None else (turns[self._cursor],)
+        for view in marked:
+            if view.role == "thought" and view.text and view.folded != folded:
+                self.upsert(replace(view, folded=folded))
 
     def on_blur(self, event: events.Blur) -> None:
         """Take the cursor off when the pane loses the focus."""

@@ -36,7 +36,17 @@ def label(turn: TurnView) -> Content | None:
         return line(*parts)
     if turn.role == "error":
         return line(("✗ error", BAD))
+    if turn.role == "thought":
+        return line((f"{'▸' if turn.folded else '▾'} {_describe_thought(turn.text)}", DIM))
     return None
+
+
+def _describe_thought(text: str) -> str:
+    """Say how much was thought, as far as it can be read."""
+    words = len(text.split())
+    return (
+        f"thought: {words:,} {'word' if words == 1 else 'words'}" if words else "thought, encrypted"
+    )
 
 
 def rule(text: str, width: int) -> Content:
@@ -77,6 +87,9 @@ def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
         rows = [] if speaker is None else [speaker]
         if turn.text and turn.role == "agent":
             rows += markdown(turn.text, width)
+        elif turn.text and turn.role == "thought":
+            shown = [] if turn.folded else plain(turn.text, max(_LEAST, width - 2))
+            rows += [Content.assemble("  ", piece).stylize(DIM) for piece in shown]
         elif turn.text and turn.role != "note":
             rows += plain(turn.text, width)
     if turn.lines:

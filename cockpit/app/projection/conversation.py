@@ -13,7 +13,7 @@ from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
 from widgets.views import LineView, TurnView
 
-Role = Literal["person", "agent", "wave", "note", "error"]
+Role = Literal["person", "agent", "thought", "wave", "note", "error"]
 
 _PHASES = {
     "wave.started": "observe",
@@ -38,7 +38,13 @@ class _Turn(Struct):
 
     def view(self) -> TurnView:
         return TurnView(
-            self.key, self.role, self.text, tuple(self.lines), self.streaming, self.interrupted
+            self.key,
+            self.role,
+            self.text,
+            tuple(self.lines),
+            self.streaming,
+            self.interrupted,
+            folded=self.role == "thought",
         )
 
 
@@ -94,6 +100,10 @@ class Conversation:
                     self._open(f"s:{row.seq}", "person", self._opening)
             case sessions.SessionFailed():
                 self._error(row, detail.message or "The session failed.")
+            case waves.ModelThought():
+                turn = self._open(f"t:{row.seq}", "thought", detail.text)
+                if not detail.kept:
+                    turn.lines.append(LineView("·", "not sent back: it may hold a secret"))
             case waves.ModelFailed():
                 self._error(row, detail.message or "The model failed.")
             case proposals.ProposalCreated():

@@ -339,6 +339,8 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
         )
     show(f"── system\n{prompt.system}")
     for message in prompt.messages:
+        for block in message.thinking:
+            show(f"\n── thinking\n{block.text or '(encrypted by the provider)'}")
         show(
             f"\n── {message.role}{f' {message.call_id}' if message.call_id else ''}\n{message.text}"
         )

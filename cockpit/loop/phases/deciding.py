@@ -23,6 +23,8 @@ from cockpit.decide.model import (
     Prompt,
     Retrying,
     TextDelta,
+    ThinkingBlock,
+    Thought,
     ToolCall,
     Usage,
 )
@@ -30,6 +32,7 @@ from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
+from cockpit.loop.phases.thinking import describe_thinking, keep_blocks
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
@@ -58,6 +61,7 @@ class _Answer:
     """The calls and the usage of an answer so far."""
 
     calls: list[ToolCall] = field(default_factory=list)
+    thinking: tuple[ThinkingBlock, ...] = ()
     usage: Usage = field(default_factory=Usage)
     stop: str = "cut"
     reason: str = ""
@@ -106,6 +110,8 @@ async def decide(
                         await answer_stream.feed(text)
                     case ToolCall():
                         answer.calls.append(event)
+                    case Thought(blocks):
+                        answer.thinking = blocks
                     case Retrying():
                         await context.store.write(_journal_retry(context, model.name, event))
                     case Done():
@@ -163,16 +169,21 @@ async def _commit_plan(
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
+    blocks = keep_blocks(answer.thinking)
+    for place, planned in enumerate(calls):
+        if answer.thinking:
+            # The first call carries the blocks; the others say that there were some.
+            planned["thinking"] = [block.body() for block in blocks] if place == 0 else []
 
     def commit(tx: Tx) -> tuple[Session, Wave, Plan]:
         _store_answer(tx, context, answer_stream, answer, started)
-        for call, written in zip(calls, answer.calls, strict=True):
-            if call["error"]:
+        for refused, written in zip(calls, answer.calls, strict=True):
+            if refused["error"]:
                 context.journal(
                     tx,
                     ModelMalformedCall(
-                        tool=call["name"],
-                        message=call["error"],
+                        tool=refused["name"],
+                        message=refused["error"],
                         arguments=mask(written.arguments or "")[:MAX_REFUSED],
                     ),
                     actor="agent",
@@ -214,6 +225,9 @@ def _store_answer(
 ) -> None:
     """Store the text as a message, and journal the call's end with its usage."""
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
+    if answer.thinking:
+        is_kept = bool(keep_blocks(answer.thinking))
+        context.journal(tx, describe_thinking(answer.thinking, is_kept=is_kept), actor="agent")
     if answer_stream.text.strip():
         messages.complete(
             tx,
@@ -228,7 +242,7 @@ def _store_answer(
     _journal_completion(tx, context, answer, latency_ms)
 
 
-def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> Mapping[str, Any]:
+def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> dict[str, Any]:
     """Return a call as the plan stores it: parsed, masked, and named by its place in the answer."""
     arguments: dict[str, Any] = {}
     error, title = "", call.name

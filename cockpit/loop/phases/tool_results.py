@@ -61,6 +61,9 @@ class Exchange:
     status: str
     """One of approved, narrowed, rejected, discussed, expired, confirmed, failed, uncertain, refused,
     malformed, fetched, said, interrupted."""
+    thinking: Sequence[Mapping[str, Any]] | None = None
+    """Blocks of what the model thought before its first call; None where it did not think. They are empty for
+    the answer's further calls, and where no block is kept."""
 
     def fact(self) -> Fact:
         """Return the exchange as a fact of the situational band."""
@@ -95,6 +98,7 @@ class Exchange:
                     "arguments": arguments,
                     "result": result,
                     "status": self.status,
+                    **({} if self.thinking is None else {"thinking": list(self.thinking)}),
                 },
                 utility=800_000,
                 pinned=self.status in KEPT_STATUSES,
@@ -185,6 +189,7 @@ def read_exchanges(
                 arguments=call["arguments"],
                 result=result,
                 status=status,
+                thinking=call.get("thinking"),
             )
         )
     if not exchanges and plan.text:

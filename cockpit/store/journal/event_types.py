@@ -48,6 +48,7 @@ class Action(StrEnum):
     PROFILE_ROLLED_BACK = "orientation.profile.rolled_back"
     MODEL_CALLED = "model.called"
     MODEL_RETRIED = "model.retried"
+    MODEL_THOUGHT = "model.thought"
     MODEL_COMPLETED = "model.completed"
     MODEL_FAILED = "model.failed"
     MODEL_MALFORMED_CALL = "model.malformed_call"

@@ -55,6 +55,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.PROFILE_ROLLED_BACK: profiles.ProfileRolledBack,
     Action.MODEL_CALLED: waves.ModelCalled,
     Action.MODEL_RETRIED: waves.ModelRetried,
+    Action.MODEL_THOUGHT: waves.ModelThought,
     Action.MODEL_COMPLETED: waves.ModelCompleted,
     Action.MODEL_FAILED: waves.ModelFailed,
     Action.MODEL_MALFORMED_CALL: waves.ModelMalformedCall,

@@ -301,6 +301,17 @@ class ModelCompleted(Detail, frozen=True, kw_only=True):
     """Why the answer ended."""
 
 
+class ModelThought(Detail, frozen=True, kw_only=True):
+    """The model thought before it answered."""
+
+    text: str
+    """What can be read of it, masked; empty where the provider encrypts it."""
+    blocks: int
+    """Blocks of the provider's."""
+    kept: bool
+    """Whether they are sent back to the provider; not if a secret is suspected in one of them."""
+
+
 class ModelFailed(Detail, frozen=True, kw_only=True):
     """A model call failed finally. Not written any more; older journals have it."""
 
