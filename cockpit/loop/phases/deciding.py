@@ -17,6 +17,7 @@ from typing import Any
 from cockpit.act.tools import ACTIONS, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
+from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
 from cockpit.decide.model import (
     Done,
     ModelError,
@@ -32,7 +33,6 @@ from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
-from cockpit.loop.phases.thinking import describe_thinking, keep_blocks
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
