@@ -88,7 +88,7 @@ def try_disk(folder: Path, seed: int, *, read_only: bool) -> Verdict:
         Child.start(world, lambda: run_session(world), Fault("kill", chance.randint(1, 900))).wait()
         _remount(folder, "ro")
     else:
-        _fill(filler, leave=chance.randint(0, 700_000))
+        _fill(filler, leave=chance.randint(0, 4_000_000))
     code, words, _ = Child.start(world, lambda: run_session(world)).wait()
     verdict = Verdict()
     if code not in (0, 1):

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import present_user
 from faults.injected_faults import Fault, Moment, install
 from loop.loop_calc import CALC, TEST, git
 
@@ -170,6 +171,7 @@ def make_world(folder: Path) -> World:
 
 def load_everything() -> None:
     """Load what a session needs, once for all that are forked: they die in one, not while they load."""
+    present_user.install()
     count_tokens("loads the vocabulary")
     for name in _LOADED:
         importlib.import_module(f"cockpit.{name}")
