@@ -8,6 +8,7 @@ from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.act.command_risk import Risk, judge
 from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview
+from cockpit.act.sandbox.visible_places import homes
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.tool_payloads import GitHub, Run
 from cockpit.act.workspace import Workspace
@@ -23,6 +24,12 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
     sandbox = ground.sandbox
     line = shlex.join(payload.argv)
     notes = [*sandbox.notes(), *(f"Risk: {reason}." for reason in verdict.reasons)]
+    if sandbox.works and any(
+        home.is_relative_to(ground.root) for home in homes(ground.environment)
+    ):
+        notes.append(
+            "The project contains your home directory: nothing of it is hidden in the sandbox."
+        )
     if sandbox.works and verdict.network:
         notes.append("The network is off in the sandbox; what needs it will fail.")
     return ActionPreview(

@@ -342,6 +342,7 @@ def _bring_login_back(
                 continue
         except ValueError:
             continue
+        source = source.resolve()  # it may be a link to where the user keeps it
         partial = source.with_name(f"{source.name}.cockpit")
         partial.touch(mode=0o600)
         partial.write_bytes(content)

@@ -227,3 +227,11 @@ async def test_a_commit_whose_cockpit_dies_in_a_hook_is_made_once(
     (ended,) = await Dispatcher(store, confined).run_wave(ids[1])
     assert ended.phase == "confirmed"
     assert git(root, "log", "--format=%s") == "m\nBegin\n"
+
+
+async def test_a_project_that_contains_the_home_says_that_it_is_not_hidden(project: Path) -> None:
+    ground = await open_workspace(
+        project, environment={**environment(), "HOME": str(project / "me")}
+    )
+    proposal = await show(ground, "run", argv=["ls"], reason="r")
+    assert any("contains your home directory" in note for note in proposal.notes)

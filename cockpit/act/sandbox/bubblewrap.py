@@ -171,7 +171,7 @@ class Sandbox:
         # by the administrator keeps. One of them names a program that the kernel runs.
         options += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
         for place in self._empty_places(root, environment):
-            if extra.home is not None and str(place) == environment.get("HOME"):
+            if extra.home is not None and place == Path(environment.get("HOME", "")):
                 options += ["--bind", str(extra.home), str(place)]
             else:
                 options += [*self._size(), "--tmpfs", str(place)]
