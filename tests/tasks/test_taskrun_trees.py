@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tasks.taskrun_world import AT_ONCE, BRANCH, World, finish, git
 
-from cockpit.access.run_program import run_program
+from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.workspace import open_workspace
 from cockpit.backlog import service
 from cockpit.core.project_paths import locate_project
@@ -280,12 +280,12 @@ async def test_what_runs_in_a_tree_moves_no_branch_of_the_person(world: World) -
     other = git(world.root, "commit-tree", "-m", "other", f"{head}^{{tree}}")
 
     async def confined(*words: str) -> bool:
-        argv = ground.sandbox.wrapped(words, ground.root, ground.environment)
-        env = {**ground.environment, "HOME": str(world.folder)}
-        return (await run_program(argv, cwd=ground.root, timeout_s=60, env=env)).ok
+        payload = {"argv": words, "timeout_s": 60, "sandboxed": ground.sandbox.works}
+        return (await CommandAdapter().perform(payload, "k", ground)).status == "success"
 
     assert await confined("git", "commit", "--quiet", "--allow-empty", "-m", "mine")
     assert git(world.root, "log", "-1", "--format=%s", made.branch) == "mine"
-    moved = await confined("git", "update-ref", "refs/heads/main", other)
-    assert moved != ground.sandbox.works
+    for words in (("update-ref", "refs/heads/main", other), ("branch", "--force", "main", other)):
+        moved = await confined("git", *words)
+        assert moved != ground.sandbox.works or words[0] == "branch"
     assert not ground.sandbox.works or git(world.root, "rev-parse", "main") == head

@@ -105,6 +105,14 @@ class GitView:
         """Return what a run with this view sees."""
         return Extra(git=(self.folder, self.inside), read=self.reads)
 
+    def may_move(self, ref: str) -> bool:
+        """Whether a command may move ``ref``: in a linked checkout its own branch, and ones that it makes.
+
+        A task's tree is one. The branches of the user's checkout are not its business.
+        """
+        linked = self.places.private != self.places.common
+        return not linked or self.head == f"ref: {ref}" or ref not in self.refs
+
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
@@ -240,7 +248,7 @@ async def run_in_view(
     *,
     timeout_s: float,
     max_bytes: int,
-    may_move: Callable[[str], bool] = lambda ref: True,
+    may_move: Callable[[str], bool] | None = None,
 ) -> tuple[ConfinedRun, TakenOver]:
     """Run ``argv`` with a view of the repository of ``root``, and take over what it did there.
 
@@ -264,14 +272,14 @@ async def run_in_view(
         )
         if ended.passed or ended.finished.timed_out or ended.finished.truncated:
             return ended, TakenOver()
-        return ended, await take_over(view, sandbox, environment, may_move)
+        return ended, await take_over(view, sandbox, environment, may_move or view.may_move)
 
 
 async def take_over(
     view: GitView,
     sandbox: Sandbox,
     environment: Mapping[str, str],
-    may_move: Callable[[str], bool] = lambda ref: True,
+    may_move: Callable[[str], bool],
 ) -> TakenOver:
     """Bring into the repository what a run did to its view. ``may_move`` says which refs may.
 
