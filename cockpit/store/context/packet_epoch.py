@@ -130,16 +130,18 @@ class Epoch:
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value; :func:`epoch_from_body` reverses it."""
         body = {
-            **{
-                name: value
-                for name, value in asdict(self).items()
-                if name not in ("prices", "spent")
-            },
+            **{name: getattr(self, name) for name in _PLAIN},
             "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
         }
         if self.spent:
             body["spent"] = list(self.spent)
         return body if self.prices is None else {**body, "prices": self.prices.document()}
+
+
+_PLAIN = tuple(
+    field.name for field in fields(Epoch) if field.name not in ("changes", "prices", "spent")
+)
+"""Fields whose values are numbers, texts and truths."""
 
 
 def epoch_from_body(body: Mapping[str, Any]) -> Epoch:

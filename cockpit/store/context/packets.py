@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -177,6 +177,8 @@ class Packet:
     """None for algorithms that counted the facts' texts alone."""
     epoch: Epoch | None = None
     """None for a packet that was compiled by itself."""
+    _digests: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Its digest, once it was asked for."""
 
     @property
     def overheads(self) -> Overheads:
@@ -201,7 +203,14 @@ class Packet:
     @property
     def digest(self) -> str:
         """sha256 of the canonical JSON of :meth:`body`."""
-        return text_digest(canonical_json(self.body()))
+        return self._digests[0] if self._digests else self.seal()[1]
+
+    def seal(self) -> tuple[str, str]:
+        """Return the canonical JSON of :meth:`body` and its sha256."""
+        text = canonical_json(self.body(), is_plain=True)
+        digest = text_digest(text)
+        self._digests[:] = [digest]
+        return text, digest
 
     def rendered(self) -> Iterator[tuple[str, Entry]]:
         """Yield (band, entry) in the order in which a model reads them."""
@@ -334,8 +343,7 @@ def insert(
     ``pinned_now`` is the wave's pinned time. A wave has one packet: storing it again changes
     nothing, another raises :class:`PacketExists`.
     """
-    body = canonical_json(packet.body())
-    digest = text_digest(body)
+    body, digest = packet.seal()
     identity = make_packet_id(digest, wave_id)
     added = tx.execute(
         "INSERT INTO orientation_packets(packet_id, wave_id, profile_id, profile_version,"
