@@ -48,7 +48,8 @@ class FactVerdict:
     reason: str
     standing: str = ""
     """In an epoch: ``appended`` by this wave, ``carried`` from the one before, or ``stale`` (carried too,
-    though a fresh packet would leave it out or shorten it)."""
+    though a fresh packet would leave it out or shorten it). Where one begins: ``spent`` for what is
+    shortened because it is not likely to be needed whole."""
 
 
 def explain_packet(
@@ -96,7 +97,13 @@ def explain_stored(
     )
     judged = _judge(selection.fresh, _in_band(columns, band))
     if selection.appended is None:
-        return tuple(judged)
+        spent = frozenset(selection.epoch.spent)
+        return tuple(
+            replace(each, standing="spent")
+            if each.verdict == "shortened" and each.fact_id in spent
+            else each
+            for each in judged
+        )
     return tuple(_judge_in_epoch(packet, selection, selection.appended, judged))
 
 

@@ -140,3 +140,50 @@ async def test_explain_and_the_report_say_how_each_wave_stands(session):
     cached, tokens = second["cached_expected"], second["rendered_tokens"]
     assert second["cost_units"] == -(-(100 * cached + 1_250 * (tokens - cached)) // 1_000)
     assert second["cached_reported"] is None
+
+
+LOOKS = "\n".join(
+    f"""[[turn]]
+{f"when = {{ wave = {wave} }}" if wave > 1 else ""}
+text = "Step {wave}."
+[[turn.call]]
+name = "run"
+arguments = {{ argv = ["echo", "{wave}"], reason = "look" }}
+"""
+    for wave in range(1, 31)
+)
+LOOKS += """
+[[turn]]
+when = { wave_from = 31 }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+
+
+async def test_an_epoch_in_the_course_of_a_session_begins_with_what_is_spent_shortened(
+    opened, script
+):
+    """Results that name no file: none of them is worth its price in every wave."""
+    async with opened() as runtime:
+        sid = await runtime.start(
+            "investigate numbers", model=script(LOOKS), policy="all", interactive=False
+        )
+        assert (await runtime.run(sid)).result["status"] == "done"
+        seen = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
+        begun = []
+        for wave in seen:
+            packet = (await runtime.store.read(lambda c, w=wave: packets.load(c, w.wave_id))).packet
+            assert packet.epoch is not None
+            if packet.epoch.reason == "stale":
+                begun.append(packet)
+            verified = await runtime.store.read(lambda c, w=wave: recompile_packet(c, w.wave_id))
+            assert verified.ok
+        assert begun
+        packet = begun[0]
+        assert packet.epoch is not None
+        verdicts = (await runtime.store.read(lambda c: explained(c, sid, packet.ordinal))).facts
+        calls = [each for each in verdicts if each.source_type == "exchange"]
+        assert {each.standing for each in calls[:-2]} == {"spent"}
+        assert {each.level for each in calls[:-2]} <= {"outline", "reference"}
+        assert [each.level for each in calls[-2:]] == ["full", "full"]
