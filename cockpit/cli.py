@@ -66,6 +66,7 @@ COMMANDS = {
     "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
     "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
+    "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's settings and roles."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
     "doctor": ("cockpit.commands.setup.doctor:doctor", "Check the setup and suggest fixes."),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),

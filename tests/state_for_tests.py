@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from cockpit.core import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
 
@@ -28,6 +29,7 @@ def install() -> None:
     os.environ[VARIABLE] = os.path.realpath(made)
     _own.append(Path(made))
     atexit.register(_remove, os.getpid(), made)
+    trust_everything()
 
 
 def folder() -> str:
@@ -85,3 +87,12 @@ def copy_project(source: Path, target: Path) -> None:
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
         locate_project(target).prepare()
+
+
+ASK_TRUST = {"COCKPIT_TEST_TRUST": "ask"}
+"""With this in its environment, a process of the tests asks for trust as cockpit does."""
+
+
+def trust_everything() -> None:
+    """Let this process load the files of every project, so that each test need not trust its own."""
+    project_trust.REQUIRED = "COCKPIT_TEST_TRUST" in os.environ

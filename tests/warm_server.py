@@ -129,13 +129,14 @@ _called: set[tuple[str, str]] = set()
 
 
 def _load() -> None:
-    global _loaded
+    global _loaded, state_for_tests
     if _loaded:
         return
     _loaded = True
     import certificates
     import new_stores
     import present_user
+    import state_for_tests
 
     import cockpit
     from cockpit.observe.count_tokens import count_tokens
@@ -187,6 +188,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str]) -> None:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
+        state_for_tests.trust_everything()
         # What the server has read from its own environment and made of chance.
         tempfile.tempdir = None
         time.tzset()

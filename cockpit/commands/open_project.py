@@ -93,14 +93,22 @@ def require_repository() -> ProjectPaths:
 
 
 def load_project_settings(
-    place: ProjectPaths, flags: Mapping[str, object] | None = None
+    place: ProjectPaths,
+    flags: Mapping[str, object] | None = None,
+    *,
+    ask: Callable[[str, str], bool] | None = None,
 ) -> Settings:
     """Load the settings of the project; ``flags`` maps full names of settings to values.
 
-    Raises :class:`~cockpit.config.load_settings.ConfigInvalid`.
+    The user is asked first about files of the project that they have not trusted: with ``ask``, by default on
+    the terminal. Raises :class:`~cockpit.config.load_settings.ConfigInvalid`.
     """
     from cockpit.config.load_settings import load_settings
 
+    if os.path.isdir(place.folder):  # noqa: PTH112 - most projects have nothing to load
+        from cockpit.commands.ask_trust import settle_trust
+
+        settle_trust(place, ask)
     env = dict(os.environ)
     if env.get("COCKPIT_APPROVE"):
         from cockpit.access.user_presence import find_agent

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import user_folder
+from cockpit.core.project_trust import is_trusted
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.loop.runtime_settings import (
     Limits,
@@ -108,7 +110,7 @@ class _Layers:
         self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
-        document = _document(path)
+        document = _document(path, trusted)
         for table, body in document.items():
             if table not in (*TABLES, *_FREE_TABLES):
                 raise _unknown(
@@ -208,7 +210,12 @@ class _Layers:
                 f"{place} can only be 'ask' here, because a repository may not decide what is "
                 f"approved without you. To use {value!r}, {override}."
             )
-        if key.full == "[model] name" and ("@" in value or value.startswith("script:")):
+        if isinstance(value, str) and _plain_name(value) != value:
+            raise ConfigInvalid(
+                f"{place} is {_shorten(value)}, with spaces around it, invisible characters or letters that"
+                " look like others; a repository's names are written plainly."
+            )
+        if key.full == "[model] name" and ("@" in value or value.casefold().startswith("script:")):
             raise ConfigInvalid(
                 f"{place} may not contain an address or a script, because a repository may not choose "
                 f"where your code is sent or what a model says. If you trust it, {override}."
@@ -314,7 +321,7 @@ class _Layers:
         self._origins |= {f"[runner.{name}]": str(path) for name in body}
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path, trusted: bool) -> dict[str, Any]:
     try:
         if not path.is_file():
             return {}
@@ -322,6 +329,8 @@ def _document(path: Path) -> dict[str, Any]:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise ConfigInvalid(f"{path} is larger than {LARGEST_FILE:,} bytes. Make it smaller.")
+        if not trusted and not is_trusted(path, data):
+            return {}  # the user has not agreed to this content
         return tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise ConfigInvalid(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -336,6 +345,14 @@ def _read(key: Key, value: object, place: str, *, written_as_text: bool = False)
         return key.read(value, written_as_text=written_as_text)
     except OutOfBounds as error:
         raise ConfigInvalid(f"{place} is {_shorten(value)}; {error}.") from error
+
+
+def _plain_name(text: str) -> str:
+    """Return ``text`` as it would be judged: compatible letters, nothing invisible, no space around it."""
+    visible = "".join(
+        letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Co", "Cn")
+    )
+    return unicodedata.normalize("NFKC", visible).strip()
 
 
 def _shorten(value: object) -> str:

@@ -31,6 +31,7 @@ from cockpit.commands.terminal import (
 )
 from cockpit.config.load_settings import Settings
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.project_trust import list_untrusted
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.loop.views.review_text import ReviewText, find_review
@@ -120,7 +121,8 @@ async def _drive(
         )
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
-            show_json(document)
+            untrusted = [file.name for file in list_untrusted(runtime.place.home)]
+            show_json({**document, "untrusted": untrusted})
         elif output == "text" and prints_review:
             _print_review(await runtime.store.read(lambda c: find_review(c, session_id)))
         stored = await runtime.store.read(lambda c: sessions.load(c, session_id))

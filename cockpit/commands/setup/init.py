@@ -12,6 +12,7 @@ from cockpit.commands.open_project import find_project
 from cockpit.commands.terminal import say, show_json
 from cockpit.config.all_settings import KEYS, TABLES, Key
 from cockpit.core.errors import StoreUnwritable
+from cockpit.core.project_trust import list_loadable, write_trust
 
 CONTEXT = """\
 <!-- What every agent must know about this project in each wave: its purpose, where things are, which
@@ -58,6 +59,11 @@ def init(as_json: bool) -> None:
         raise StoreUnwritable(
             f"{place.folder} cannot be written: {error.strerror or error}. Check its permissions."
         ) from error
+    # The user wrote these just now; what was there before stays as it was judged.
+    files = list_loadable(place.home)
+    new = {Path(name).name for name in written}
+    if any(file.name in new and not file.trusted for file in files):
+        write_trust(place, [file for file in files if file.trusted or file.name in new])
     if as_json:
         show_json({"written": written, "kept": existing})
         return

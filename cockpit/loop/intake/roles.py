@@ -22,6 +22,7 @@ import msgspec
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.errors import CockpitError
+from cockpit.core.project_trust import is_trusted
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
 ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")
@@ -216,6 +217,8 @@ def _text(entry: Traversable, layer: str, where: str) -> str:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise RoleInvalid(f"{where}: is larger than {LARGEST_FILE} bytes.")
+        if layer == "project" and isinstance(entry, Path) and not is_trusted(entry, data):
+            raise RoleInvalid(f"{where}: you have not trusted its content; see `cockpit trust`.")
         return data.decode("utf-8").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RoleInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error

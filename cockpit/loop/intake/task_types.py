@@ -25,6 +25,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.project_trust import is_trusted
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
@@ -347,6 +348,10 @@ def _text(entry: Traversable, layer: str, where: str) -> str:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise TaskTypeInvalid(f"{where}: is larger than {LARGEST_FILE} bytes.")
+        if layer == "project" and isinstance(entry, Path) and not is_trusted(entry, data):
+            raise TaskTypeInvalid(
+                f"{where}: you have not trusted its content; see `cockpit trust`."
+            )
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskTypeInvalid(f"{where}: cannot be read as UTF-8 text: {error}") from error
