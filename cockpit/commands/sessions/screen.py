@@ -39,8 +39,8 @@ def open_screen(
     new one. ``first_message`` is sent when the screen opens.
     """
     _require_terminal()
-    place = find_project()
-    settings = load_project_settings(place, flags)
+    place = find_project(ask=_ask_to_move)
+    settings = load_project_settings(place, flags, ask=_ask_to_trust)
     ensure_root_token(place)
     session_id = None
     if session == "":
@@ -52,6 +52,24 @@ def open_screen(
         return asyncio.run(_show(place, settings, session_id, first_message))
     finally:
         gc.enable()
+
+
+def _ask_to_move(question: str) -> bool:
+    from cockpit.app.ask_before_start import ask_on_screen
+
+    text = (
+        "Older versions of cockpit kept the store, tokens, logs and worktrees of a project in its"
+        " checkout. They belong into your own state folder, where nothing can come with a repository."
+        " Without the move cockpit does not open this project; `cockpit state move --leave` begins an"
+        " empty state."
+    )
+    return ask_on_screen(question, text, agree="move it", refuse="leave")
+
+
+def _ask_to_trust(title: str, text: str) -> bool:
+    from cockpit.app.ask_before_start import ask_on_screen
+
+    return ask_on_screen(title, text, agree="trust exactly this", refuse="go on without")
 
 
 def _require_terminal() -> None:

@@ -17,6 +17,7 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.doctor_checks import every_check
+from cockpit.commands.setup.refusals import list_refusals
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
 from cockpit.core.errors import CockpitError
 from cockpit.decide.provider_extras import (
@@ -36,7 +37,10 @@ SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
 @click.command(
     short_help="Check the setup and suggest fixes.",
     epilog=examples(
-        "cockpit doctor", "cockpit doctor --json", "cockpit doctor --install anthropic"
+        "cockpit doctor",
+        "cockpit doctor --explain",
+        "cockpit doctor --json",
+        "cockpit doctor --install anthropic",
     ),
 )
 @click.option(
@@ -46,15 +50,23 @@ SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
     help="Install the SDK of a provider, after asking.",
 )
 @click.option("--yes", is_flag=True, help="With --install: do not ask.")
+@click.option(
+    "--explain", is_flag=True, help="List what cockpit refuses of this repository, and why."
+)
 @AS_JSON
 @click.pass_context
-def doctor(ctx: click.Context, /, extra: Extra | None, yes: bool, as_json: bool) -> None:
+def doctor(
+    ctx: click.Context, /, extra: Extra | None, yes: bool, explain: bool, as_json: bool
+) -> None:
     """Check git, gh and its login, models and keys, sandbox, terminal and store.
 
     It ends with 1 if something is broken. Something that is only missing disables a part of cockpit.
     """
     if extra is not None:
         _install(extra, yes)
+        return
+    if explain:
+        _explain(as_json)
         return
     checks = asyncio.run(every_check(find_project(settled=False)))
     if as_json:
@@ -63,6 +75,17 @@ def doctor(ctx: click.Context, /, extra: Extra | None, yes: bool, as_json: bool)
         show(format_table(("", ""), [_row(check) for check in checks]).lstrip("\n "))
     if any(check.state == "broken" for check in checks):
         ctx.exit(Exit.FAILED)
+
+
+def _explain(as_json: bool) -> None:
+    """Print what is refused of this repository."""
+    refusals = asyncio.run(list_refusals(find_project(settled=False)))
+    if as_json:
+        show_json([{"subject": each.subject, "reason": each.reason} for each in refusals])
+    elif refusals:
+        show(format_table(("REFUSED", "WHY"), [(each.subject, each.reason) for each in refusals]))
+    else:
+        say("Nothing of this repository is refused.")
 
 
 def _install(extra: Extra, yes: bool) -> None:
