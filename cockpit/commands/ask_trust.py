@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Ask = Callable[[str, str], bool]
 """Shows a question with a text, and returns whether the user agrees."""
 
-_told: set[str] = set()
+_announced: set[str] = set()
 
 
 def settle_trust(place: ProjectPaths, ask: Ask | None = None) -> list[str]:
@@ -48,8 +48,8 @@ def settle_trust(place: ProjectPaths, ask: Ask | None = None) -> list[str]:
             )
             return [file.name for file in list_untrusted(place.home)]
     names = [file.name for file in untrusted]
-    if str(place.home) not in _told:
-        _told.add(str(place.home))
+    if str(place.home) not in _announced:
+        _announced.add(str(place.home))
         say(
             f"cockpit: .cockpit of this project is not loaded, because you have not trusted it:"
             f" {', '.join(names)}. `cockpit trust` shows and trusts it."

@@ -52,14 +52,14 @@ def list_loadable(home: Path) -> list[LoadableFile]:
         inner = folder / name
         if inner.is_dir() and not inner.is_symlink():
             paths += sorted(path for path in inner.iterdir() if path.suffix == ".md")[:_MOST_FILES]
-    known = _read_trust(home)
+    agreed = _read_trust(home)
     files = []
     for path in paths:
         data = _read_plain(path)
         if data is None:
             continue
         name = path.relative_to(folder).as_posix()
-        digest, before = hashlib.sha256(data).hexdigest(), known.get(name)
+        digest, before = hashlib.sha256(data).hexdigest(), agreed.get(name)
         files.append(
             LoadableFile(
                 name,
@@ -84,8 +84,8 @@ def is_trusted(path: Path, data: bytes) -> bool:
     folder = next((parent for parent in path.parents if parent.name == OWN_FOLDER), None)
     if folder is None:
         return False
-    known = _read_trust(folder.parent).get(path.relative_to(folder).as_posix())
-    return known is not None and known["digest"] == hashlib.sha256(data).hexdigest()
+    entry = _read_trust(folder.parent).get(path.relative_to(folder).as_posix())
+    return entry is not None and entry["digest"] == hashlib.sha256(data).hexdigest()
 
 
 def write_trust(place: ProjectPaths, files: list[LoadableFile]) -> None:

@@ -20,7 +20,8 @@ def test_the_document_says_what_happened(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
     document = project.json(*words, "--output-format", "json")
     assert set(document) == {
-        *("session_id", "task_type", "status", "waves", "proposals", "actions", "usage", "result")
+        *("session_id", "task_type", "status", "waves", "proposals", "actions", "usage", "result"),
+        "untrusted",
     }
     assert document["task_type"] == "review_pr"
     assert document["status"] == "completed"

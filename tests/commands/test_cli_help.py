@@ -17,24 +17,14 @@ LONGEST_SUMMARY = 45
 VERBS = {
     *("Add", "Approve", "Archive", "Block", "Change", "Check", "Compare", "Discuss", "Explain"),
     *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
-    *(
-        "Mark",
-        "Measure",
-        "Merge",
-        "Print",
-        "Propose",
-        "Recompile",
-        "Record",
-        "Reject",
-        "Remove",
-        "Move",
-        "Take",
-    ),
+    *("Mark", "Measure", "Merge", "Print", "Propose", "Recompile", "Record", "Reject", "Remove"),
+    *("Move", "Take", "Trust"),
     *("Reopen", "Replay", "Resume", "Review", "Revoke", "Roll", "Run", "Serve", "Set", "Show"),
     *("Stop", "Suggest", "Try", "Turn", "Unblock", "Unpin", "Verify", "Work", "Write", "Direct"),
 }
 OPTION_VERBS = VERBS | {
     *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
+    *("Forget",),
     *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
     *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
 }

@@ -39,6 +39,7 @@ def state() -> None:
 @AS_JSON
 def list_all(as_json: bool) -> None:
     """List the state of all your projects."""
+    _require_user()
     rows = [_row(folder) for folder in list_states()]
     show_list(
         as_json,
@@ -148,7 +149,7 @@ def _find_state(named: str) -> Path:
 
 def _require_user() -> None:
     if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can move a state, not the holder of a token.")
+        raise WrongUse("Only you can list and move states, not the holder of a token.")
 
 
 def _row(folder: Path) -> dict[str, Any]:

@@ -31,6 +31,8 @@ def trust(path: str | None, only_show: bool, revoke: bool, yes: bool, as_json: b
     PATH is the project, by default that of the working directory; `cockpit trust list` lists all that are
     trusted. Only contents that you have seen are loaded: any change of a file asks again.
     """
+    if os.environ.get("COCKPIT_TOKEN") and not only_show:
+        raise WrongUse("Only you can trust a project, not the holder of a token.")
     if path == "list" and not Path(path).is_dir():
         _list(as_json)
         return
@@ -48,8 +50,6 @@ def trust(path: str | None, only_show: bool, revoke: bool, yes: bool, as_json: b
             for file in files:
                 say(f"{'trusted    ' if file.trusted else 'not trusted'}  {file.name}")
         return
-    if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can trust a project, not the holder of a token.")
     if revoke:
         write_trust(place, [])
         say(f"Nothing of {place.home} is trusted any more.")
