@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from cockpit.core import project_trust
+from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
 

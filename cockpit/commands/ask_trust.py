@@ -11,8 +11,8 @@ from cockpit.commands.terminal import is_terminal, say
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
+    from cockpit.core.project.project_trust import LoadableFile
     from cockpit.core.project_paths import ProjectPaths
-    from cockpit.core.project_trust import LoadableFile
 
 Ask = Callable[[str, str], bool]
 """Shows a question with a text, and returns whether the user agrees."""
@@ -28,15 +28,17 @@ def settle_trust(place: ProjectPaths, ask: Ask | None = None) -> list[str]:
     """
     import os
 
-    from cockpit.core.project_trust import list_loadable, list_untrusted, write_trust
+    from cockpit.access.user_presence import find_agent
+    from cockpit.core.project.project_trust import list_loadable, list_untrusted, write_trust
 
     untrusted = list_untrusted(place.home)
     if not untrusted:
         return []
     if ask is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
         ask = _ask_on_terminal
-    # The holder of a token is not the user.
-    if ask is not None and not os.environ.get("COCKPIT_TOKEN"):
+    # Neither the holder of a token nor an agent's shell is the user.
+    is_user = not os.environ.get("COCKPIT_TOKEN") and not find_agent(counts_cockpit=False)
+    if ask is not None and is_user:
         title = f"Load {pluralize(len(untrusted), 'file')} of this project? {place.home}"
         if ask(title, describe_files(untrusted)):
             agreed = {file.name: file.digest for file in untrusted}

@@ -44,7 +44,7 @@ def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = No
 
 def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> None:
     from cockpit.commands.terminal import is_terminal, say
-    from cockpit.core.old_state import StateNotMoved, find_old_state, require_moved_state
+    from cockpit.core.project.old_state import StateNotMoved, find_old_state, require_moved_state
     from cockpit.core.project_paths import find_lost_states
 
     try:
@@ -54,6 +54,10 @@ def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> Non
             ask = _confirm
         old = find_old_state(place)
         if ask is None or old is None:
+            raise
+        from cockpit.access.user_presence import find_agent
+
+        if find_agent(counts_cockpit=False):
             raise
         question = f"Move the state of this project from {old.folder} to {place.state}?"
         if not ask(question):

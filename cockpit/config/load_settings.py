@@ -26,8 +26,8 @@ from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
+from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.project_paths import user_folder
-from cockpit.core.project_trust import is_trusted
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.loop.runtime_settings import (
     Limits,

@@ -18,7 +18,7 @@ import warm
 from state_for_tests import ASK_TRUST, kept_variables, state_of
 
 from cockpit.config.load_settings import load_settings
-from cockpit.core import old_state, project_trust
+from cockpit.core.project import old_state, project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.store.db import migrate

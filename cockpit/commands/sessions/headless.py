@@ -30,8 +30,8 @@ from cockpit.commands.terminal import (
     show_json_line,
 )
 from cockpit.config.load_settings import Settings
+from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.core.project_trust import list_untrusted
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.loop.views.review_text import ReviewText, find_review

@@ -12,7 +12,7 @@ from cockpit.commands.open_project import find_project
 from cockpit.commands.terminal import say, show_json
 from cockpit.config.all_settings import KEYS, TABLES, Key
 from cockpit.core.errors import StoreUnwritable
-from cockpit.core.project_trust import list_loadable, write_trust
+from cockpit.core.project.project_trust import list_loadable, write_trust
 
 CONTEXT = """\
 <!-- What every agent must know about this project in each wave: its purpose, where things are, which

@@ -14,9 +14,9 @@ from cockpit.access.git_overrides import REPOSITORY_SCOPES, safe_settings
 from cockpit.access.run_program import read_git_settings
 from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError
-from cockpit.core.old_state import find_old_state
+from cockpit.core.project.old_state import find_old_state
+from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, user_folder
-from cockpit.core.project_trust import list_untrusted
 from cockpit.core.state_folder import describe_problem
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types

@@ -13,7 +13,7 @@ from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.errors import NotFound
-from cockpit.core.old_state import find_old_state
+from cockpit.core.project.old_state import find_old_state
 from cockpit.core.project_paths import (
     ProjectPaths,
     ProjectRecord,
@@ -148,6 +148,9 @@ def _find_state(named: str) -> Path:
 
 
 def _require_user() -> None:
+    from cockpit.access.user_presence import require_no_agent
+
+    require_no_agent("the state of your projects")
     if os.environ.get("COCKPIT_TOKEN"):
         raise WrongUse("Only you can list and move states, not the holder of a token.")
 

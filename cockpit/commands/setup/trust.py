@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.ask_trust import describe_files
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.core.project.project_trust import list_loadable, read_trusted_names, write_trust
 from cockpit.core.project_paths import list_states, locate_project, read_project_record
-from cockpit.core.project_trust import list_loadable, read_trusted_names, write_trust
 
 
 @click.command(
@@ -33,6 +34,8 @@ def trust(path: str | None, only_show: bool, revoke: bool, yes: bool, as_json: b
     """
     if os.environ.get("COCKPIT_TOKEN") and not only_show:
         raise WrongUse("Only you can trust a project, not the holder of a token.")
+    if not only_show:
+        user_presence.require_no_agent("trusting a project")
     if path == "list" and not Path(path).is_dir():
         _list(as_json)
         return

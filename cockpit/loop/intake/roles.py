@@ -22,7 +22,7 @@ import msgspec
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_trust import is_trusted
+from cockpit.core.project.project_trust import is_trusted
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
 ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")

@@ -25,7 +25,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_trust import is_trusted
+from cockpit.core.project.project_trust import is_trusted
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
