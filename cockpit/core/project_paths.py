@@ -157,7 +157,7 @@ class ProjectPaths:
     def prepare(self) -> None:
         """Create the state folder, closed to other users, and record whose it is.
 
-        A new store is begun elsewhere: :func:`cockpit.core.project.old_state.require_moved_state` comes first.
+        :func:`cockpit.core.project.old_state.require_moved_state` comes before a new store is begun.
 
         Raises :class:`StoreUnwritable` when the folder cannot be created, is not the user's own, or when
         ``COCKPIT_STATE_DIR`` leads into the project.
