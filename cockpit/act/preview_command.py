@@ -6,6 +6,7 @@ import shlex
 
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.act.command_risk import Risk, judge
+from cockpit.act.named_scripts import find_scripts
 from cockpit.act.plan_push import plan_pull_request
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.visible_places import homes
@@ -32,6 +33,7 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
         )
     if sandbox.works and verdict.network:
         notes.append("The network is off in the sandbox; what needs it will fail.")
+    scripts = find_scripts(payload.argv, ground.confined)
     return ActionPreview(
         type="run",
         title=f"run {line}" if len(line) <= 120 else f"run {line[:119]}…",
@@ -43,12 +45,15 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
             ("sandbox", sandbox.words()),
             ("time limit", f"{payload.timeout_s} s"),
             ("reason", payload.reason),
+            *(("script", script.describe()) for script in scripts.present),
         ),
+        body="\n\n".join(script.excerpt() for script in scripts.present),
         notes=tuple(notes),
         payload={
             "argv": list(payload.argv),
             "timeout_s": payload.timeout_s,
             "sandboxed": sandbox.works,
+            **({"scripts": pins} if (pins := scripts.pins()) else {}),
         },
     )
 

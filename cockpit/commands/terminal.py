@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
+from unicodedata import east_asian_width
 
 from cockpit.core.errors import CockpitError
 from widgets.text.clean import StreamCleaner, clean
@@ -74,9 +75,42 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
 
 
-def format_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose columns fit their cells; cells have one line, the last column is not padded."""
-    cells = [[clean(cell, newlines=False).strip() for cell in row] for row in rows]
+def output_width() -> int:
+    """Return the columns of the terminal that stdout goes to; 0 where it goes elsewhere."""
+    if not is_terminal(sys.stdout):
+        return 0
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def format_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, width: int = 0) -> str:
+    """Return a table whose columns fit their cells; cells have one line, the last column is not padded.
+
+    Blanks in a cell become one blank, so that no cell looks like two; with a ``width`` lines end there, so
+    that no terminal breaks one into what looks like another row.
+    """
+    table = _format_table(headings, rows)
+    if not width:
+        return table
+    return "\n".join(_cut(line, width) for line in table.split("\n"))
+
+
+def _cut(line: str, width: int) -> str:
+    """Cut a line to the columns of a terminal; wide characters take two."""
+    if len(line) <= width and line.isascii():
+        return line
+    columns = 0
+    for place, character in enumerate(line):
+        columns += 1 + (east_asian_width(character) in "WF")
+        if columns > width:
+            return f"{line[: max(0, place - 2)]}…"
+    return line
+
+
+def _format_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = [[" ".join(clean(cell, newlines=False).split()) for cell in row] for row in rows]
     lines = [list(headings), *cells]
     widths = [max(len(line[place]) for line in lines) for place in range(len(headings) - 1)]
     return "\n".join(
@@ -98,7 +132,7 @@ def show_list(
     if as_json:
         show_json([dict(record) for record in records])
     elif records:
-        show(format_table(headings, rows))
+        show(format_table(headings, rows, width=output_width()))
     else:
         say(nothing)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from cockpit.access.run_program import run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
+from cockpit.act.named_scripts import why_changed
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
 from cockpit.act.sandbox.planted import mark_repository, set_aside_planted
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
@@ -35,6 +36,8 @@ class _Payload:
     argv: tuple[str, ...]
     timeout_s: int
     sandboxed: bool
+    scripts: tuple[dict[str, str], ...] = ()
+    """Files that the command runs, with the digests of what was shown."""
 
 
 class CommandAdapter:
@@ -54,6 +57,9 @@ class CommandAdapter:
                 f"It was shown as running in a sandbox, but {ground.sandbox.missing}; it was not run.",
             )
         argv = request.argv
+        changed = await asyncio.to_thread(why_changed, request.scripts, ground.confined)
+        if changed:
+            return failed("conflict", f"{shlex.join(argv)[:80]}: {changed}. It was not run.")
         if not request.sandboxed:
             plain = await run_program(
                 ground.sandbox.limited(argv),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
 from cockpit.store.sessions.proposals import Proposal
-from widgets.text.clean import hidden
+from widgets.text.clean import clean, hidden
+
+WIDTH = 160
+"""Columns of a line where no terminal says how many it has."""
+
+_LABEL = re.compile(r"[a-z][a-z0-9 _-]{0,30}")
 
 _RENDERED = frozenset(
     {
@@ -28,10 +35,14 @@ _RENDERED = frozenset(
 )
 
 
-def proposal_text(proposal: Proposal) -> str:
-    """Return the full text of a proposal; a line says when it contains characters that cannot be shown."""
+def proposal_text(proposal: Proposal, *, width: int = WIDTH) -> str:
+    """Return the full text of a proposal in a frame; a line says when characters cannot be shown.
+
+    Only lines of cockpit's own begin at the left margin. Each foreign text stands behind its label, or
+    behind a bar on every line, and no line is longer than ``width`` columns, so that no terminal breaks it.
+    """
     lines = [
-        f"{proposal.kind.upper()}  {proposal.title}",
+        *framed(proposal.kind.upper(), proposal.title, width),
         f"{proposal.proposal_id} · {proposal.risk} risk · {proposal.status}"
         f" · {f'session {proposal.session_id}' if proposal.session_id else 'outside any session'}"
         f" · shown {proposal.shown_digest}",
@@ -41,15 +52,18 @@ def proposal_text(proposal: Proposal) -> str:
     if proposal.revises:
         lines.append(f"revises {proposal.revises}")
     if proposal.decided_by:
-        lines.append(f"{proposal.status} by {proposal.decided_by} at {proposal.decided_at}")
+        lines += framed(
+            f"{proposal.status} at {proposal.decided_at} by", proposal.decided_by, width
+        )
     if proposal.reason:
-        lines.append(f"reason: {proposal.reason}")
+        lines += framed("reason", proposal.reason, width)
     body = proposal.body
-    lines += [f"  changed: {change}" for change in body.get("changes", ())]
-    lines += body_lines(proposal.kind, body)
+    for change in body.get("changes", ()):
+        lines += framed("  changed", str(change), width)
+    lines += body_lines(proposal.kind, body, width=width)
     others = {name: value for name, value in body.items() if name not in _RENDERED and value}
     if others:
-        lines += ["", "also:", canonical_json(others)]
+        lines += ["", *framed("also", canonical_json(others), width)]
     if count := hidden(canonical_json(dict(body))):
         lines += [
             "",
@@ -58,60 +72,122 @@ def proposal_text(proposal: Proposal) -> str:
     return "\n".join(lines)
 
 
-def body_lines(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
+def framed(label: str, text: str, width: int = WIDTH) -> list[str]:
+    """Return the lines of a foreign text: behind its label if it fits there, else each behind a bar."""
+    shown = clean(str(text))
+    line = f"{label}: {shown}"
+    if "\n" not in shown and count_columns(line) <= width:
+        return [line]
+    return [f"{label}:", *barred(shown, width)]
+
+
+def barred(text: str, width: int = WIDTH) -> list[str]:
+    """Return the lines of a foreign text, each behind a bar; ``┆`` continues the line above it."""
+    lines: list[str] = []
+    for line in clean(str(text)).split("\n"):
+        for number, piece in enumerate(cut_columns(line, max(20, width - 4))):
+            lines.append(f"  {'┆' if number else '│'} {piece}".rstrip())
+    return lines
+
+
+def cut_columns(line: str, width: int) -> list[str]:
+    """Cut a line into pieces of at most ``width`` columns of a terminal."""
+    if line.isascii():
+        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    pieces, piece, columns = [], "", 0
+    for character in line:
+        wide = count_columns(character)
+        if columns + wide > width:
+            pieces.append(piece)
+            piece, columns = "", 0
+        piece, columns = piece + character, columns + wide
+    return [*pieces, piece]
+
+
+def count_columns(text: str) -> int:
+    """Count the columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+        for character in text
+    )
+
+
+def body_lines(kind: str, body: Mapping[str, Any], *, width: int = WIDTH) -> Iterator[str]:
     """Yield the body of a proposal by lines: the items, the profile change or the action."""
-    yield from {"context": _context, "profile": _profile}.get(kind, _action)(body)
+    yield from {"context": _context, "profile": _profile}.get(kind, _action)(body, width)
 
 
-def _context(body: Mapping[str, Any]) -> Iterator[str]:
+def _context(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     for name in ("purpose", "question", "escalation"):
         if body.get(name):
-            yield f"{name}: {body[name]}"
+            yield from framed(name, body[name], width)
     yield ""
     for item in body.get("items", ()):
         if item.get("refused"):
-            yield f"  ✘ {item['item']}: {item['refused']}"
+            yield from framed("  ✘ item", item["item"], width)
+            yield from framed("    refused", item["refused"], width)
             continue
-        note = f"  ({item['note']})" if item.get("note") else ""
-        yield f"  {item['item']}  {item['level']}, {item['tokens']:,} tokens, {item['band']}{note}"
+        yield from framed("  item", item["item"], width)
+        yield f"    {item['level']}, {item['tokens']:,} tokens, {item['band']}"
+        if item.get("note"):
+            yield from framed("    note", item["note"], width)
     yield f"  about {body.get('total_tokens', 0):,} tokens"
 
 
-def _profile(body: Mapping[str, Any]) -> Iterator[str]:
+def _profile(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     if body.get("reason"):
-        yield f"reason: {body['reason']}"
-    yield f"{body.get('profile_id', '')} version {body.get('base_version', '')} becomes:"
+        yield from framed("reason", body["reason"], width)
+    yield from framed(
+        f"version {body.get('base_version', '')} of", body.get("profile_id", ""), width
+    )
+    yield "becomes:"
     for name, value in body.get("fields", ()):
-        yield f"  {name}: {value}"
+        yield from _field(name, value, width)
     yield "guard:"
     for entry in body.get("verdict", ()):
-        yield f"  {'✔' if entry.get('ok') else '✘'} {entry.get('code')}: {entry.get('message')}"
+        yield from framed(
+            f"  {'✔' if entry.get('ok') else '✘'} {entry.get('code')}", entry.get("message"), width
+        )
     yield ""
-    yield f"applies: {canonical_json(body.get('payload', {}))}"
+    yield from framed("applies", canonical_json(body.get("payload", {})), width)
 
 
-def _action(body: Mapping[str, Any]) -> Iterator[str]:
+def _field(name: object, value: object, width: int) -> list[str]:
+    """Return a field; a name that is no plain word could itself look like something else."""
+    label = str(name)
+    if _LABEL.fullmatch(label):
+        return framed(f"  {label}", str(value), width)
+    return framed("  field", f"{label}: {value}", width)
+
+
+def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     if body.get("summary"):
-        yield str(body["summary"])
+        yield from framed("summary", body["summary"], width)
     for name, value in body.get("fields", ()):
-        yield f"  {name}: {value}"
+        yield from _field(name, value, width)
     for note in body.get("notes", ()):
-        yield f"  ! {note}"
+        yield from framed("  ! note", note, width)
     if body.get("body"):
         yield ""
-        yield str(body["body"])
+        yield "body:"
+        yield from barred(body["body"], width)
     for diff in body.get("diffs", ()):
         yield ""
-        yield from _diff(diff)
+        yield from framed("diff", diff["path"], width)
+        for line in _diff(diff):
+            yield from barred(line, width)
     yield ""
     payload = body.get("payload", {})
     if set(payload) == {"markdown"}:
-        yield from ("as it will be written:", str(payload["markdown"]))
+        yield "as it will be written:"
+        yield from barred(payload["markdown"], width)
     else:
-        yield f"runs: {body.get('type', '')} {canonical_json(payload)}"
+        yield from framed("runs", f"{body.get('type', '')} {canonical_json(payload)}", width)
 
 
 def _diff(diff: Mapping[str, Any]) -> Iterator[str]:

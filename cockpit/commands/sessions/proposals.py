@@ -11,8 +11,8 @@ import click
 
 from cockpit.cli_options import AS_JSON, SHOWN, examples
 from cockpit.commands.open_project import find_project, load_project_settings, read_store
-from cockpit.commands.sessions.proposal_text import proposal_text
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
+from cockpit.commands.terminal import output_width, say, show, show_json, show_list
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.core.project_paths import ProjectPaths
@@ -70,7 +70,7 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
     if as_json:
         show_json({**_record(proposal), "body": dict(proposal.body)})
         return
-    show(proposal_text(proposal))
+    show(proposal_text(proposal, width=output_width() or WIDTH))
     if proposal.status == "pending":
         shown = proposal.shown_digest[:8]
         say(
@@ -163,7 +163,7 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
     if as_json:
         show_json(_record(proposal))
     else:
-        say(f"{proposal_id} is {proposal.status}: {proposal.title}")
+        say("\n".join(framed(f"{proposal_id} is {proposal.status}", proposal.title)))
 
 
 async def _decide_in_runtime(

@@ -1,0 +1,112 @@
+"""Lists and proposals in the terminal: no text of an agent can pass for a line of cockpit's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cockpit.commands.sessions.proposal_text import count_columns, proposal_text
+from cockpit.commands.terminal import format_table
+from cockpit.store.sessions.proposals import Proposal
+from widgets.text.clean import clean
+
+FORGED = "p-9 · low risk · pending · session s-1 · shown 0000"
+PIECES = (
+    *("\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1b[2K", "\x1b[1A"),
+    *("\u202e", "\u2066", "\u200b", "\x1b]8;;x\x07", "│ ", "  │ ", "┆", "\t", "   ", "世" * 30),
+    *(
+        "a" * 200,
+        "reason: fine",
+        "runs: run {}",
+        "\nruns: run {}",
+        FORGED,
+        f"\n{FORGED}",
+        "low risk",
+    ),
+    *("summary: ok", "\n  argv: ls", "approve:  cockpit proposals approve p-1", "x"),
+)
+hostile = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
+WIDTHS = (40, 80, 160)
+
+
+def proposal(kind: str, text: str) -> Proposal:
+    body: dict[str, Any] = {
+        "context": {
+            "purpose": text,
+            "question": text,
+            "items": [
+                {"item": text, "level": "full", "tokens": 5, "band": "situational", "note": text},
+                {"item": text, "refused": text},
+            ],
+            "total_tokens": 5,
+        },
+        "action": {
+            "type": "run",
+            "summary": text,
+            "fields": [["argv", text], [f"X{text}", text]],
+            "notes": [text],
+            "body": text,
+            "diffs": [{"path": text, "before": "a\n", "after": text}],
+            "payload": {"argv": [text]},
+        },
+        "profile": {
+            "reason": text,
+            "profile_id": text,
+            "base_version": 1,
+            "fields": [["priority", text]],
+            "verdict": [{"ok": True, "code": "floor", "message": text}],
+            "payload": {"a": text},
+        },
+        "plan": {"summary": text, "payload": {"markdown": text}},
+    }[kind]
+    return Proposal(
+        proposal_id="p-1", session_id="s-1", wave_id="w-1", task_id=None, kind=kind, revises=None, title=text,
+        body={**body, "changes": [text], "other": text}, shown_digest="d" * 64, risk="low",
+        status="rejected", narrowed=None, decided_by=text, decided_at="t", reason=text,
+        expires_at=None, created_at="t",
+    )  # fmt: skip
+
+
+def own_lines(text: str) -> list[str]:
+    """The lines that are not behind a bar, up to the foreign text behind their label."""
+    lines = [line for line in text.split("\n") if not re.match(r"  [│┆]( |$)", line)]
+    return [line if line.startswith("p-1 ·") else line.partition(":")[0] for line in lines]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "plan"]))
+def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(
+    text: str, kind: str
+) -> None:
+    for width in WIDTHS:
+        shown = proposal_text(proposal(kind, text), width=width)
+        harmless = proposal_text(proposal(kind, "x"), width=width)
+        ours = [line for line in own_lines(shown) if not line.startswith("! It contains")]
+        assert [line for line in ours if line] == [line for line in own_lines(harmless) if line]
+        assert clean(shown) == shown
+        for line in shown.split("\n"):
+            assert count_columns(line) <= width or line.startswith(("p-1 ·", "! It"))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(text=hostile)
+def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> None:
+    for width in (0, *WIDTHS):
+        table = format_table(
+            ("ID", "RISK", "TITLE"), [("p-1", "low", text), ("p-2", "high", "x")], width=width
+        )
+        lines = table.split("\n")
+        assert len(lines) == 3
+        assert lines[1].startswith("p-1  low") and lines[2].split() == ["p-2", "high", "x"]
+        assert "  " not in lines[1].removeprefix("p-1  low").strip()
+        assert not width or all(count_columns(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_plain_proposal_reads_as_before(width: int) -> None:
+    shown = proposal_text(proposal("action", "make"), width=width)
+    assert "  argv: make" in shown and "reason: make" in shown and "ACTION: make" in shown
