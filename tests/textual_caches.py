@@ -7,7 +7,7 @@ its pilot has waited. Without a terminal nobody could see those in between, whos
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from rich.console import Console
 from textual.app import App
@@ -62,6 +62,8 @@ def _export_svg(console: Console, **options: Any) -> str:
     return _export_svg_before(console, **{"unique_id": "terminal-0", **options})
 
 
+drawn: WeakKeyDictionary[App[Any], int] = WeakKeyDictionary()
+"""How many frames were drawn of each app."""
 _owing: WeakSet[Screen[Any]] = WeakSet()
 _draw_frame = Screen._compositor_refresh
 _wait_for_screen_before = Pilot._wait_for_screen
@@ -82,7 +84,19 @@ def _settle(app: App[Any]) -> None:
     """Draw what has changed since the last look."""
     if app._screen_stack and app.screen in _owing:
         _owing.discard(app.screen)
+        drawn[app] = drawn.get(app, 0) + 1
         _draw_frame(app.screen)
+
+
+async def rest(pilot: Pilot[Any], most: int = 4) -> None:
+    """Wait until the app has nothing left to do and nothing new to show, or that many times."""
+    for _ in range(most):
+        before = drawn.get(pilot.app, 0)
+        await pilot.pause()
+        is_working = len(pilot.app.workers) > 0
+        await pilot.app.workers.wait_for_complete()
+        if not is_working and drawn.get(pilot.app, 0) == before:
+            return
 
 
 async def _wait_for_screen(pilot: Pilot[Any], timeout: float = 30.0) -> bool:

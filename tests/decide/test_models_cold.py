@@ -70,13 +70,13 @@ def test_there_is_nothing_to_warm_for_our_own_models(name: str) -> None:
 
 def test_a_screen_loads_the_sdk_when_its_user_writes() -> None:
     waits = (
-        "import threading\n"
+        "import sys, threading\n"
         "from cockpit.commands.sessions.screen import _Sdk\n"
         "sdk = _Sdk()\nsdk.load()\nsdk.name = 'anthropic:claude-x'\n"
+        "assert 'anthropic' not in sys.modules\n"
     )
     writes = (
         "sdk.load()\nsdk.load()\n"
         "[thread.join() for thread in threading.enumerate() if thread.name == 'model-warm']\n"
     )
-    assert "anthropic" not in loaded(waits)
     assert "anthropic" in loaded(waits + writes)

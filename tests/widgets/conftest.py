@@ -55,10 +55,7 @@ class Stage(App[None]):
 
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until streams are written and everything is painted."""
-    await pilot.pause()
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
-    await pilot.pause()
+    await textual_caches.rest(pilot)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+import textual_caches
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from widget_cases import WIDGETS
@@ -72,10 +73,7 @@ async def check(pilot: Any, name: str, text: str) -> None:
 
 async def look(pilot: Any, text: str) -> None:
     app = pilot.app
-    for _ in range(3):
-        await pilot.pause()
-        await app.workers.wait_for_complete()
-    await pilot.pause()
+    await textual_caches.rest(pilot)
     assert app.is_running, text
     strips = app.screen._compositor.render_strips()
     assert not HOSTILE.findall("\n".join(strip.text for strip in strips)), text
