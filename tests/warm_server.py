@@ -148,6 +148,7 @@ def _load() -> None:
     new_stores.install()
     certificates.install()
     present_user.install()
+    importlib.import_module("warm_session").run_session()
     gc.collect()
     gc.freeze()
 
