@@ -51,7 +51,7 @@ def preview_write(payload: WriteFile, ground: Workspace) -> ActionPreview:
         raise ActionRefused(f"{path}: the content is larger than {MAX_BYTES} bytes.")
     # A new piece of prose replaces no secret: a review may say that one stands in the change.
     tells = now is None and file_risk(path) == "low"
-    if _MASK in content and not tells and (now is None or _MASK not in now.text):
+    if content.count(_MASK) > (now.text.count(_MASK) if now else 0) and not tells:
         raise ActionRefused(f"{path}: {MASKED_WORDS}")
     notes = []
     if now is not None and now.text == content:
@@ -71,7 +71,9 @@ def preview_edit(payload: EditFile, ground: Workspace) -> ActionPreview:
     now = read_now(ground.confined, path)
     if now is None:
         raise ActionRefused(f"{path}: there is no such file. Use write_file to make it.")
-    if any(_MASK in part and _MASK not in now.text for part in (payload.old, payload.new)):
+    if payload.new.count(_MASK) > payload.old.count(_MASK) or (
+        _MASK in payload.old and payload.old not in now.text
+    ):
         raise ActionRefused(f"{path}: {MASKED_WORDS}")
     old, new = fit_edit(now, path, payload.old, payload.new, replace_all=payload.replace_all)
     after = as_now(replace_text(now.text, old, new, replace_all=payload.replace_all))

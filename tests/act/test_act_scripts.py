@@ -12,7 +12,9 @@ from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.named_scripts import find_scripts
 from cockpit.act.preview_command import preview_run
-from cockpit.act.tool_payloads import Run
+from cockpit.act.preview_files import preview_edit, preview_write
+from cockpit.act.text_edits import ActionRefused
+from cockpit.act.tool_payloads import EditFile, Run, WriteFile
 from cockpit.act.workspace import Workspace, open_workspace
 
 NAMED = [
@@ -107,6 +109,16 @@ async def test_an_unchanged_script_runs(ground: Workspace) -> None:
     preview = preview_run(Run(("sh", "build.sh"), "because", 60), ground)
     outcome = await CommandAdapter().perform(preview.payload, "key", ground)
     assert outcome.status == "success", outcome
+
+
+def test_a_mask_never_replaces_a_secret_of_a_file_that_quotes_one(ground: Workspace) -> None:
+    (ground.root / "a.py").write_text("# [masked:secret]\nKEY = 'abc'\n", encoding="utf-8")
+    more = "# [masked:secret]\nKEY = '[masked:secret]'\n"
+    with pytest.raises(ActionRefused, match="stands for"):
+        preview_write(WriteFile("a.py", more), ground)
+    with pytest.raises(ActionRefused, match="stands for"):
+        preview_edit(EditFile("a.py", "'abc'", "'[masked:secret]'"), ground)
+    preview_edit(EditFile("a.py", "# [masked:secret]", "# still [masked:secret]"), ground)
 
 
 def test_a_long_script_shows_its_beginning_and_no_secrets(tmp_path: Path) -> None:
