@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cockpit.core.clock import Clock
 from cockpit.loop.phases.fetch_by_rules import is_by_rule, quotas_by_request
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway
@@ -174,7 +175,7 @@ async def _run_jobs(
     )
     try:
         while not running.done():
-            await ended_jobs.wait_for_batch(running)
+            await ended_jobs.wait_for_batch(running, context.store.clock)
             if not running.done():
                 batch = ended_jobs.take()
                 await context.store.write(_write_batch(context, look, batch))
@@ -210,15 +211,15 @@ class _EndedJobs:
         if len(self._ended) >= BATCH_JOBS:
             self._batch_is_full.set()
 
-    async def wait_for_batch(self, running: asyncio.Task[None]) -> None:
+    async def wait_for_batch(self, running: asyncio.Task[None], clock: Clock) -> None:
         """Wait until a batch is due or every job has ended."""
         full = asyncio.create_task(self._batch_is_full.wait())
+        due = asyncio.create_task(clock.sleep(BATCH_S))
         try:
-            await asyncio.wait(
-                {running, full}, timeout=BATCH_S, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait({running, full, due}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             full.cancel()
+            due.cancel()
 
     def take(self) -> list[JobResult]:
         """Return the ended jobs and forget them."""
