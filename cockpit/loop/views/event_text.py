@@ -236,7 +236,7 @@ def _runner(detail: Detail) -> EventLine | None:
     match detail:
         case agents.RunnerStarted():
             number = f"run {detail.number}" if detail.number > 1 else ""
-            if detail.sandbox in ("", "bubblewrap"):
+            if not detail.sandbox or detail.sandbox == "bubblewrap":
                 where = " in the sandbox" if detail.sandbox else ""
                 return EventLine("↳", f"{detail.runner} runs this session{where}", "dim", number)
             words = f"{detail.runner} runs this session with all of your rights: {detail.sandbox}"

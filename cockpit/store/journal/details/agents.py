@@ -20,8 +20,8 @@ class RunnerStarted(Detail, frozen=True, kw_only=True):
     """The backlog task; empty without one."""
     number: int
     """Which run of the session it is, from 1."""
-    sandbox: str = ""
-    """``bubblewrap``, or why the agent runs with all of the user's rights; empty in older rows."""
+    sandbox: str | UnsetType = UNSET
+    """``bubblewrap``, or why the agent runs with all of the user's rights; older rows lack it."""
 
 
 class RunnerJoined(Detail, frozen=True, kw_only=True):
