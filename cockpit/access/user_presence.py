@@ -118,10 +118,26 @@ def require_no_agent(activity: str) -> None:
         raise NotAllowed(f"Nothing was done: {activity} is for you alone, and {agent}. {_ADVICE}")
 
 
+_is_screen = False
+
+
+def sit_at_screen() -> None:
+    """Take who presses keys on this process's terminal for the user, unless an agent started the process.
+
+    For cockpit's screen, which arms a decision only after it has shown it. Who made the terminal is not asked
+    there: a terminal program that is not known here, or that a user has installed for themselves, would take
+    every decision from its user.
+    """
+    global _is_screen
+    _is_screen = True
+
+
 def explain_absence() -> str:
     """Return why this process does not act for a user at a terminal; empty where it does."""
     if agent := find_agent():
         return agent
+    if _is_screen and sys.__stdin__ is not None and sys.__stdin__.isatty():
+        return ""
     if not Path("/proc/self").is_dir():
         return "" if sys.stdin is not None and sys.stdin.isatty() else "this has no terminal"
     line = list(_ancestry())

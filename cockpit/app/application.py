@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 import themes
+from cockpit.access import user_presence
 from cockpit.app import external_editor, prompt_draft
 from cockpit.app.actions import plan_command, work_command
 from cockpit.app.actions.registry import remap
@@ -423,6 +424,7 @@ async def run_app(
     raised here. ``on_draft`` is called while the prompt has text. ``on_end`` gets the id of the session that
     was followed last ('' for none), so that the command line can say how to come back.
     """
+    user_presence.sit_at_screen()
     app = CockpitApp(
         engine,
         session_id=session_id,
