@@ -20,7 +20,7 @@ def test_from_file_to_backlog(project: Project) -> None:
     [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
     assert waiting["title"] == "Plan: Accounts (1 epic, 1 story, 2 tasks)"
     shown = project.run("proposals", "show", waiting["proposal_id"]).stdout
-    assert "as it will be written:\n# Accounts" in shown
+    assert "as it will be written:\n  │ # Accounts" in shown
     project.run("proposals", "approve", waiting["proposal_id"])
     listed = json.loads(project.run("tasks", "list", "--json").stdout)
     assert [task["title"] for task in listed] == [
