@@ -81,8 +81,12 @@ def kept_variables() -> dict[str, str]:
 def copy_project(source: Path, target: Path) -> None:
     """Copy the project at ``source`` to ``target``, with its state."""
     shutil.copytree(source, target, symlinks=True)
-    state = state_of(source)
-    if state.is_dir():
+    state, kept = state_of(source), source.with_name(f"{source.name}.state")
+    if state.is_dir() and not kept.exists():
+        # Beside it: a test may set another state folder, or empty this one, while the project is in use.
+        shutil.copytree(state, kept, symlinks=True)
+    if kept.is_dir():
+        state = kept
         copy = state_of(target)
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
