@@ -36,7 +36,7 @@ _SAFE_VALUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"remote\..*\.receivepack", "git-receive-pack"),
         (r"remote\..*\.vcs", "refused"),
         (r"trailer\..*\.(command|cmd)", "true"),
-        (r"submodule\..*\.ignore", "dirty"),
+        (r"submodule\..*\.ignore", "all"),
     )
 )
 _HELPER = re.compile(r"credential\.(.*\.)?helper", re.DOTALL)

@@ -19,6 +19,7 @@ from pathlib import Path
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
 from cockpit.core.errors import CockpitError
+from cockpit.core.project.git_words import NO_HOOKS, PINNED_SETTINGS, git_argv, git_environment
 
 MAX_BYTES = 4 * 1024 * 1024
 """Default limit of a program's output, standard output and error together, in bytes."""
@@ -155,81 +156,6 @@ async def run_program(
     )
 
 
-_GIT_KEPT = frozenset(
-    {
-        "GIT_AUTHOR_NAME",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_COMMITTER_NAME",
-        "GIT_COMMITTER_EMAIL",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_CONFIG_NOSYSTEM",
-    }
-)
-_GIT_SET = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": ":",
-    "GIT_SEQUENCE_EDITOR": ":",
-    "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_PROTOCOL_FROM_USER": "0",
-    "LC_ALL": "C.UTF-8",
-    "LANGUAGE": "",
-    "PAGER": "cat",
-}
-_NO_HOOKS = "core.hooksPath=/dev/null"
-_GIT_CONFIG = (
-    "core.quotePath=false",
-    "core.fsmonitor=false",
-    "core.commitGraph=true",
-    "color.ui=false",
-    "diff.noprefix=false",
-    "diff.mnemonicPrefix=false",
-    "diff.relative=false",
-    "diff.renames=true",
-    "diff.renameLimit=1000",
-    "diff.algorithm=myers",
-    "diff.indentHeuristic=true",
-    "diff.context=3",
-    "diff.interHunkContext=0",
-    "diff.suppressBlankEmpty=false",
-    "diff.submodule=short",
-    "diff.ignoreSubmodules=dirty",
-    "diff.wsErrorHighlight=none",
-    "grep.patternType=default",
-    "grep.fullName=false",
-    "grep.column=false",
-    "log.showSignature=false",
-    "log.mailmap=false",
-    "log.decorate=false",
-    "log.follow=false",
-    "protocol.ext.allow=never",
-    _NO_HOOKS,
-    "core.editor=:",
-    "core.pager=cat",
-    "safe.bareRepository=explicit",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "push.recurseSubmodules=no",
-    "status.submoduleSummary=false",
-    "maintenance.auto=false",
-    "gc.auto=0",
-    "advice.detachedHead=false",
-)
-_PINNED_GIT = ("git", "--no-pager", *(word for setting in _GIT_CONFIG for word in ("-c", setting)))
-_DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
-_SAFE_OPTIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("diff", "diff-files", "diff-index", "diff-tree", "log", "show"), _DIFF_OPTIONS
-    ),
-    "status": ("--ignore-submodules=dirty",),
-    "blame": ("--no-textconv",),
-    "grep": ("--no-textconv",),
-}
-"""Options by subcommand. ``.gitmodules`` overrides the setting of submodules, but not the option."""
 _SETTINGS = RepositorySettings()
 _GH_SET = {
     "GH_PROMPT_DISABLED": "1",
@@ -245,37 +171,6 @@ _GH_DROPPED = frozenset(
 )
 
 
-def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return git's environment: no prompts, one language, literal pathspecs, and none of the ``GIT_*``
-    variables that a hook leaves behind (its ``GIT_DIR`` would aim commands at another repository).
-
-    The names and configuration files that the user sets through ``GIT_*`` are kept.
-    """
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _GIT_KEPT
-    }
-    return {**inherited, **_GIT_SET, **(extra or {})}
-
-
-def git_argv(*args: str) -> tuple[str, ...]:
-    """Return ``git ARGS`` with the settings pinned that make output differ or run programs.
-
-    :func:`prepare_git` also switches off the programs of a repository's own settings.
-    """
-    return (*_PINNED_GIT, *_safe_options(args))
-
-
-def _safe_options(args: Sequence[str]) -> tuple[str, ...]:
-    """Add the options that keep a subcommand from running drivers and looking into submodules."""
-    at = 0
-    while at < len(args) and args[at].startswith("-"):
-        at += 2 if args[at] in ("-c", "-C") else 1
-    options = _SAFE_OPTIONS.get(args[at], ()) if at < len(args) else ()
-    return (*args[: at + 1], *options, *args[at + 1 :])
-
-
 async def prepare_git(
     *args: str, cwd: Path, env: Mapping[str, str] | None = None, hooks: bool = False
 ) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -289,7 +184,7 @@ async def prepare_git(
     overrides = (await _list_settings(cwd, *place)).overrides
     argv = git_argv(*args)
     if hooks:
-        off = argv.index(_NO_HOOKS)
+        off = argv.index(NO_HOOKS)
         argv = (*argv[: off - 1], *argv[off + 1 :])
     return argv, {**git_environment(env), **_as_environment(overrides)}
 
@@ -368,7 +263,7 @@ async def run_gh(
     """
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
-    pinned = [(name, value) for name, _, value in (each.partition("=") for each in _GIT_CONFIG)]
+    pinned = [(name, value) for name, _, value in (each.partition("=") for each in PINNED_SETTINGS)]
     env |= _as_environment([*pinned, *(await _list_settings(cwd)).overrides])
     return await run_program(
         ("gh", *args),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.find_checkout import find_checkout
+from cockpit.core.project.git_words import ask_git
 from cockpit.core.state_folder import (
     DATABASE,
     VARIABLE,
@@ -245,15 +245,5 @@ def locate_project(start: Path) -> ProjectPaths:
 
 def _git(cwd: Path, *options: str) -> str | None:
     """Return the output of ``git rev-parse`` without its last newline; None outside a worktree."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        result = subprocess.run(
-            ["git", "-c", "safe.bareRepository=explicit", "rev-parse", *options],
-            cwd=cwd,
-            env=env,
-            capture_output=True,
-            timeout=20,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return os.fsdecode(result.stdout.removesuffix(b"\n")) if result.returncode == 0 else None
+    answer = ask_git(cwd, "rev-parse", *options)
+    return None if answer is None else os.fsdecode(answer.removesuffix(b"\n"))

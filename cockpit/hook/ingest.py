@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import parse_time
 from cockpit.core.state_folder import DATABASE
@@ -37,6 +37,8 @@ AT_ONCE = 200
 _LARGEST_SCRIPT = 200_000
 _LARGEST_PATCH = 50_000
 _FRESH = timedelta(seconds=20)
+_SHORT = 10
+"""Letters of a commit's id, enough for a repository with millions of objects."""
 
 
 def serve(state: str, pause: Callable[[], None]) -> None:
@@ -225,12 +227,9 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     """Return the commit that a silent ``git commit`` has just made; empty when that is no longer certain."""
     if ago > _FRESH:
         return {}
-    words = ["git", "rev-parse", "--short", "HEAD"]
-    try:
-        done = subprocess.run(words, cwd=root, capture_output=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    return {"last_commit": done.stdout.decode("ascii", "replace").strip()}
+    folders = locate_git_folders(Path(root))
+    commit = read_commit(folders, "HEAD") if folders is not None else None
+    return {"last_commit": commit[:_SHORT]} if commit else {}
 
 
 def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> int:

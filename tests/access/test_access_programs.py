@@ -13,13 +13,12 @@ import pytest
 from cockpit.access.run_program import (
     ProgramMissing,
     ProgramNotStarted,
-    git_argv,
-    git_environment,
     run_gh,
     run_git,
     run_program,
 )
 from cockpit.core.errors import CockpitError
+from cockpit.core.project.git_words import git_argv, git_environment, reads_tree
 
 
 def alive(pid: int) -> bool:
@@ -183,6 +182,32 @@ def test_git_settings_of_a_person_do_not_change_output() -> None:
     argv = git_argv("diff", "a..b")
     assert argv[0] == "git" and "diff" in argv and argv[-1] == "a..b"
     assert "diff.noprefix=false" in argv and "core.quotePath=false" in argv
+
+
+@pytest.mark.parametrize(
+    ("words", "reads"),
+    [
+        ("status --porcelain", True),
+        ("diff HEAD --", True),
+        ("diff --cached", False),
+        (f"diff {'a' * 40} {'b' * 40} --", False),
+        (f"-c a.b=c diff {'a' * 40}..{'b' * 40}", False),
+        (f"diff {'a' * 40}", True),
+        (f"diff -- {'a' * 40} {'b' * 40}", True),
+        ("ls-files -z -c -o", True),
+        ("ls-files -v", False),
+        ("ls-files -- --others", False),
+        ("grep -e x", True),
+        ("log -p", False),
+        ("add a", False),
+        ("-C x blame a", True),
+    ],
+)
+def test_what_reads_the_files_of_a_checkout(words: str, reads: bool) -> None:
+    assert reads_tree(words.split()) is reads
+    ignored = [word for word in git_argv(*words.split()) if "--ignore-sub" in word]
+    compares = {"status", "diff", "log"} & set(words.split())
+    assert ignored == ([f"--ignore-submodules={'all' if reads else 'dirty'}"] if compares else [])
 
 
 async def test_gh_never_prompts_and_has_no_other_repository(

@@ -266,14 +266,38 @@ async def test_hooks_run_only_where_they_are_asked_for(hostile: Path, ran: Path)
     assert "pre-commit" in {path.name for path in ran.iterdir()}
 
 
+async def test_what_a_folder_says_of_a_submodule_does_not_count(tmp_path: Path, ran: Path) -> None:
+    """Neither its commit nor its files are read from the checkout; commits are compared as they are."""
+    root, inner = tmp_path / "outer", tmp_path / "outer" / "sub"
+    inner.mkdir(parents=True)
+    name = ("-c", "user.name=M", "-c", "user.email=m@example.invalid")
+    for each in (inner, root):
+        git(each, "init", "-q", "-b", "main")
+        git(each, *name, "commit", "-q", "--allow-empty", "-m", "x")
+    add = ("-c", "advice.addEmbeddedRepo=false", "add", "sub")
+    git(root, *add)
+    git(root, *name, "commit", "-q", "-m", "x")
+    git(inner, *name, "commit", "-q", "--allow-empty", "-m", "y")
+    git(inner, "config", "core.fsmonitor", f"touch {ran}/sub")
+    (root / ".gitmodules").write_text('[submodule "sub"]\n path = sub\n ignore = none\n')
+    git(root, "config", "submodule.sub.ignore", "none")
+    for words in ("status --porcelain", "diff", "diff-files -p", "diff-index HEAD", "stash create"):
+        done = await run_git(*name, *words.split(), cwd=root)
+        assert done.ok and "sub" not in done.text.replace("?? .gitmodules", ""), words
+    assert list(ran.iterdir()) == []
+    git(root, *add)
+    git(root, *name, "commit", "-q", "-m", "y")
+    ends = [git(root, "rev-parse", rev).strip() for rev in ("HEAD~1", "HEAD")]
+    assert "sub" in (await run_git("diff", *ends, cwd=root)).text
+    assert "sub" in (await run_git("log", "-p", "-1", cwd=root)).text
+
+
 async def test_the_git_that_gh_starts_is_as_careful(
     hostile: Path, ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "bin" / "gh"
     program.parent.mkdir()
-    program.write_text(
-        "#!/bin/sh\ngit status --porcelain --ignore-submodules=dirty\ngit diff -- a.txt\n"
-    )
+    program.write_text("#!/bin/sh\ngit status --porcelain\ngit diff -- a.txt\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     done = await run_gh(["gh", "pr", "view", "1"], cwd=hostile)

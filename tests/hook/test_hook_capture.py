@@ -88,14 +88,22 @@ def test_after_a_compaction_nothing_told_is_missing(project: Project, agent: str
     assert len(told) <= 4_000
 
 
-def test_a_silent_commit_is_the_one_that_is_there(project: Project) -> None:
+def test_a_silent_commit_is_the_one_that_is_there(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "Another repository's")
     git(project.root, "commit", "-q", "--allow-empty", "-m", "quietly")
     command = {"command": "git commit -q --allow-empty -m quietly"}
     silence = {"stdout": "", "stderr": ""}
     project.told("claude", "post_tool_use_write")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))  # as a hook of git leaves it behind
     project.told("claude", "post_tool_use_commit", tool_input=command, tool_response=silence)
+    monkeypatch.delenv("GIT_DIR")
     wip = project.wip()
-    assert wip["last_commit"] == git(project.root, "rev-parse", "--short", "HEAD")
+    assert wip["last_commit"] == git(project.root, "rev-parse", "--short=10", "HEAD")
     assert wip["uncommitted_changes"] is False
 
 

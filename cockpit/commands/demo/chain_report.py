@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cockpit.access.run_program import git_environment, run_git, run_program
+from cockpit.access.run_program import run_git, run_program
+from cockpit.core.project.git_words import git_environment
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.backlog.tasks import Task

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from cockpit.access.run_program import git_environment, run_git, run_program
+from cockpit.access.run_program import run_git, run_program
 from cockpit.commands.demo.sample_project import Sample
+from cockpit.core.project.git_words import git_environment
 from cockpit.core.text import pluralize
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.core.errors import StoreError
+from cockpit.core.project.git_words import ask_git
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, read_project_record
 from cockpit.core.state_folder import DATABASE
 
@@ -75,29 +75,9 @@ def _tracked(place: ProjectPaths) -> str:
     name = f"{OWN_FOLDER}/{_STATE}"
     queries = (("ls-files", "-z", "--cached", "--", name), ("ls-tree", "-rz", "HEAD", "--", name))
     for query in queries:
-        listed = _ask_git(place.home, *query)
+        listed = ask_git(place.home, *query)
         if listed is None and query[0] == "ls-files":
             return f"git could not say whether it tracks {name}"
         if listed:
             return f"git tracks files in {name}, so it came with the checkout"
     return ""
-
-
-def _ask_git(cwd: Path, *words: str) -> bytes | None:
-    """Return git's output; None where it failed, as ``ls-tree`` does without a commit.
-
-    These two commands read the index and objects only, and nothing that the repository could name is run.
-    """
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
-    try:
-        ended = subprocess.run(
-            ["git", *safe, "-c", "safe.bareRepository=explicit", *words],
-            cwd=cwd,
-            env={**env, "GIT_NO_LAZY_FETCH": "1"},
-            capture_output=True,
-            timeout=20,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ended.stdout if ended.returncode == 0 else None
