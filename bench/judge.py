@@ -56,7 +56,9 @@ def _answer(command: str, root: Path) -> str:
         "tool_name": "Bash",
         "tool_input": {"command": command.replace(_PROJECT, str(root))},
     }
-    decision = decide_permission(Event("claude", payload), Checkout(str(root), str(root)))
+    decision = decide_permission(
+        Event("claude", payload), Checkout(str(root), str(root), str(root))
+    )
     return "ask" if decision is None else "allow" if decision.allow else "deny"
 
 

@@ -92,6 +92,10 @@ _OPAQUE = frozenset(["string", "raw_string", "ansi_c_string", "heredoc_body", "c
 """Nodes whose text between their children is theirs, not blank."""
 _BRACES = re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")
 _BRACKETS = re.compile(r"\[[^\]]+\]")
+_QUOTES = re.compile(r"['\"\\]")
+_BACKTICKS = re.compile(r"(?<!\\)(?:\\\\)*`((?:[^`\\]|\\.)*)(?:`|\Z)", re.DOTALL)
+_IN_BACKTICKS = re.compile(r"\\([\\`$])")
+_EXPANSION = re.compile(r"(?<!\\)(?:\\\\)*\$[\w({\[@*#?$!-]")
 _BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
 _ANSI = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
@@ -283,7 +287,9 @@ class TreeReader:
                     elif child.type in _WORDS:
                         extra.append(child)
                 target = self._delimiter(start, node.start_byte)
-                redirection = Redirection(operator, target, self._here_document(operator, body))
+                redirection = Redirection(
+                    operator, target, self._here_document(operator, body, start)
+                )
                 self._check_here_document(redirection, end)
                 redirections.append(redirection)
             elif node.type == "file_redirect" and operator.endswith(
@@ -306,7 +312,7 @@ class TreeReader:
             last = replace(last, redirections=joined)
         return [*items[:-1], last, *after]
 
-    def _here_document(self, operator: str, node: Node | None) -> Word:
+    def _here_document(self, operator: str, node: Node | None, start: Node | None) -> Word:
         if node is None:
             return Word("", 0)
         text = self._text[self._text.rfind("\n", 0, node.start_byte) + 1 : node.end_byte]
@@ -317,6 +323,14 @@ class TreeReader:
             for child in node.children
             if child.type in _EXPANSIONS
         )
+        if start is None or not _QUOTES.search(self._source(start)):
+            # The grammar has no backticks in a here-document; a shell runs them.
+            for match in _BACKTICKS.finditer(text):
+                inner = self._parse(_IN_BACKTICKS.sub(r"\1", match[1]))
+                marks += (Mark("command", match[0], node.start_byte),)
+                nested += (Script(inner.items, errors=inner.errors),)
+            if not marks and (expansion := _EXPANSION.search(text)):
+                marks = (Mark("variable", expansion[0], node.start_byte),)
         return Word(text.removesuffix("\n"), node.start_byte, marks, nested)
 
     def _delimiter(self, node: Node | None, start: int) -> Word:
@@ -467,7 +481,7 @@ class TreeReader:
         source = self._source(node).strip()
         if source.startswith("`") and "\\" in source:
             # A shell removes these backslashes before it reads what the backticks hold.
-            inner = self._parse(re.sub(r"\\([\\`$])", r"\1", source[1:-1]))
+            inner = self._parse(_IN_BACKTICKS.sub(r"\1", source[1:-1]))
             self.errors += inner.errors
             return Script(inner.items)
         nodes = node.children[1:-1]

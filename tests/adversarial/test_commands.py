@@ -188,6 +188,9 @@ ENVIRONMENTS = [
     ("ls", {"BASH_FUNC_ls%%": "() { touch out; }"}),
     ("ls", {"SHELL": "/usr/bin/fish"}),
     ("cd . && ls", {"CDPATH": "/"}),
+    ("ls", {"SHELLOPTS": "xtrace"}),
+    ("ls", {"BASHOPTS": "dotglob"}),
+    ("uniq a.py", {"POSIXLY_CORRECT": "1"}),
     ("git status", {"GIT_DIR": "/tmp/x"}),
     ("git status", {"GIT_EXTERNAL_DIFF": "./x"}),
     ("git status", {"GIT_CONFIG_COUNT": "1"}),
@@ -218,6 +221,72 @@ def test_git_settings_of_the_project_by_variable_are_no_reads(shop: ReadingPlace
     assert why_not_read("git log", replace(shop, env=variables))
     variables = {**shop.env, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_EDITOR": "true"}
     assert why_not_read("git log", replace(shop, env=variables)) == ""
+
+
+SIGNS = [
+    "\0",
+    "\r",
+    "\v",
+    "\f",
+    "\x04",
+    "\x1b",
+    "\x7f",
+    "\x85",
+    "\xa0",
+    "\u2003",
+    "\u2028",
+    "\u202e",
+]
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: f"U+{ord(sign):04X}")
+def test_a_sign_that_shells_and_terminals_read_differently_is_no_read(
+    shop: ReadingPlace, sign: str
+) -> None:
+    for command in (f"ls{sign}touch out", f"ls {sign}", f"echo 'a{sign}b'", f"ls >{sign}/dev/null"):
+        assert why_not_read(command, shop), command
+    assert why_not_read("echo é ☃", shop) == ""
+
+
+def test_a_text_that_ends_behind_a_tab_hides_no_command(shop: ReadingPlace) -> None:
+    assert why_not_read("cat <<-E\n\tx\n\tE\necho E", shop) == ""
+    assert why_not_read("cat <<-E\n\tE\ntouch out\nE", shop)
+
+
+def test_a_hidden_file_that_an_ignore_file_takes_back_is_searched(shop: ReadingPlace) -> None:
+    """Ripgrep leaves hidden files out, but not those that ``!NAME`` in an ignore file names."""
+    root = Path(shop.root)
+    programs = root.parent / "programs"
+    programs.mkdir()
+    (programs / "rg").symlink_to("/bin/true")
+    shop = replace(shop, env={"PATH": f"/usr/bin:/bin:{programs}"})
+    (root / "sub" / ".config").mkdir(parents=True)
+    (root / "sub" / ".env").write_text("KEY=x\n", encoding="utf-8")
+    (root / "sub" / ".config" / "site.pem").write_text("x\n", encoding="utf-8")
+    assert why_not_read("rg KEY", shop) == ""
+    for folder, name in (("", ".gitignore"), ("sub", ".ignore"), ("", ".rgignore")):
+        for line in ("!.env", "!.e*", "!sub/.env", "!sub/.[ef]nv", "!/sub/.config/", "!*"):
+            file = root / folder / name
+            file.write_text(f"*.log\n{line}\n", encoding="utf-8")
+            assert why_not_read("rg KEY", shop), (file, line)
+            assert why_not_read("rg KEY sub", shop), (file, line)
+            file.write_text("*.log\n!.env.example\n!keep.log\n", encoding="utf-8")
+            assert why_not_read("rg KEY", shop) == ""
+            file.unlink()
+
+
+def test_what_follows_links_reads_no_folder_that_has_them(shop: ReadingPlace) -> None:
+    root = Path(shop.root)
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        (root / name / "x").write_text("x\n", encoding="utf-8")
+    assert why_not_read("diff -r one two", shop) == ""
+    (root / "one" / "y").symlink_to("/etc/passwd")
+    assert why_not_read("diff -r one two", shop)
+    assert why_not_read("grep -r x one", shop) == ""
+    (root / "one" / "y").unlink()
+    (root / "one" / "y").symlink_to("../a.py")
+    assert why_not_read("diff -r one two", shop) == ""
 
 
 _CAGE = ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all")

@@ -60,7 +60,8 @@ def match_git(words: Sequence[str]) -> tuple[Arguments, str]:
 def _why_not_operands(verb: str, kind: str, arguments: Arguments) -> str:
     operands = arguments.operands
     for name, value in arguments.options:
-        if name in ("--format", "--pretty", "--sort") and re.search(r"%G|signature", value):
+        formats = name in ("--format", "--pretty", "--sort", "--group")
+        if formats and re.search(r"%[-+ ]?G|signature", value):
             return "it would run the program that checks signatures"
     if kind == "listed" and operands and not arguments.has(*_LISTING):
         return f"git {verb} with a name makes it"
@@ -76,7 +77,9 @@ def _why_not_operands(verb: str, kind: str, arguments: Arguments) -> str:
 def _path_parts(word: str) -> list[str]:
     """The ways in which a revision or a path of git may name a file."""
     word = re.sub(r"^:(?:\([^)]*\)|[!^/]+)?", "", word)
-    return [word, word.partition(":")[2]] if ":" in word else [word]
+    # A revision may have colons itself: `HEAD^{/a:b}:file`.
+    pieces = word.split(":")
+    return [":".join(pieces[place:]) for place in range(len(pieces))]
 
 
 def why_not_repository(

@@ -7,11 +7,13 @@ run. Whatever is not known is no read: the judge errs by asking. See ``docs/refe
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.reads.git_reads import match_git, why_not_repository
+from cockpit.access.reads.git_table import GIT_VERBS
 from cockpit.access.reads.program_options import Arguments, match_arguments, parse_row
 from cockpit.access.reads.program_table import (
     HARMLESS_VARIABLES,
@@ -41,6 +43,16 @@ _NAMED = r"(?:py|pyi|pyx|rst|md|[ch]|cc|cpp|hpp|jsx?|tsx?|go|rs|java|kt|rb|php|h
 _CODE = re.compile(rf"\*\.{_NAMED}")
 _ZSH_PROGRAM = re.compile(r"=[\w./+-]+")
 _DEEPEST = 8
+_STDIN = frozenset(("-", "/dev/stdin"))
+_SCRIPTED = frozenset({"sed", "awk", "filtered"})
+_FORMATTED = frozenset(
+    ("printf", "seq", "date", "find", "stat", "awk", "gawk", "mawk", "git", "nl", "sed")
+)
+_WIDE = re.compile(r"%[^a-zA-Z%]*[0-9]{5}")
+_UNBOUNDED = 1_000
+"""The operands that a row allows when it sets no limit."""
+_MOST_NUMBERS = 1_000_000
+_ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _TAKE_INPUT = frozenset({"files", "searched", "filtered", "sed", "awk"})
 _SEARCH_HIDDEN = (
     *("-.", "--hidden", "-u", "--unrestricted", "--no-ignore", "--no-ignore-vcs"),
@@ -87,6 +99,8 @@ def why_not_read(command: str | Sequence[str], place: ReadingPlace) -> str:
         return trouble
     if not isinstance(command, str):
         return _judge_argv([_Argument(word) for word in command], place, fed=False)
+    if odd := next((sign for sign in command if _is_odd(sign)), ""):
+        return f"shells and terminals read the sign U+{ord(odd):04X} in different ways"
     script = parse_shell(command)
     if script.errors or not script.items:
         return "it cannot be read"
@@ -98,16 +112,29 @@ def why_not_read(command: str | Sequence[str], place: ReadingPlace) -> str:
     return trouble
 
 
+def _is_odd(sign: str) -> bool:
+    """Whether a sign is a control character or a blank that is no plain one."""
+    if sign.isascii():
+        return not sign.isprintable() and sign not in "\n\t"
+    return unicodedata.category(sign)[0] in "CZ"
+
+
 def why_not_read_options(argv: Sequence[str]) -> str:
     """Say why the program and options of ``argv`` are not known to only read, wherever it runs."""
     return _match_argv([_Argument(word) for word in argv], 0).trouble
 
 
 def _judge_items(
-    items: Sequence[Item], place: ReadingPlace, *, fed: bool = False
+    items: Sequence[Item], place: ReadingPlace, *, fed: bool = False, is_group: bool = False
 ) -> tuple[str, ReadingPlace]:
     """Judge a list of commands, ``fed`` with input or not; returns the trouble and the place after them."""
+    begun = place
+    moved_if = False
+    """Whether the folder changed behind a command that may have failed."""
+    only_moves = True
     for index, item in enumerate(items):
+        if moved_if and item.operator not in ("&&", *_PIPES):
+            return "whether cd is done is not known", place
         following = items[index + 1].operator if index + 1 < len(items) else ""
         if item.operator not in _JOINED:
             return f"{item.operator} does more than join commands", place
@@ -121,13 +148,16 @@ def _judge_items(
                 or item.operator in _PIPES
                 or any(each.operator.startswith("<") for each in item.redirections)
             )
-            trouble, inner = _judge_items(item.items, place, fed=feeds)
+            trouble, inner = _judge_items(item.items, place, fed=feeds, is_group=True)
             if item.kind == "{":
                 if inner != place and (item.operator in _PIPES or following in _PIPES):
                     return "the folder changes in a pipe", place
+                if inner != place and item.operator in ("&&", "||"):
+                    return "whether cd is done is not known", place
                 place = inner
             if trouble:
                 return trouble, place
+            only_moves = False
             continue
         words = [word.text for word in item.words]
         if words[:1] == ["!"]:
@@ -141,10 +171,14 @@ def _judge_items(
             entered = place.enter(words[1])
             if entered is None:
                 return f"cd {words[1]} leads out of the project or nowhere", place
+            moved_if = moved_if or (item.operator == "&&" and not only_moves)
             place = entered
             continue
+        only_moves = False
         if trouble := _judge_simple(item, place, fed=fed or item.operator in _PIPES):
             return trouble, place
+    if moved_if and is_group:
+        return "whether cd is done is not known", begun
     return "", place
 
 
@@ -214,11 +248,15 @@ def _judge_argv(arguments: Sequence[_Argument], place: ReadingPlace, *, fed: boo
     for program in match.programs:
         if trouble := place.why_not_program(program):
             return trouble
-    if match.takes_input and not match.paths and not fed:
+    if not fed and _waits(match):
         return f"{match.name} would wait for input"
+    if match.name in _FORMATTED and any(_WIDE.search(argument.text) for argument in arguments):
+        return "it may print without end"
     if match.name == "rg" and place.env.get("RIPGREP_CONFIG_PATH"):
         return "RIPGREP_CONFIG_PATH is set and may make rg run programs"
     patterns = [argument.text for argument in arguments if argument.pattern]
+    if trouble := _why_not_patterns(match, patterns):
+        return trouble
     # Of the files that a pattern matches, any could come to stand where a file is read.
     for kind, word in (*match.paths, *(("file", pattern) for pattern in patterns)):
         files = place.expand(word) if word in patterns else (word,)
@@ -233,12 +271,43 @@ def _judge_argv(arguments: Sequence[_Argument], place: ReadingPlace, *, fed: boo
     return ""
 
 
+def _waits(match: _Match) -> bool:
+    """Whether the command reads what is typed, when nothing is handed to it."""
+    if any(kind != "name" and word in _STDIN for kind, word in match.paths):
+        return True
+    if match.verb == "shortlog":
+        return not match.arguments.operands and not match.arguments.has("--all", "--branches")
+    return match.takes_input and not match.paths
+
+
+def _why_not_patterns(match: _Match, patterns: Sequence[str]) -> str:
+    """Say why the words that a pattern stands for could be more than files to read.
+
+    A pattern becomes as many words as it matches: the second could be a file to write, or a script.
+    """
+    if not patterns:
+        return ""
+    rows = {match.name: PROGRAMS.get(match.name, ""), "git": GIT_VERBS.get(match.verb, "")}
+    row = parse_row(rows[match.name]) if rows[match.name] else None
+    operands = match.arguments.operands
+    if any(value in patterns for _, value in match.arguments.options):
+        return "a pattern is the value of an option"
+    if row is None or not any(word in patterns for word in operands):
+        return ""
+    if row.most < _UNBOUNDED:
+        return "how many files a pattern matches is not known"
+    has_script = match.arguments.has("-e", "--expression")
+    if row.operands in _SCRIPTED and operands[0] in patterns and not has_script:
+        return "a pattern stands in the place of a script"
+    return ""
+
+
 def _why_not_path(kind: str, file: str, match: _Match, place: ReadingPlace) -> str:
     if kind == "program":
         return place.why_not_program(file)
     if kind == "folder":
         hidden = match.name != "rg" or match.arguments.has(*_SEARCH_HIDDEN)
-        return place.why_not_folder(file, hidden=hidden)
+        return place.why_not_folder(file, hidden=hidden, follows=match.name == "diff")
     return place.why_not_file(file, names_only=kind == "name")
 
 
@@ -325,6 +394,11 @@ def _paths_of(name: str, matched: Arguments) -> tuple[str, list[tuple[str, str]]
     paths = [("file", file) for file in matched.files]
     match parse_row(PROGRAMS[name]).operands:
         case "files":
+            if name == "tail" and any(word.startswith("+") for word in operands):
+                return "an operand with + may be an option", []
+            values = [value for _, value in matched.options]
+            if name == "strings" and any(word.startswith("@") for word in (*operands, *values)):
+                return "a word with @ names a file with more words", []
             return "", [*paths, *(("file", word) for word in operands)]
         case "names":
             return "", [("name", word) for word in operands]
@@ -346,14 +420,29 @@ def _paths_of(name: str, matched: Arguments) -> tuple[str, list[tuple[str, str]]
             return trouble, [("file", word) for word in files]
         case "awk":
             trouble = check_awk(operands[0]) if operands else "it has no program"
+            if all(map(_ASSIGNS.match, operands[1:])):
+                return trouble, []  # it reads its input
             values = [("file", word.partition("=")[2] or word) for word in operands[1:]]
             return trouble, [*values, *(("file", word) for word in operands[1:])]
         case "date":
+            if any("TZ=" in value for _, value in matched.options):
+                return "a time zone names a file", []
             return check_date(operands), []
         case "numbers":
-            good = all(_NUMBERS.fullmatch(word) for word in operands)
-            return ("" if good else "its operands are not numbers"), []
+            return _check_numbers(operands), []
     return "", []
+
+
+def _check_numbers(operands: Sequence[str]) -> str:
+    """Check the operands of ``seq``: numbers, and not too many between them."""
+    if not all(_NUMBERS.fullmatch(word) for word in operands):
+        return "its operands are not numbers"
+    values = [float(word) for word in operands] or [1.0]
+    first, step = (1.0, 1.0) if len(values) < 2 else (values[0], 1.0)
+    if len(values) > 2:
+        step = values[1]
+    too_many = not step or abs(values[-1] - first) / abs(step) > _MOST_NUMBERS
+    return "it may print without end" if too_many else ""
 
 
 def _searched(name: str, matched: Arguments) -> list[tuple[str, str]]:
@@ -381,7 +470,7 @@ def _match_find(words: list[str], depth: int) -> _Match:
     starts = expression.starts or ["."]
     paths = [("name", word) for word in (*starts, *expression.compared)]
     for command in expression.commands:
-        if not expression.only_files:
+        if expression.on_links:
             return _Match("find: it runs a program on links that it finds")
         # The file that it finds begins with its start, so that no option can come of it.
         inner = _match_argv(

@@ -51,7 +51,7 @@ PROGRAMS: Mapping[str, str] = {
     " --ignore-case --ignore-trailing-space --minimal --new-file --recursive --exclude=T"
     " --label=T --text --left-column : folders",
     "cmp": "-bls -n=N -i=T --bytes=N --print-bytes --verbose --silent --quiet : files",
-    "ls": "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -T=N -w=N -I=T --color=?T --time=T --sort=T"
+    "ls": "-aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -T=N -w=N -I=T --color=?T --time=T --sort=T"
     " --time-style=T --full-time --group-directories-first --human-readable --all --almost-all"
     " --author --directory --recursive --reverse --size --inode --classify=?T --file-type"
     " --format=T --ignore=T --hide=T --quoting-style=T --si --numeric-uid-gid --no-group"

@@ -7,9 +7,11 @@ and hold no secrets. See ``docs/reference/security.md``.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from glob import iglob
 from itertools import islice
 
@@ -27,7 +29,13 @@ MAX_MATCHES = 500
 _CONFIG_BYTES = 100_000
 _INPUTS = frozenset(("-", "/dev/null", "/dev/stdin"))
 _SHELLS = frozenset(("", "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh"))
-_LOADS = ("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "ZDOTDIR", "CDPATH")
+_LOADS = (
+    *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "ZDOTDIR", "CDPATH"),
+    *("SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "POSIXLY_CORRECT", "_POSIX2_VERSION"),
+)
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+_BRACKETS = re.compile(r"\[.*\]")
+_HIDING = re.compile(r"\.\.?[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class ReadingPlace:
     def enter(self, folder: str) -> ReadingPlace | None:
         """Return the place after ``cd folder``; None unless that certainly leads into the project."""
         # A shell leaves a link by its own name, the system by where it leads: no way up.
-        if not folder or folder.startswith("-") or ".." in folder.split("/"):
+        if not folder or folder.startswith(("-", "+")) or ".." in folder.split("/"):
             return None
         path = os.path.realpath(os.path.join(self.cwd, folder))
         return replace(self, cwd=path) if os.path.isdir(path) and self.holds(path) else None
@@ -122,8 +130,11 @@ class ReadingPlace:
             return f"{word} is no ordinary file"
         return ""
 
-    def why_not_folder(self, word: str, *, hidden: bool = True) -> str:
-        """Say why reading everything below ``word`` is more than reading the project; '' when it is not."""
+    def why_not_folder(self, word: str, *, hidden: bool = True, follows: bool = False) -> str:
+        """Say why reading everything below ``word`` is more than reading the project; '' when it is not.
+
+        Without ``hidden`` the files that ripgrep leaves out do not count; with ``follows`` links are read.
+        """
         trouble = self.why_not_file(word)
         path = os.path.realpath(os.path.join(self.cwd, word))
         if trouble or not os.path.isdir(path):
@@ -132,8 +143,10 @@ class ReadingPlace:
             return f"{word} holds cockpit's own files"
         left = MAX_ENTRIES
         folders = [path]
+        shown = [] if hidden else self._list_shown(path)
         while folders:
             folder = folders.pop()
+            shown += [] if hidden else _read_shown(folder)
             try:
                 entries = list(islice(os.scandir(folder), left + 1))
             except OSError:
@@ -142,8 +155,13 @@ class ReadingPlace:
             if left < 0:
                 return f"{word} has too many files to look for secrets in"
             for entry in entries:
-                if entry.name.startswith(".") and not hidden:
+                is_shown = hidden or any(fnmatchcase(entry.name, glob) for glob in shown)
+                if entry.name.startswith(".") and not is_shown:
                     continue
+                if follows and entry.is_symlink():
+                    trouble = self.why_not_file(entry.path)
+                    if trouble or entry.is_dir():
+                        return trouble or f"{entry.name} below {word} leads to another folder"
                 if entry.name == ".git" and entry.is_dir(follow_symlinks=False):
                     if self._has_credentials(entry.path):
                         return f"{word} has a .git folder with credentials"
@@ -154,10 +172,25 @@ class ReadingPlace:
         return ""
 
     def expand(self, pattern: str) -> Sequence[str] | None:
-        """List the files that a pattern matches, itself included; None for too many."""
-        whole = os.path.join(self.cwd, pattern)
-        matches = list(islice(iglob(whole), MAX_MATCHES + 1))
+        """List the files that a pattern could match in some shell, itself included; None for too many."""
+        parts = pattern.split("/")
+        if any(part[:1] == "." and part.strip(".") and _HIDING.match(part) for part in parts):
+            return None  # `.*` is the folder above as well, to some shells
+        # Brackets differ between shells, and `**` goes deep only in some: more is matched here.
+        wider = [_BRACKETS.sub("*", part) for part in parts]
+        if any("***" in part for part in parts):
+            return None
+        whole = os.path.join(self.cwd, *wider)
+        matches = list(islice(iglob(whole, recursive=True), MAX_MATCHES + 1))
         return None if len(matches) > MAX_MATCHES else [pattern, *matches]
+
+    def _list_shown(self, path: str) -> list[str]:
+        """List the names that the folders above ``path`` take back from what is ignored."""
+        shown = _read_shown(os.path.join(self.root, ".git", "info"))
+        while path != self.root and self.holds(path):
+            path = os.path.dirname(path)
+            shown += _read_shown(path)
+        return shown
 
     @staticmethod
     def _has_credentials(git_folder: str) -> bool:
@@ -169,3 +202,19 @@ class ReadingPlace:
         except OSError:
             return False
         return mask(text) != text or "extraheader" in text.lower()
+
+
+def _read_shown(folder: str) -> list[str]:
+    """List the names that a folder's ignore files take back (``!.env``): ripgrep reads them, hidden or not."""
+    names = []
+    for name in (*_IGNORE_FILES, "exclude"):
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                lines = file.read(_CONFIG_BYTES).splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if line.startswith("!"):
+                last = line[1:].strip().rstrip("/").rpartition("/")[2].replace("\\", "")
+                names.append(_BRACKETS.sub("*", last))
+    return names

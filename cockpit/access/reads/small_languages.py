@@ -24,7 +24,7 @@ _SED_BRACKETS = re.compile(r"\\.|\[\^?\]?(?:\[[:.=]\w+[:.=]\]|[^\]\[])*\]")
 _SED_COMMAND = re.compile(r"[pPdnNgGhHx=lz]|[qQ]\s*[0-9]*")
 _SED_END = re.compile(r"\s*(?:[;\n}]\s*|$)|(?=\s*\})")
 
-_ENDLESS_WIDTH = r"%[-+ #0]*(?:[0-9]{5}|\*)"
+_ENDLESS_WIDTH = r"%[^a-zA-Z%]*(?:[0-9]{5}|\*)"
 _AWK_ACTS = re.compile(
     rf"\b(?:while|do|for|function|func)\b|{_ENDLESS_WIDTH}|system|getline|close|fflush|ENVIRON|PROCINFO"
     r"|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND|@|\\\n|(?<!\|)\|(?!\|)"
@@ -169,7 +169,7 @@ class FindExpression:
     """What a ``find`` looks at and does.
 
     ``starts`` are the folders, ``commands`` those of ``-exec`` with ``{}`` for the file. ``trouble`` says why
-    it is no read; ``only_files`` that links are left out of what it finds.
+    it is no read; ``on_links`` that one of the commands may get a link that it finds.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -177,7 +177,7 @@ class FindExpression:
         self.commands: list[tuple[str, ...]] = []
         self.compared: list[str] = []
         self.trouble = ""
-        self.only_files = False
+        self.on_links = False
         self._read(list(words))
 
     def _read(self, rest: list[str]) -> None:
@@ -186,13 +186,24 @@ class FindExpression:
                 self.trouble = "it follows links that it is given"
         while rest and not rest[0].startswith("-") and rest[0] not in ("!", "(", ")", ","):
             self.starts.append(rest.pop(0))
+        depth, only_files, negated = 0, False, False
         while rest and not self.trouble:
             word = rest.pop(0)
+            if word in ("!", "-not"):
+                negated = True
+                continue
+            depth += (word == "(") - (word == ")")
+            if word in ("-o", "-or", ",") and depth == 0:
+                only_files = False  # what comes now is done with what the tests before left out
+            if (word, rest[:1]) == ("-type", ["f"]) and depth == 0 and not negated:
+                only_files = True
+            if word in _FIND_RUNS and not only_files:
+                self.on_links = True
+            negated = False
             if word in _FIND_PLAIN:
                 continue
             if word in _FIND_VALUED and rest:
-                value = rest.pop(0)
-                self.only_files = self.only_files or (word, value) == ("-type", "f")
+                rest.pop(0)
             elif (word in ("-newer", "-anewer", "-cnewer", "-samefile")) and rest:
                 self.compared.append(rest.pop(0))
             elif word in _FIND_RUNS:
