@@ -27,7 +27,8 @@ def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
         "command": f"{program} hook --agent {agent}",
         "timeout": _TIMEOUT_S,
     }
-    shell, tools = "Bash", _TOOLS[agent]
+    # A shell may be behind any tool of an MCP server.
+    shell, tools = "Bash|mcp__.*", _TOOLS[agent]
     matchers = {
         "SessionStart": None,
         "SessionEnd": None,

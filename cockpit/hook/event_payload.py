@@ -39,11 +39,7 @@ URGENT = frozenset(("PreCompact", "Stop", "SessionEnd"))
 """After these the agent may forget, or be gone: what is pending is absorbed at once."""
 
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
-_SHELL_PROGRAMS = frozenset(
-    f"{folder}{name}"
-    for folder in ("", "/bin/", "/usr/bin/")
-    for name in ("sh", "bash", "zsh", "dash")
-)
+SHELL_PROGRAMS = frozenset(("sh", "bash", "zsh", "dash"))
 SHELLS = frozenset(("Bash", "shell", "local_shell", "exec_command", "unified_exec"))
 PATCHES = frozenset(("apply_patch",))
 _STATUS = "__update_task_status"
@@ -83,10 +79,7 @@ class Event:
             return ""
         value = self.arguments.get("command", self.arguments.get("cmd", ""))
         if isinstance(value, list):
-            words = [word for word in value if isinstance(word, str)]
-            if len(words) == 3 and words[0] in _SHELL_PROGRAMS and words[1] in ("-c", "-lc"):
-                return words[2]
-            return " ".join(_quoted(word) for word in words)
+            return join_words([word for word in value if isinstance(word, str)])
         return value if isinstance(value, str) else ""
 
     def body(self) -> dict[str, Any] | None:
@@ -248,6 +241,14 @@ def _bounded(text: str) -> str:
 
     kept = pick_failure_lines(text[_HEAD:-_TAIL])
     return "\n".join([text[:_HEAD], "[…]", *kept, *(["[…]"] if kept else []), text[-_TAIL:]])
+
+
+def join_words(words: list[str]) -> str:
+    """Return an argv as shell text; the script itself of ``bash -c SCRIPT``."""
+    shell = os.path.basename(words[0]) in SHELL_PROGRAMS if words else False
+    if shell and len(words) == 3 and words[1] in ("-c", "-lc"):
+        return words[2]
+    return " ".join(map(_quoted, words))
 
 
 def _quoted(word: str) -> str:

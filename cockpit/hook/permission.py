@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
+
+from cockpit.hook.event_payload import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,10 +72,8 @@ def _answer(event: str, **detail: Any) -> dict[str, Any]:
 
 def decide_permission(event: Event, place: Checkout) -> PermissionDecision | None:
     """Answer a tool call before it runs, or a permission request; None for no answer."""
-    if event.command:
-        words = find_denial(event.command)
-        if words:
-            return PermissionDecision(False, f"cockpit denies this: {words}", "deny rules")
+    if words := _find_tool_denial(event):
+        return PermissionDecision(False, f"cockpit denies this: {words}", "deny rules")
     if event.name != "PermissionRequest":
         return None
     from cockpit.hook.read_policy import read_policy
@@ -86,6 +87,18 @@ def decide_permission(event: Event, place: Checkout) -> PermissionDecision | Non
             True, f"cockpit's policy {approval!r} allows it.", f"policy:{approval}"
         )
     return None
+
+
+def _find_tool_denial(event: Event) -> str:
+    """Return why a command in a tool's input, of whatever tool, is never run; '' when no rule matches."""
+    from cockpit.hook.tool_commands import list_tool_commands, spell_out
+
+    commands = [event.command] if event.command else []
+    commands += [each for each in list_tool_commands(event.arguments) if each not in commands]
+    if event.tool not in SHELLS:
+        # It may be code that runs a program from a list of its words.
+        commands += [spell_out(each) for each in commands]
+    return next(filter(None, map(find_denial, commands)), "")
 
 
 def find_denial(command: str) -> str:
@@ -139,21 +152,45 @@ def _is_cockpit(word: str) -> bool:
 
 def _risk(event: Event, place: Checkout) -> str:
     """Return ``low``, ``medium`` or ``high``; ``high`` for anything that is not understood."""
-    if event.command:
-        from cockpit.access.reads.judge_reads import why_not_read
-
-        if not why_not_read(event.command, _reading_place(event, place)):
-            return "low"
-        return _command_risk(event.command)
+    if event.tool in SHELLS:
+        return _risk_of_shell(event, place)
     if event.tool in _READERS:
         return _risk_of_reading(event.arguments.get(_READERS[event.tool]), event, place)
     if event.tool in _SEARCHERS:
-        path = event.arguments.get("path") or event.cwd
-        return _risk_of_reading(path, event, place, everything=event.tool == "Grep")
+        return _risk_of_searching(event, place)
     if event.tool in _WRITERS:
         path = event.arguments.get(_WRITERS[event.tool])
         return "medium" if _inside(path, event, place) else "high"
+    # What another tool does with a command is not known, however the command reads.
     return "high"
+
+
+def _risk_of_shell(event: Event, place: Checkout) -> str:
+    from cockpit.access.reads.judge_reads import why_not_read
+    from cockpit.hook.tool_commands import named_shell, why_not_plain
+
+    if why_not_plain(event.arguments) or not event.command:
+        return "high"
+    reading = _reading_place(event, place)
+    shell = named_shell(event.arguments)
+    if shell and reading.why_not_program(shell):
+        return "high"
+    return "low" if not why_not_read(event.command, reading) else _command_risk(event.command)
+
+
+def _risk_of_searching(event: Event, place: Checkout) -> str:
+    """Return the risk of an agent's own search, which takes hidden files in, and files of its ``glob``."""
+    path = event.arguments.get("path") or event.cwd
+    if event.tool == "Grep":
+        glob = event.arguments.get("glob") or ""
+        # Braces and commas stand for several names: any name then.
+        plain = isinstance(glob, str) and not set(glob) & set("{,! ")
+        names = (glob.rpartition("/")[2] or "*",) if plain else ("*",)
+        return _risk_of_reading(path, event, place, below=names)
+    pattern = event.arguments.get("pattern")
+    if not isinstance(pattern, str) or ".." in pattern or pattern.startswith(("/", "~", " ")):
+        return "high"
+    return _risk_of_reading(path, event, place)
 
 
 def _reading_place(event: Event, place: Checkout) -> ReadingPlace:
@@ -166,16 +203,23 @@ def _reading_place(event: Event, place: Checkout) -> ReadingPlace:
     return ReadingPlace(os.path.realpath(place.root), os.path.realpath(folder))
 
 
-def _risk_of_reading(path: Any, event: Event, place: Checkout, *, everything: bool = False) -> str:
-    """Return ``low`` for an ordinary file of the project, or a folder to search ``everything`` in."""
-    if not isinstance(path, str) or not path:
+def _risk_of_reading(
+    path: Any, event: Event, place: Checkout, *, below: tuple[str, ...] = ()
+) -> str:
+    """Return ``low`` for an ordinary file of the project, or a folder of which files with names like
+    ``below`` are read."""
+    if not _is_plain_path(path):
         return "high"
     reading = _reading_place(event, place)
-    # The search tools of agents leave hidden files out.
-    trouble = (
-        reading.why_not_folder(path, hidden=False) if everything else reading.why_not_file(path)
-    )
+    trouble = reading.why_not_folder(path, names=below) if below else reading.why_not_file(path)
     return "high" if trouble else "low"
+
+
+def _is_plain_path(path: Any) -> bool:
+    """Whether a path means itself: agents put the home in for ``~`` and cut blanks off at its ends."""
+    if not isinstance(path, str) or not path or path != path.strip() or path.startswith("~"):
+        return False
+    return path.isascii() or unicodedata.is_normalized("NFC", path)
 
 
 def _command_risk(command: str) -> str:
@@ -216,7 +260,7 @@ def _inside(path: Any, event: Event, place: Checkout) -> bool:
     from cockpit.access.confined_paths import Confined, PathRefused
     from cockpit.access.secret_files import is_sensitive
 
-    if not isinstance(path, str) or not path:
+    if not _is_plain_path(path):
         return False
     whole = os.path.normpath(os.path.join(event.cwd or place.root, path))
     try:

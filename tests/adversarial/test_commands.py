@@ -275,6 +275,18 @@ def test_a_hidden_file_that_an_ignore_file_takes_back_is_searched(shop: ReadingP
             file.unlink()
 
 
+def test_a_search_by_ending_finds_files_for_secrets_with_it(shop: ReadingPlace) -> None:
+    root = Path(shop.root)
+    (root / "sub").mkdir()
+    for ending in ("toml", "js", "json", "sql", "y[m]l"):
+        command = f"grep -rn KEY . --include='*.{ending}'"
+        assert why_not_read(command, shop) == "", command
+        file = root / "sub" / f"secrets.{ending.replace('[m]', 'm')}"
+        file.write_text("KEY\n", encoding="utf-8")
+        assert why_not_read(command, shop), command
+        assert why_not_read("grep -rn KEY . --include='*.py'", shop) == ""
+
+
 def test_what_follows_links_reads_no_folder_that_has_them(shop: ReadingPlace) -> None:
     root = Path(shop.root)
     for name in ("one", "two"):

@@ -39,8 +39,7 @@ _PIPES = frozenset({"|", "|&"})
 _GLOB = re.compile(r"[*?\[]")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smh]?")
 _NUMBERS = re.compile(r"-?[0-9]{1,6}(?:\.[0-9]{1,6})?")
-_NAMED = r"(?:py|pyi|pyx|rst|md|[ch]|cc|cpp|hpp|jsx?|tsx?|go|rs|java|kt|rb|php|html|css|sql|cfg|ini|toml|txt)"
-_CODE = re.compile(rf"\*\.{_NAMED}")
+_CODE = re.compile(r"\*\.(?:py|rst|md)")
 _ZSH_PROGRAM = re.compile(r"=[\w./+-]+")
 _DEEPEST = 8
 _STDIN = frozenset(("-", "/dev/stdin"))
@@ -307,7 +306,9 @@ def _why_not_path(kind: str, file: str, match: _Match, place: ReadingPlace) -> s
         return place.why_not_program(file)
     if kind == "folder":
         hidden = match.name != "rg" or match.arguments.has(*_SEARCH_HIDDEN)
-        return place.why_not_folder(file, hidden=hidden, follows=match.name == "diff")
+        names = [value for name, value in match.arguments.options if name == "--include"]
+        follows = match.name == "diff"
+        return place.why_not_folder(file, hidden=hidden, follows=follows, names=names)
     return place.why_not_file(file, names_only=kind == "name")
 
 
@@ -457,7 +458,7 @@ def _searched(name: str, matched: Arguments) -> list[tuple[str, str]]:
     if not recursive:
         return [("file", word) for word in operands]
     includes = [value for option, value in matched.options if option == "--include"]
-    # A file with an ending of code holds no secrets by its name: nothing needs to be looked through.
+    # No file with such an ending holds secrets by its name: nothing needs to be looked through.
     if includes and all(_CODE.fullmatch(each) for each in includes):
         return [("file", word) for word in operands or ["."]]
     return [("folder", word) for word in operands or ["."]]

@@ -130,11 +130,20 @@ class ReadingPlace:
             return f"{word} is no ordinary file"
         return ""
 
-    def why_not_folder(self, word: str, *, hidden: bool = True, follows: bool = False) -> str:
+    def why_not_folder(
+        self,
+        word: str,
+        *,
+        hidden: bool = True,
+        follows: bool = False,
+        names: Sequence[str] = (),
+    ) -> str:
         """Say why reading everything below ``word`` is more than reading the project; '' when it is not.
 
-        Without ``hidden`` the files that ripgrep leaves out do not count; with ``follows`` links are read.
+        Without ``hidden`` the files that ripgrep leaves out do not count; with ``follows`` links are read;
+        with ``names`` (patterns) only files with such names are.
         """
+        names = [_BRACKETS.sub("*", name) for name in names]
         trouble = self.why_not_file(word)
         path = os.path.realpath(os.path.join(self.cwd, word))
         if trouble or not os.path.isdir(path):
@@ -167,6 +176,8 @@ class ReadingPlace:
                         return f"{word} has a .git folder with credentials"
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
+                elif names and not any(fnmatchcase(entry.name, name) for name in names):
+                    continue
                 elif is_sensitive(os.path.relpath(entry.path, self.root)):
                     return f"{os.path.relpath(entry.path, self.root)} below {word} may hold secrets"
         return ""
@@ -205,7 +216,7 @@ class ReadingPlace:
 
 
 def _read_shown(folder: str) -> list[str]:
-    """List the names that a folder's ignore files take back (``!.env``): ripgrep reads them, hidden or not."""
+    """List the names that a folder's ignore files take back (``!.env``): ripgrep reads those hidden ones."""
     names = []
     for name in (*_IGNORE_FILES, "exclude"):
         try:

@@ -1,0 +1,126 @@
+"""The commands in a tool's input, whatever the tool and its arguments are called.
+
+A shell may be reached through any tool of an MCP server. What looks like a command, at any depth of the
+input, is judged by the deny rules like a command of the agent's own shell. See ``docs/reference/hooks.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from cockpit.hook.event_payload import SHELL_PROGRAMS, join_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_COMMANDS = frozenset(
+    """
+    command commands commandline cmd cmds cmdline script scripts argv code source program programs shell
+    shellcommand bash sh zsh powershell exec execute executable run runcommand invocation expression eval
+    stdin chars keys keystrokes sendkeys terminalinput prehook posthook
+    """.split()  # noqa: SIM905 - forty quoted words a line each are no easier to read
+)
+"""Names of arguments that hold commands, in lower case and without signs."""
+_PROGRAMS = ("command", "cmd", "program", "executable", "shell", "file")
+_ARGUMENTS = ("args", "arguments", "argv", "parameters", "params")
+_SHELL_ARGUMENTS = frozenset(
+    """
+    command cmd description timeout timeout_ms run_in_background workdir cwd justification yield_time_ms
+    max_output_tokens login tty with_escalated_permissions sandbox_permissions prefix_rule
+    """.split()  # noqa: SIM905 - as above
+)
+"""Arguments of agents' own shells under which a command is the one that is shown."""
+_SIGNS = re.compile(r"[\[\],\"'`+]+")
+_NO_LETTER = re.compile(r"[^a-z0-9]")
+_DEEPEST = 12
+_MOST = 4_000
+_LONGEST_JSON = 200_000
+
+
+def list_tool_commands(arguments: dict[str, Any]) -> list[str]:
+    """List the texts in a tool's input that may be commands, each as shell text, without repeats."""
+    commands: dict[str, None] = {}
+    waiting: list[tuple[Any, bool, int]] = [(arguments, False, 0)]
+    count = 0
+    while waiting and count < _MOST:
+        value, is_command, depth = waiting.pop()
+        count += 1
+        if isinstance(value, str):
+            nested = _parse_object(value)
+            if nested is not None and depth < _DEEPEST:
+                waiting.append((nested, is_command, depth + 1))
+            if is_command and value.strip():
+                commands[value] = None
+        elif isinstance(value, dict):
+            if joined := _join_program(value):
+                commands[joined] = None
+            for name, each in value.items():
+                if depth < _DEEPEST:
+                    waiting.append((each, is_command or _names_command(name), depth + 1))
+        elif isinstance(value, list):
+            words = [word for word in value if isinstance(word, str)]
+            if is_command and len(words) > 1:
+                commands[join_words(words)] = None
+            if depth < _DEEPEST:
+                waiting += [(each, is_command, depth + 1) for each in value]
+    return list(commands)
+
+
+def spell_out(command: str) -> str:
+    """Return code with the signs of lists and strings as blanks: ``run(["rm", "x"])`` holds ``rm x``."""
+    return _SIGNS.sub(" ", command)
+
+
+def why_not_plain(arguments: dict[str, Any]) -> str:
+    """Say which argument of an agent's own shell may change what its command does; '' when none does."""
+    for name in arguments:
+        if name not in _SHELL_ARGUMENTS:
+            return name
+    for pair in (("command", "cmd"), ("workdir", "cwd")):
+        if all(name in arguments for name in pair):
+            return " and ".join(pair)
+    for name in ("workdir", "cwd"):
+        if not isinstance(arguments.get(name, ""), str):
+            return name
+    command = arguments.get("command", arguments.get("cmd"))
+    is_words = isinstance(command, list) and all(isinstance(word, str) for word in command)
+    return "" if isinstance(command, str) or is_words else "command"
+
+
+def named_shell(arguments: dict[str, Any]) -> str:
+    """Return the shell that an argv of an agent's own shell names; '' where the agent chooses it."""
+    command = arguments.get("command", arguments.get("cmd"))
+    if isinstance(command, list) and command and isinstance(command[0], str):
+        return command[0] if os.path.basename(command[0]) in SHELL_PROGRAMS else ""
+    return ""
+
+
+def _names_command(name: Any) -> bool:
+    return isinstance(name, str) and _NO_LETTER.sub("", name.lower()) in _COMMANDS
+
+
+def _join_program(value: dict[str, Any]) -> str:
+    """Return the command that a program and its arguments, in two members, make together."""
+    plain = {_NO_LETTER.sub("", str(name).lower()): each for name, each in value.items()}
+    program = next((plain[name] for name in _PROGRAMS if isinstance(plain.get(name), str)), "")
+    rest = next((plain[name] for name in _ARGUMENTS if plain.get(name)), None)
+    if not program or not isinstance(rest, str | list):
+        return ""
+    words = [rest] if isinstance(rest, str) else [str(word) for word in rest]
+    if isinstance(rest, str):
+        return f"{program} {rest}"
+    return join_words([*program.split(), *words])
+
+
+def _parse_object(text: str) -> Any:
+    """Return the object or list that a text is written as; None for any other text."""
+    stripped = text.strip()
+    if len(stripped) > _LONGEST_JSON or stripped[:1] + stripped[-1:] not in ("{}", "[]"):
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None

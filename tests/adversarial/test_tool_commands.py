@@ -1,0 +1,189 @@
+"""Shells behind tools of any name, and inputs of an agent's own tools that mean more than they show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cockpit.agents.agent_hooks import hook_groups
+from cockpit.core.find_checkout import Checkout
+from cockpit.hook.event_payload import Event
+from cockpit.hook.permission import decide_permission
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose user lets agents do what the policy ``all`` covers."""
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("COCKPIT_APPROVE", "all")
+    top = tmp_path / "shop"
+    (top / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(top)], check=True)
+    (top / "src" / "a.py").write_text("x = 1\n", encoding="utf-8")
+    return top
+
+
+def answer(root: Path, tool: str, arguments: Any, event: str = "PermissionRequest") -> str:
+    payload = {
+        "hook_event_name": event,
+        "session_id": "s",
+        "cwd": str(root),
+        "tool_name": tool,
+        "tool_input": arguments,
+    }
+    decision = decide_permission(
+        Event("claude", payload), Checkout(str(root), str(root), str(root))
+    )
+    return "" if decision is None else "allow" if decision.allow else "deny"
+
+
+APPROVE = "cockpit proposals approve p-1"
+DENIED: list[dict[str, Any]] = [
+    {"command": "sudo ls"},
+    {"cmd": f"cd /tmp && {APPROVE}"},
+    {"script": f"#!/bin/sh\n{APPROVE}\n"},
+    {"argv": ["sudo", "ls"]},
+    {"argv": ["bash", "-lc", APPROVE]},
+    {"args": ["proposals", "approve", "p-1"], "command": "cockpit"},
+    {"program": "/usr/bin/sudo", "arguments": ["ls"]},
+    {"executable": "env", "params": ["-i", "sudo", "ls"]},
+    {"command_line": "sudo ls"},
+    {"commandLine": "sudo ls"},
+    {"Command": "sudo ls"},
+    {"shell-command": "sudo ls"},
+    {"commands": ["ls", "sudo ls"]},
+    {"commands": [{"run": "ls"}, {"run": APPROVE}]},
+    {"steps": [{"input": {"cmd": ["env", "A=1", "sudo", "ls"]}}]},
+    {"code": f"import subprocess\nsubprocess.run({json.dumps(APPROVE.split())})\n"},
+    {"code": "require('child_process').execSync('sudo ls')"},
+    {"source": "import os; os.system('sudo ls')"},
+    {"request": json.dumps({"command": "sudo ls"})},
+    {"request": json.dumps({"inner": json.dumps({"argv": ["sudo", "ls"]})})},
+    {"session": 3, "chars": "sudo ls\n"},
+    {"stdin": "sudo ls\n"},
+    {"options": {"pre_hook": "sudo ls"}},
+]
+PASSED: list[dict[str, Any]] = [
+    {"command": "ls"},
+    {"query": "how to use sudo ls"},
+    {"command": "view", "path": "sudo.md"},
+    {"command": "create", "file_text": "sudo ls\n"},
+    {"text": "sudo ls"},
+    {"code": "x = 'a word about sudo'"},
+    {"command": "cockpit tasks list"},
+    {"deep": [[[[[[[[[[[[[[[[["x"]]]]]]]]]]]]]]]]]},
+    {},
+]
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+@pytest.mark.parametrize("tool", ["mcp__box__execute", "mcp__notes__add", "Terminal"])
+def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, tool: str, event: str) -> None:
+    for arguments in DENIED:
+        assert answer(root, tool, arguments, event) == "deny", arguments
+    for arguments in PASSED:
+        assert answer(root, tool, arguments, event) == "", arguments
+
+
+@pytest.mark.parametrize("policy", ["reads", "all"])
+def test_no_policy_allows_a_command_in_a_tool_that_is_not_known(
+    root: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even a command that reads: nobody here knows what the tool does with it, and where."""
+    monkeypatch.setenv("COCKPIT_APPROVE", policy)
+    assert answer(root, "Bash", {"command": "ls"}) == "allow"
+    for tool in ("mcp__shell__bash", "mcp__x__Bash", "mcp__Bash", "bash", "BASH", "Bash2", "Run"):
+        assert answer(root, tool, {"command": "ls"}) == "", tool
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_agents_ask_before_a_tool_of_any_server_runs(agent: str) -> None:
+    (group,) = hook_groups(agent, "cockpit")["PreToolUse"]
+    assert "mcp__.*" in group["matcher"].split("|")
+
+
+SHELL_INPUTS: list[dict[str, Any]] = [
+    {"command": "ls", "shell": "./evil"},
+    {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}},
+    {"command": "ls", "environment": {"PATH": "."}},
+    {"command": "ls", "cmd": "touch out"},
+    {"cmd": "ls", "command": "touch out"},
+    {"command": "ls", "stdin": "touch out"},
+    {"command": "ls", "dangerouslyDisableSandbox": True},
+    {"command": "ls", "workdir": ["/"]},
+    {"command": "ls", "workdir": "/"},
+    {"command": "ls", "cwd": ".."},
+    {"command": "ls", "workdir": ".", "cwd": "/"},
+    {"command": ["./bash", "-c", "ls"]},
+    {"command": ["bin/sh", "-c", "ls"]},
+    {"command": ["/tmp/bash", "-lc", "ls"]},
+    {"command": ["ls", 1]},
+    {"command": {"a": "ls"}},
+    {"command": ""},
+]
+
+
+def test_a_read_with_an_argument_that_changes_what_runs_is_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COCKPIT_APPROVE", "reads")
+    for arguments in SHELL_INPUTS:
+        for tool in ("Bash", "shell", "exec_command"):
+            assert answer(root, tool, arguments) == "", arguments
+    plain = {"description": "Look", "timeout": 5, "workdir": "src", "run_in_background": False}
+    assert answer(root, "Bash", {"command": "ls", **plain}) == "allow"
+    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}) == "allow"
+    assert answer(root, "shell", {"command": ["ls", "src"]}) == "allow"
+
+
+def test_a_shell_of_the_project_on_path_is_no_shell(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "bin").mkdir()
+    (root / "bin" / "bash").write_text("#!/bin/sh\ntouch out\n", encoding="utf-8")
+    (root / "bin" / "bash").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("COCKPIT_APPROVE", "reads")
+    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}) == ""
+    assert answer(root, "shell", {"command": ["ls"]}) == "allow"
+
+
+PATHS: list[tuple[str, dict[str, Any]]] = [
+    ("Read", {"file_path": "~/notes.txt"}),
+    ("Read", {"file_path": "~root/notes.txt"}),
+    ("Read", {"file_path": " /etc/passwd"}),
+    ("Read", {"file_path": "/etc/passwd "}),
+    ("Read", {"file_path": "\t/etc/passwd"}),
+    ("LS", {"path": "~"}),
+    ("Glob", {"pattern": "/etc/*"}),
+    ("Glob", {"pattern": "~/*"}),
+    ("Glob", {"pattern": "../*"}),
+    ("Glob", {"pattern": "src/../../*"}),
+    ("Glob", {}),
+    ("Grep", {"pattern": "KEY", "path": "~/"}),
+    ("Grep", {"pattern": "KEY", "path": ".."}),
+    ("Write", {"file_path": "~/x", "content": "x"}),
+    ("Write", {"file_path": " /tmp/x", "content": "x"}),
+    ("Edit", {"file_path": "~/.bashrc"}),
+    ("Read", {"file_path": "src/e\u0301.py"}),
+]
+
+
+def test_paths_that_agents_read_in_another_way_are_asked_about(root: Path) -> None:
+    for tool, arguments in PATHS:
+        assert answer(root, tool, arguments) == "", arguments
+    assert answer(root, "Read", {"file_path": "src/a.py"}) == "allow"
+    assert answer(root, "Glob", {"pattern": "src/**/*.py"}) == "allow"
+    assert answer(root, "Grep", {"pattern": "x"}) == "allow"
+
+
+@pytest.mark.parametrize("glob", ["", ".env", "*", ".e*", "**/.env", ".e[n]v", "{.env,x}", "!x"])
+def test_a_search_over_files_of_secrets_is_asked_about(root: Path, glob: str) -> None:
+    (root / "src" / ".env").write_text("KEY=x\n", encoding="utf-8")
+    arguments = {"pattern": "KEY", **({"glob": glob} if glob else {})}
+    assert answer(root, "Grep", arguments) == ""
+    assert answer(root, "Grep", {"pattern": "KEY", "glob": "*.py"}) == "allow"
