@@ -397,8 +397,8 @@ def _paths_of(name: str, matched: Arguments) -> tuple[str, list[tuple[str, str]]
         case "files":
             if name == "tail" and any(word.startswith("+") for word in operands):
                 return "an operand with + may be an option", []
-            values = [value for _, value in matched.options]
-            if name == "strings" and any(word.startswith("@") for word in (*operands, *values)):
+            given = [value for _, value in matched.options]
+            if name == "strings" and any(word.startswith("@") for word in (*operands, *given)):
                 return "a word with @ names a file with more words", []
             return "", [*paths, *(("file", word) for word in operands)]
         case "names":
