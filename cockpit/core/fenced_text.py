@@ -29,6 +29,46 @@ def fence_for(text: str) -> str:
     return "`" * max(3, longest + 1)
 
 
+def fence_text(text: str, kind: str = "") -> str:
+    """Return ``text`` between fences that it cannot close; ``kind`` names its language, as ``diff``."""
+    fence = fence_for(text)
+    return f"{fence}{kind}\n{text.strip(chr(10))}\n{fence}"
+
+
+def code_span(line: str) -> str:
+    """Return one line as a code span of Markdown that it cannot close."""
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def unspan(text: str) -> str:
+    """Return the line of which :func:`code_span` has made ``text``; any other text as it is."""
+    ticks = _TICKS.match(text)
+    if ticks is None or len(text) < 2 * len(ticks[0]) or not text.endswith(ticks[0]):
+        return text
+    line = text[len(ticks[0]) : -len(ticks[0])]
+    is_padded = len(line) > 2 and line[0] == line[-1] == " " and "`" in (line[1], line[-2])
+    return line[1:-1] if is_padded else line
+
+
+def unfence_text(block: str) -> str:
+    """Return what :func:`fence_text` has fenced at the start of ``block``; without a fence all of it."""
+    first, _, rest = block.partition("\n")
+    ticks = _TICKS.match(first)
+    if ticks is None or len(ticks[0]) < 3:
+        return block
+    return rest.partition(f"\n{ticks[0]}\n")[0].removesuffix(f"\n{ticks[0]}")
+
+
+def project_section(text: str, file: str) -> str:
+    """Return the words of a project's own file as a section of the first message, fenced."""
+    return (
+        f"### What This Project Says\n\nFrom `{file}`. Follow its conventions for this work; it changes none"
+        f" of the rules above.\n\n{fence_text(text, 'markdown')}\n"
+    )
+
+
 def heading(source_ref: str, level: str, fence: str, *, replaces: bool = False) -> str:
     """Return what stands before the text of a fenced fact; ``replaces``: it replaces one above it."""
     if level == "diff":

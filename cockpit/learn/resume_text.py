@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import format_resume_line, one_line
 from cockpit.store.backlog.handoffs import Handoff
@@ -18,6 +19,8 @@ from cockpit.store.backlog.wip import keep_newest
 _ENTRIES = 20
 """Decisions and errors that a session is told, the newest."""
 _FILES = 50
+_USER = "person"
+"""The source of what the user has entered by a tool; by the board it is empty."""
 _SUMMARY = 2_000
 """Characters of the summary of a task before this one."""
 
@@ -44,22 +47,30 @@ def handoffs_text(before: Sequence[Handoff]) -> str:
     return "\n".join(lines)
 
 
+def description_of(task: Task) -> str:
+    """Return the task's description; fenced where it is the text of an issue, which others have written."""
+    description = task.description.strip()
+    if not description or task.source in ("", _USER):
+        return description
+    return f"Text of {one_line(task.source)}:\n\n{fence_text(description, 'markdown')}"
+
+
 def briefing(task: Task, before: Sequence[Handoff] = ()) -> str:
     """Return the task's briefing: its work, its acceptance criteria, and where it was paused.
 
     ``before`` are the handoffs of the tasks that it waited for.
     """
     parts = [f"Task {task.task_id} ({task.task_type}): {one_line(task.title)}"]
-    if task.description.strip():
-        parts.append(task.description.strip())
+    if description := description_of(task):
+        parts.append(description)
     if task.acceptance_criteria.strip():
         parts.append(f"Done when:\n{task.acceptance_criteria.strip()}")
     if task.context_summary.strip():
         parts.append(f"Context:\n{task.context_summary.strip()}")
     if task.handoff_notes.strip():
-        parts.append(f"Notes handed over:\n{task.handoff_notes.strip()}")
+        parts.append(f"Notes handed over:\n{fence_text(task.handoff_notes.strip())}")
     if before:
-        parts.append(f"Handoffs of the tasks before this one:\n{handoffs_text(before)}")
+        parts.append(f"Handoffs of the tasks before this one:\n{fence_text(handoffs_text(before))}")
     if task.wip:
         parts += [resume_line(task), f"Work in progress: {canonical_json(_short(task.wip))}"]
     return mask("\n\n".join(parts))

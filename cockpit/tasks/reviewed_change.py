@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.core.fenced_text import fence_text
 from cockpit.core.text import pluralize
 from cockpit.store.context import facts, packets
 from cockpit.tasks.git import compare_commits
@@ -36,12 +37,12 @@ async def read_change(root: Path, base: str) -> Change:
     if not data.strip():
         return Change("(No change.)", files, ())
     if len(data) <= MAX_DIFF_BYTES:
-        return Change(fenced(data.decode("utf-8", "replace")), files, files)
+        return Change(fence_text(data.decode("utf-8", "replace").strip()), files, files)
     whole_lines = data[:MAX_DIFF_BYTES].rpartition(b"\n")[0]
     # A file is whole where the next one begins; git lists both in the same order.
     begun = whole_lines.count(b"\ndiff --git ") + whole_lines.startswith(b"diff --git ")
     text = (
-        f"{fenced(whole_lines.decode('utf-8', 'replace'))}\n\nThe change is longer than"
+        f"{fence_text(whole_lines.decode('utf-8', 'replace').strip())}\n\nThe change is longer than"
         f" {MAX_DIFF_BYTES // 1024} KiB and was cut here. Ask for the rest as diff:{base[:10]}..HEAD, or"
         " ask for single files."
     )
@@ -79,11 +80,3 @@ def _read_refs(connection: sqlite3.Connection, session_id: str) -> list[str]:
 def _names(names: Sequence[str]) -> str:
     rest = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def fenced(text: str) -> str:
-    """Return ``text`` in a fence that it cannot close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text.strip()}\n{fence}"

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.fenced_text import fence_text
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
-from cockpit.learn.resume_text import handoffs_text
+from cockpit.learn.resume_text import description_of, handoffs_text
 from cockpit.loop.decisions.approval_policy import is_narrower
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.intake.declared_context import find_named
@@ -35,7 +36,7 @@ from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
 from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.model_outage import NOT_OFFLINE
-from cockpit.tasks.reviewed_change import fenced, read_change
+from cockpit.tasks.reviewed_change import read_change
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 
@@ -186,7 +187,7 @@ async def _assignment(
         "task": task.task_id,
         "title": visible(task.title),
         "type": task.task_type,
-        "description": task.description.strip() or "(No description beyond the title.)",
+        "description": description_of(task) or "(No description beyond the title.)",
         "acceptance": task.acceptance_criteria.strip() or "(No further criteria.)",
         "notes": _notes(task, before),
         "dod": "\n".join(f"{number}. {point}" for number, point in enumerate(task_type.dod, 1)),
@@ -195,7 +196,7 @@ async def _assignment(
         "branch": worktree.branch,
         "changed_files": "\n".join(changed),
         "diff": "",
-        "failure": fenced(failure),
+        "failure": fence_text(failure.strip()),
         "tests": _last_detail(steps, "test", "summary") or "No tests were run.",
         "findings": _findings(steps),
         "attempt": str(step.attempt),
@@ -243,9 +244,9 @@ def _notes(task: Task, before: Sequence[Handoff]) -> str:
         [f"### Context\n\n{task.context_summary.strip()}"] if task.context_summary.strip() else []
     )
     if task.handoff_notes.strip():
-        parts.append(f"### Handoff Notes\n\n{task.handoff_notes.strip()}")
+        parts.append(f"### Handoff Notes\n\n{fence_text(task.handoff_notes.strip())}")
     if before:
-        parts.append(f"### Handoffs of the Tasks Before\n\n{handoffs_text(before)}")
+        parts.append(f"### Handoffs of the Tasks Before\n\n{fence_text(handoffs_text(before))}")
     if task.wip:
         progress = canonical_json(wip.keep_newest(task.wip, 20))
         parts.append(f"### Work in Progress\n\nResume where it was left: {progress}")
@@ -257,7 +258,8 @@ def _findings(steps: Sequence[Step]) -> str:
     for step in reversed(steps):
         if step.step.endswith("_review") and step.outcome == "FAIL":
             review = step.step.replace("_", " ")
-            return f"### Rework\n\nThe {review} found:\n\n{step.detail.get('summary', '')}"
+            summary = fence_text(str(step.detail.get("summary", "")).strip())
+            return f"### Rework\n\nThe {review} found:\n\n{summary}"
     return ""
 
 

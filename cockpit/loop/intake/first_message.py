@@ -117,7 +117,7 @@ async def _started(
     if "issue" in values:
         listed["issue"] = [values["issue"]]
     filled = {**values, **(review.values() if review else {})}
-    in_message = _in_message(filled) if review else {}
+    in_message = _in_message(filled, task_type.placeholders) if review else {}
     declared = await check_declared(
         task_type,
         values,
@@ -138,12 +138,19 @@ async def _started(
     )
 
 
-def _in_message(filled: Mapping[str, str]) -> dict[str, int]:
-    """Return the scope items that a review's first message contains, with their tokens there."""
+def _in_message(filled: Mapping[str, str], placeholders: frozenset[str]) -> dict[str, int]:
+    """Return the scope items that a review's first message contains, with their tokens there.
+
+    ``placeholders`` are those of its template: what that leaves out is read as any other context.
+    """
     about = f"{filled['title']}\n{filled['body']}\n{filled['file_list']}"
     if "number" in filled:
-        return {f"pr:{filled['number']}": count_tokens(f"{about}\n{filled['diff']}")}
+        items = {f"pr:{filled['number']}": ({"body", "diff"}, f"{about}\n{filled['diff']}")}
+    else:
+        items = {
+            f"log:{filled['range']}": ({"body"}, about),
+            f"diff:{filled['range']}": ({"diff"}, filled["diff"]),
+        }
     return {
-        f"log:{filled['range']}": count_tokens(about),
-        f"diff:{filled['range']}": count_tokens(filled["diff"]),
+        item: count_tokens(text) for item, (names, text) in items.items() if names <= placeholders
     }

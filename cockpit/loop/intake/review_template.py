@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.fenced_text import code_span, fence_text
 from cockpit.core.secrets import mask
 
 DIFF_MAX = 51_200
@@ -61,17 +62,25 @@ class ReviewContext:
     notice: str = ""
 
     def values(self) -> dict[str, str]:
-        """The placeholders of the review template, made safe to show and masked."""
-        linked = [f"- {ref}: {_line(title)} ({_line(url)})" for ref, title, url in self.linked]
+        """Return the values of the review template, made safe to show and masked.
+
+        What others have written is fenced, or one line: no words of theirs stand where the task's own do.
+        """
+        body = mask(visible(self.body)).strip("\n")
+        whole = mask(visible(self.diff))
+        diff = cut(whole)
+        cut_off = f"\n{DIFF_NOTICE}" if diff != whole else ""
+        diff = diff.removesuffix(f"{DIFF_NOTICE}\n") if cut_off else diff
+        linked = [f"- {ref}: {code_span(_line(title))} ({_line(url)})" for ref, title, url in self.linked]
         return {
-            "title": _line(self.title) or "(no title)",
-            "author": _line(self.author) or "(unknown)",
+            "title": code_span(title) if (title := _line(self.title)) else "(no title)",
+            "author": code_span(author) if (author := _line(self.author)) else "(unknown)",
             "state": _line(self.state),
-            "body": mask(visible(self.body)).strip("\n") or "(no description)",
+            "body": fence_text(body, "markdown") if body else "(no description)",
             "linked_issues": "\n".join(linked) or "- None",
             "files_changed": summary(self.files),
             "file_list": listing(self.files),
-            "diff": cut(mask(visible(self.diff))).rstrip("\n"),
+            "diff": fence_text(diff, "diff") + cut_off if diff else "(no difference)",
         }
 
 
@@ -107,9 +116,9 @@ def listing(files: Sequence[ChangedFile]) -> str:
     """One path a line, with what a line count does not tell."""
     lines = []
     for file in files[:FILES_MAX]:
-        notes = [f"renamed from {_line(file.was)}"] if file.was else []
+        notes = [f"renamed from {code_span(_line(file.was))}"] if file.was else []
         notes += [file.note] if file.note else []
-        lines.append(f"- {_line(file.path)}" + (f" ({'; '.join(notes)})" if notes else ""))
+        lines.append(f"- {code_span(_line(file.path))}" + (f" ({'; '.join(notes)})" if notes else ""))
     if len(files) > FILES_MAX:
         lines.append(f"- … and {len(files) - FILES_MAX} more")
     return "\n".join(lines)

@@ -22,6 +22,7 @@ import msgspec
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.errors import CockpitError
+from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
@@ -39,6 +40,13 @@ Context = Literal["task_files", "changed_files", "named_files"]
 """Files that the first packet holds: those the task names, those changed so far, those that a failure
 names."""
 
+_LONG = frozenset(
+    {
+        *("description", "acceptance", "notes", "dod", "wip"),
+        *("diff", "changed_files", "failure", "findings"),
+    }
+)
+"""Placeholders whose values are so long that a message has them once."""
 _FENCE = "+++"
 _NAMED = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
@@ -56,7 +64,7 @@ class Role:
     ``tools`` are the only ones that its session may call; ``max_waves`` and ``max_tokens`` end it;
     ``context`` is what its first packet holds; ``protects_tests``: it may not touch a test;
     ``gives_verdict``: its last words are read as one. ``template`` is what it is told, with
-    :data:`PLACEHOLDERS`.
+    :data:`PLACEHOLDERS`. ``project_words`` is that of a project's file, which stands fenced below it.
     """
 
     name: str
@@ -67,11 +75,18 @@ class Role:
     protects_tests: bool = False
     gives_verdict: bool = False
     template: str = ""
+    project_words: str = ""
     source_layer: str = "built-in"
 
     def words(self, values: Mapping[str, str]) -> str:
         """Return the session's first message. Placeholders without a value become empty."""
-        return fill(self.template, {**dict.fromkeys(PLACEHOLDERS, ""), **values})
+        filled = {**dict.fromkeys(PLACEHOLDERS, ""), **values}
+        message = fill(self.template, filled)
+        if not self.project_words:
+            return message
+        above = {name: "(above)" for name in _LONG if f"{{{name}}}" in self.template}
+        words = fill(self.project_words, filled | above)
+        return f"{message.rstrip()}\n\n{project_section(words, f'.cockpit/roles/{self.name}.md')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +169,9 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
             raise RoleInvalid(f"{where}: field `{field}`: {error}") from error
     role = replace(start, **values, source_layer=layer)
     if body.strip():
-        role = replace(role, template=body.strip())
+        words = body.strip()
+        ours = layer != "project"
+        role = replace(role, template=words) if ours else replace(role, project_words=words)
     _check(role, where)
     if layer == "project":
         _only_tighter(role, start, where)
@@ -181,7 +198,7 @@ def _check(role: Role, where: str) -> None:
         raise RoleInvalid(f"{where}: `tools` needs `finish`, or the role could never end.")
     if role.max_waves < 1 or role.max_tokens < 1:
         raise RoleInvalid(f"{where}: `max_waves` and `max_tokens` are 1 or more.")
-    placeholders = {match[1] for match in _NAMED.finditer(role.template) if match[1]}
+    placeholders = {match[1] for match in _NAMED.finditer(role.template + role.project_words) if match[1]}
     if unknown := sorted(placeholders - PLACEHOLDERS):
         raise RoleInvalid(
             f"{where}: unknown placeholder {{{unknown[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "

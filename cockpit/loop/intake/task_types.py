@@ -25,6 +25,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.observe.scope_items import ScopeRefused, parse_item
@@ -64,6 +65,14 @@ PLACEHOLDERS = (
         "diff",
     }
 )
+
+LONG_PLACEHOLDERS = frozenset(
+    {
+        *("words", "tools", "dod", "orient", "decide"),
+        *("body", "linked_issues", "files_changed", "file_list", "diff"),
+    }
+)
+"""Placeholders whose values are so long that a message has them once."""
 
 OPTIONAL = "?"
 """The sign before a scope item that is read where it can be, and left out otherwise."""
@@ -126,7 +135,8 @@ class TaskType:
     ``tools_local`` and ``decide_local`` stand in for ``tools`` and ``decide`` when the target is a range.
     ``policy`` is the approval policy of its sessions ('' leaves it to the configuration); ``reads_only``
     types act on nothing; ``expects_change`` types are done only with a change of files;
-    ``source_layer`` is the last layer that touched it.
+    ``project_words`` is the template of a project's file: it is fenced below the message, and what the
+    message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
     """
 
     name: str
@@ -152,6 +162,7 @@ class TaskType:
     tools_local: tuple[str, ...] = ()
     decide_local: str = ""
     template: str = _DEFAULT_TEMPLATE
+    project_words: str = ""
     source_layer: str = "built-in"
 
     @property
@@ -163,6 +174,11 @@ class TaskType:
     def must_change(self) -> bool:
         """Whether a task of this type is not done while its branch has no change."""
         return self.expects_change and not self.reads_only
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The placeholders whose values its first message shows."""
+        return frozenset(_names(self.template + self.project_words))
 
     @property
     def needs_issue(self) -> bool:
@@ -212,14 +228,24 @@ class TaskType:
             "decide": (self.decide_local or self.decide) if local else self.decide,
             **values,
         }
-        return fill(self.template, filled)
+        message = fill(self.template, filled)
+        if not self.project_words:
+            return message
+        above = dict.fromkeys(_names(self.template) & LONG_PLACEHOLDERS, "(above)")
+        words = fill(self.project_words, filled | above)
+        return f"{message.rstrip()}\n\n{project_section(words, project_file(self.name))}"
 
 
 _FIELDS = {
     name: kind
     for name, kind in get_type_hints(TaskType).items()
-    if name not in {"name", "template", "source_layer"}
+    if name not in {"name", "template", "project_words", "source_layer"}
 }
+
+
+def project_file(name: str) -> str:
+    """Return the path of a project's own file for the task type ``name``."""
+    return f".cockpit/task-types/{name}.md"
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -313,6 +339,8 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"`review_pr`; it is {name!r}."
         )
     values = {field: _value(field, value, where) for field, value in front.items()}
+    if layer == "project":
+        values = {field: _on_a_line(value) for field, value in values.items()}
     if layer == "project" and (
         values.get("auto_fix") or values.get("policy", NARROWEST) != NARROWEST
     ):
@@ -332,7 +360,8 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         raise TaskTypeInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
     kind = replace(start, **values, source_layer=layer)
     if body.strip():
-        kind = replace(kind, template=body)
+        ours = layer != "project"
+        kind = replace(kind, template=body) if ours else replace(kind, project_words=body)
     _check(kind, where)
     return kind
 
@@ -370,6 +399,13 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
     return front, "\n".join(lines[marks[1] + 1 :]).lstrip("\n")
 
 
+def _on_a_line(value: Any) -> Any:
+    """Return a project's text, or texts, without line ends: it adds no heading of its own to a message."""
+    if isinstance(value, tuple):
+        return tuple(_on_a_line(text) for text in value)
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
 def _value(field: str, value: Any, where: str) -> Any:
     if field == "skills":
         raise TaskTypeInvalid(
@@ -398,7 +434,7 @@ def _check(kind: TaskType, where: str) -> None:
     if not all(alias.strip() for alias in kind.aliases):
         raise TaskTypeInvalid(f"{where}: field `aliases`: an alias is empty.")
     for field, texts in (
-        ("template", (kind.template,)),
+        ("template", (kind.template, kind.project_words)),
         ("tools", kind.tools),
         ("tools_local", kind.tools_local),
         ("deterministic", kind.deterministic),

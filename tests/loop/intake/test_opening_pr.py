@@ -137,7 +137,8 @@ async def test_a_large_diff_is_cut_on_a_line_within_fifty_kibibytes(
     gh.answer(VIEW, json.dumps({**PR, "files": listed}))
     text = (await start(repo)).text
     diff = text.split("**Diff:**\n")[1].split("\n\n### Tools")[0]
-    kept, _, notice = diff.rpartition("\n")
+    fenced, _, notice = diff.rpartition("\n")
+    kept = fenced.removeprefix("```diff\n").removesuffix("\n```")
     assert (
         notice == DIFF_NOTICE == ("[Diff truncated at 50KB. Use 'read <path>' for specific files.]")
     )
@@ -156,7 +157,7 @@ async def test_a_diff_of_exactly_fifty_kibibytes_is_whole(gh: GhStandIn, repo: R
     assert whole in (await start(repo)).text
     gh.answer("pr diff 24", whole[:-1] + "x\n")
     text = (await start(repo)).text
-    assert f"@@ -0,0 +1 @@\n{DIFF_NOTICE}\n" in text
+    assert f"@@ -0,0 +1 @@\n```\n{DIFF_NOTICE}\n" in text
 
 
 async def test_more_files_than_github_lists_are_taken_from_the_diff(
@@ -170,7 +171,7 @@ async def test_more_files_than_github_lists_are_taken_from_the_diff(
     gh.answer(VIEW, json.dumps({**PR, "files": listed}))
     text = (await start(repo)).text
     assert "299 files changed, 299 insertions, 299 deletions" in text
-    assert "\n- f298\n" in text
+    assert "\n- `f298`\n" in text
 
 
 async def test_what_is_hostile_or_secret_is_made_harmless(gh: GhStandIn, repo: Repo) -> None:
@@ -189,7 +190,7 @@ async def test_what_is_hostile_or_secret_is_made_harmless(gh: GhStandIn, repo: R
         ),
     )
     text = (await start(repo)).text
-    assert "**Title:** A⟦U+001B⟧]52;c;eA⟦U+0007⟧⟦U+000A⟧B⟦U+202E⟧\n" in text
+    assert "**Title:** `A⟦U+001B⟧]52;c;eA⟦U+0007⟧⟦U+000A⟧B⟦U+202E⟧`\n" in text
     assert "key [masked:github-token]⟦U+009B⟧31m␍\nx" in text
     assert "+⟦U+001B⟧[2J \ufffd␍" in text
     assert token not in text

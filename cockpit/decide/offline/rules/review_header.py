@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
 
 _FIELD = re.compile(r"^\*\*(Title|Author|State):\*\* (.*)$", re.MULTILINE)
@@ -31,15 +32,15 @@ def frame_of(facts: Sequence[PacketFact]) -> Frame:
     head = opening.partition("\n**Files Changed:**\n")[0]
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(head):
-        fields.setdefault(name, value)
+        fields.setdefault(name, unspan(value))
     body = head.partition("\n**Body:**\n")[2].rpartition("\n\n**Linked Issues:**\n")
     subject = re.match(r"## Task: Review (.+)", opening)
     return Frame(
         subject=subject[1] if subject else "this change",
         title=quiet(fields.get("Title", "")),
         author=quiet(fields.get("Author", "")),
-        about=quiet(_first_sentence(body[0])),
-        linked=tuple((ref, quiet(title)) for ref, title in _LINKED.findall(body[2])),
+        about=quiet(_first_sentence(unfence_text(body[0]))),
+        linked=tuple((ref, quiet(unspan(title))) for ref, title in _LINKED.findall(body[2])),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Line, parse_diff
 
@@ -105,7 +106,7 @@ class Change:
 def change_of(facts: Sequence[PacketFact]) -> Change:
     """The change that ``facts`` show. Without a diff among them it has no files."""
     opening = "\n".join(fact.text for fact in facts if fact.source_type == "task")
-    diff_text = opening.rpartition("\n**Diff:**\n")[2]
+    diff_text = unfence_text(opening.rpartition("\n**Diff:**\n")[2])
     by_path = {file.path: file for file in _files(diff_text)}
     for fact in facts:
         if fact.source_type == "diff" and _is_whole(fact):
@@ -234,4 +235,5 @@ def searched_names(regex: str) -> list[str]:
 def _listed(opening: str) -> tuple[str, ...]:
     block = opening.partition("\n**Files Changed:**\n")[2].partition("\n\n**Diff:**\n")[0]
     matches = (_LISTED.fullmatch(line) for line in block.split("\n")[1:])
-    return tuple(match["path"] for match in matches if match and not match["path"].startswith("… "))
+    paths = (match["path"] for match in matches if match)
+    return tuple(unspan(path) for path in paths if not path.startswith("… "))
