@@ -71,7 +71,9 @@ class ReviewContext:
         diff = cut(whole)
         cut_off = f"\n{DIFF_NOTICE}" if diff != whole else ""
         diff = diff.removesuffix(f"{DIFF_NOTICE}\n") if cut_off else diff
-        linked = [f"- {ref}: {code_span(_line(title))} ({_line(url)})" for ref, title, url in self.linked]
+        linked = [
+            f"- {ref}: {code_span(_line(title))} ({_line(url)})" for ref, title, url in self.linked
+        ]
         return {
             "title": code_span(title) if (title := _line(self.title)) else "(no title)",
             "author": code_span(author) if (author := _line(self.author)) else "(unknown)",
@@ -118,7 +120,9 @@ def listing(files: Sequence[ChangedFile]) -> str:
     for file in files[:FILES_MAX]:
         notes = [f"renamed from {code_span(_line(file.was))}"] if file.was else []
         notes += [file.note] if file.note else []
-        lines.append(f"- {code_span(_line(file.path))}" + (f" ({'; '.join(notes)})" if notes else ""))
+        lines.append(
+            f"- {code_span(_line(file.path))}" + (f" ({'; '.join(notes)})" if notes else "")
+        )
     if len(files) > FILES_MAX:
         lines.append(f"- … and {len(files) - FILES_MAX} more")
     return "\n".join(lines)

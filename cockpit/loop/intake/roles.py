@@ -198,7 +198,9 @@ def _check(role: Role, where: str) -> None:
         raise RoleInvalid(f"{where}: `tools` needs `finish`, or the role could never end.")
     if role.max_waves < 1 or role.max_tokens < 1:
         raise RoleInvalid(f"{where}: `max_waves` and `max_tokens` are 1 or more.")
-    placeholders = {match[1] for match in _NAMED.finditer(role.template + role.project_words) if match[1]}
+    placeholders = {
+        match[1] for match in _NAMED.finditer(role.template + role.project_words) if match[1]
+    }
     if unknown := sorted(placeholders - PLACEHOLDERS):
         raise RoleInvalid(
             f"{where}: unknown placeholder {{{unknown[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "
