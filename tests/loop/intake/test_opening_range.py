@@ -41,7 +41,8 @@ async def test_one_commit_tells_its_own_title_and_body(repo: Repo) -> None:
     head, _, rest = opened.text.partition("### Tools That Help")
     assert head == (
         "## Task: Review HEAD~1..HEAD\n\n### Context\n\n**Title:** `Return two`\n"
-        "**Author:** `Ada Lovelace`\n**State:** local range\n\n**Body:**\n```markdown\nOne was wrong.\n```\n\n"
+        "**Author:** `Ada Lovelace`\n**State:** local range\n\n"
+        "**Body:**\n```markdown\nOne was wrong.\n```\n\n"
         "**Linked Issues:**\n- None\n\n**Files Changed:**\n"
         "1 file changed, 1 insertion, 1 deletion\n- `a.py`\n\n**Diff:**\n```diff\n"
         "diff --git a/a.py b/a.py\n"
