@@ -6,6 +6,8 @@ and the payload that runs, byte for byte. It changes nothing. See ``docs/referen
 
 from __future__ import annotations
 
+import asyncio
+
 from cockpit.act.preview_command import preview_github, preview_run
 from cockpit.act.preview_commit import preview_commit
 from cockpit.act.preview_files import preview_edit, preview_write
@@ -30,7 +32,8 @@ async def preview_action(call: Call, ground: Workspace) -> ActionPreview:
         case EditFile():
             preview = preview_edit(call.payload, ground)
         case Run():
-            preview = preview_run(call.payload, ground)
+            # Scripts and what they load are read: that may take a while.
+            preview = await asyncio.to_thread(preview_run, call.payload, ground)
         case GitHub():
             preview = await preview_github(call.payload, ground)
         case GitCommit():

@@ -47,8 +47,8 @@ def preview_run(payload: Run, ground: Workspace) -> ActionPreview:
             ("reason", payload.reason),
             *(("script", script.describe()) for script in scripts.present),
         ),
-        body="\n\n".join(script.excerpt() for script in scripts.present),
-        notes=tuple(notes),
+        body=scripts.body(),
+        notes=(*notes, *scripts.notes()),
         payload={
             "argv": list(payload.argv),
             "timeout_s": payload.timeout_s,
