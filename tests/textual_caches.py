@@ -6,9 +6,11 @@ its pilot has waited. Without a terminal nobody could see those in between, whos
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+import textual_idle
 from rich.console import Console
 from textual.app import App
 from textual.cache import LRUCache
@@ -25,6 +27,7 @@ def install() -> None:
     Stylesheet._parse_rules = _parse_rules
     Console.export_svg = _export_svg
     Screen._compositor_refresh = _owe_frame
+    textual_idle.install()
     Pilot._wait_for_screen = _wait_for_screen
     Pilot.pause = _pause
 
@@ -66,8 +69,6 @@ drawn: WeakKeyDictionary[App[Any], int] = WeakKeyDictionary()
 """How many frames were drawn of each app."""
 _owing: WeakSet[Screen[Any]] = WeakSet()
 _draw_frame = Screen._compositor_refresh
-_wait_for_screen_before = Pilot._wait_for_screen
-_pause_before = Pilot.pause
 
 
 def _owe_frame(screen: Screen[Any]) -> None:
@@ -88,23 +89,26 @@ def _settle(app: App[Any]) -> None:
         _draw_frame(app.screen)
 
 
-async def rest(pilot: Pilot[Any], most: int = 4) -> None:
-    """Wait until the app has nothing left to do and nothing new to show, or that many times."""
-    for _ in range(most):
-        before = drawn.get(pilot.app, 0)
-        await pilot.pause()
-        is_working = len(pilot.app.workers) > 0
+async def rest(pilot: Pilot[Any]) -> None:
+    """Wait until the app has nothing left to do, and its workers nothing either; then draw it."""
+    while True:
+        await textual_idle.wait_for_screen(pilot)
+        await textual_idle.work(pilot.app)
+        if not len(pilot.app.workers):
+            break
         await pilot.app.workers.wait_for_complete()
-        if not is_working and drawn.get(pilot.app, 0) == before:
-            return
+    _settle(pilot.app)
 
 
 async def _wait_for_screen(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
-    processed = await _wait_for_screen_before(pilot, timeout)
+    processed = await textual_idle.wait_for_screen(pilot, timeout)
     _settle(pilot.app)
     return processed
 
 
 async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:
-    await _pause_before(pilot, delay)
+    await textual_idle.wait_for_screen(pilot)
+    if delay is not None:
+        await asyncio.sleep(delay)
+    await textual_idle.work(pilot.app)
     _settle(pilot.app)

@@ -43,6 +43,7 @@ async def test_the_cursor_scrolls_into_view(stage: Any) -> None:
     async with stage(board, size=(60, 12)) as pilot:
         board.show(WorkPaneView("many", MANY))
         board.focus()
+        await pilot.pause()
         await pilot.press("G")
         await pilot.pause()
         assert "task 49" in pilot.app.drawn
