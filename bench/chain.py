@@ -24,6 +24,8 @@ from typing import Any
 from measure import Row, row
 
 from cockpit.access import run_program
+from cockpit.access.reading_sandbox import use_reading_sandbox
+from cockpit.act.sandbox.read_checkout import CheckoutSandbox
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
@@ -136,10 +138,11 @@ async def _measure_task() -> tuple[float, float]:
 
     async def counted(argv: Sequence[str], **options: Any) -> run_program.Finished:
         nonlocal count
-        count += Path(argv[0]).name == "git"
+        count += "git" in (Path(word).name for word in argv)
         return await run(argv, **options)
 
     run_program.run_program = counted  # type: ignore[assignment]
+    use_reading_sandbox(CheckoutSandbox())  # as every command of cockpit does
     try:
         async with _project(FEW) as context:
             waiting = context.store.read_now(lambda seen: tasks.select(seen, limit=FEW))
@@ -149,6 +152,7 @@ async def _measure_task() -> tuple[float, float]:
                 await run_task(context, task.task_id)
             return count / (FEW - 1), (_used() - before) / (FEW - 1)
     finally:
+        use_reading_sandbox(None)
         run_program.run_program = run
 
 

@@ -41,6 +41,7 @@ BENCHES = (
     "adaptation",
     "capture",
     "hook",
+    "sandbox",
     "judge",
     "work_queue",
     "chain",

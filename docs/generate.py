@@ -90,7 +90,8 @@ def _setting_cells(key: Key) -> tuple[str, ...]:
         purpose += f" (old names: `{key.old_name}`, `{key.old_env}`)"
     default = "–" if key.default is None else key.default
     project = {
-        "any": "any value",
+        "neutral": "any value",
+        "fills": "any value, where you have set none",
         "lower": "only false" if isinstance(key.default, bool) else "only a lower value",
         "higher": "only a higher value",
         "none": "not allowed" if key.default is None else f"only {_plain(key.default)}",

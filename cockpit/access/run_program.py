@@ -13,13 +13,20 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
+from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import CockpitError
-from cockpit.core.project.git_words import NO_HOOKS, PINNED_SETTINGS, git_argv, git_environment
+from cockpit.core.project.git_words import (
+    NO_HOOKS,
+    PINNED_SETTINGS,
+    git_argv,
+    git_environment,
+    reads_tree,
+)
 
 MAX_BYTES = 4 * 1024 * 1024
 """Default limit of a program's output, standard output and error together, in bytes."""
@@ -180,16 +187,27 @@ async def prepare_git(
     runs them with the user's approval. Raises :class:`ProgramMissing`, and :class:`CockpitError` when the
     repository's settings cannot be listed.
     """
+    listed, argv, environment = await _prepare(args, cwd, env, hooks)
+    own: list[tuple[str, str]] = []
+    if (sandbox := reading_sandbox()) is not None:
+        own = await sandbox.confine_filters(cwd, listed)
+    return argv, {**environment, **settings_environment([*listed.overrides, *own])}
+
+
+async def _prepare(
+    args: tuple[str, ...], cwd: Path, env: Mapping[str, str] | None, hooks: bool
+) -> tuple[ListedSettings, tuple[str, ...], dict[str, str]]:
+    """Return the settings in ``cwd``, git's words, and its environment without overrides of settings."""
     place = args[:1] if args[:1] and args[0].startswith("--git-dir=") else ()
-    overrides = (await _list_settings(cwd, *place)).overrides
+    listed = await _list_settings(cwd, *place)
     argv = git_argv(*args)
     if hooks:
         off = argv.index(NO_HOOKS)
         argv = (*argv[: off - 1], *argv[off + 1 :])
-    return argv, {**git_environment(env), **_as_environment(overrides)}
+    return listed, argv, git_environment(env)
 
 
-def _as_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+def settings_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the variables that give git these settings; unlike ``-c`` they take any name."""
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings):
@@ -235,17 +253,39 @@ async def run_git(
 ) -> Finished:
     """Run ``git ARGS``; ``env`` adds to :func:`git_environment`, ``hooks`` is as for :func:`prepare_git`.
 
-    Raises what :func:`prepare_git` raises.
+    What reads the files of a checkout is run in the sandbox that the process uses (see
+    :mod:`cockpit.access.reading_sandbox`). Raises what :func:`prepare_git` raises, and
+    :class:`CockpitError` where the sandbox cannot show the checkout.
     """
-    argv, environment = await prepare_git(*args, cwd=cwd, env=env, hooks=hooks)
-    return await run_program(
-        argv,
-        cwd=cwd,
-        timeout_s=timeout_s,
-        max_bytes=max_bytes,
-        stdin=stdin,
-        env=environment,
-    )
+    sandbox = reading_sandbox()
+    if sandbox is None or not reads_tree(args):
+        argv, environment = await prepare_git(*args, cwd=cwd, env=env, hooks=hooks)
+        return await run_program(
+            argv,
+            cwd=cwd,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            stdin=stdin,
+            env=environment,
+        )
+    listed, argv, environment = await _prepare(args, cwd, env, hooks)
+    async with sandbox.confine_reading(argv, cwd, environment, listed) as start_of_git:
+        done = await run_program(
+            start_of_git.argv,
+            cwd=cwd,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            stdin=stdin,
+            env=start_of_git.environment,
+            files=start_of_git.files,
+        )
+    if start_of_git.confined and not done.ok and done.stderr.startswith(b"bwrap: "):
+        raise CockpitError(
+            f"git {args[0]} was not run: the sandbox cannot show {cwd} ({done.error_text[:200]}). Look at"
+            " what is mounted there; `cockpit doctor` tries the sandbox.",
+            code="git_reading",
+        )
+    return replace(done, argv=argv)
 
 
 async def run_gh(
@@ -264,7 +304,7 @@ async def run_gh(
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
     pinned = [(name, value) for name, _, value in (each.partition("=") for each in PINNED_SETTINGS)]
-    env |= _as_environment([*pinned, *(await _list_settings(cwd)).overrides])
+    env |= settings_environment([*pinned, *(await _list_settings(cwd)).overrides])
     return await run_program(
         ("gh", *args),
         cwd=cwd,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths, locate_project
 
 if TYPE_CHECKING:
+    from cockpit.access.git_overrides import ListedSettings
+    from cockpit.access.reading_sandbox import GitStart
     from cockpit.config.load_settings import Settings
     from cockpit.store.db.database import Store
 
@@ -26,6 +29,26 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
+class _GitSandbox:
+    """The sandbox of checkouts; what it consists of is loaded when git first reads one."""
+
+    def confine_reading(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        listed: ListedSettings,
+    ) -> AbstractAsyncContextManager[GitStart]:
+        from cockpit.act.sandbox.read_checkout import CheckoutSandbox
+
+        return CheckoutSandbox().confine_reading(argv, cwd, environment, listed)
+
+    async def confine_filters(self, cwd: Path, listed: ListedSettings) -> list[tuple[str, str]]:
+        from cockpit.act.sandbox.read_checkout import CheckoutSandbox
+
+        return await CheckoutSandbox().confine_filters(cwd, listed)
+
+
 def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = None) -> ProjectPaths:
     """Return the project of the working directory.
 
@@ -33,6 +56,7 @@ def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = No
     shows them the question, by default on the terminal. Raises :class:`WrongUse` where the directory is gone,
     and ``StateNotMoved`` where the state was not moved.
     """
+    use_reading_sandbox(_GitSandbox())
     try:
         place = locate_project(Path.cwd())
     except FileNotFoundError as error:

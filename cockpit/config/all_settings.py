@@ -33,6 +33,7 @@ KEYS: tuple[Key, ...] = (
         default=None,
         env="COCKPIT_MODEL",
         purpose="Model of new sessions. Default: the provider whose key is set, else offline",
+        project="fills",
     ),
     Key(
         "model",
@@ -54,6 +55,7 @@ KEYS: tuple[Key, ...] = (
         default=120.0,
         env="COCKPIT_TIMEOUT_S",
         purpose="Longest silence of a model before its call fails, in seconds",
+        project="lower",
     ),
     Key(
         "model",
@@ -64,6 +66,8 @@ KEYS: tuple[Key, ...] = (
         default="default",
         env="COCKPIT_THINKING",
         purpose="How much a model thinks before it answers. Default: as its provider sets it",
+        project="lower",
+        order=("off", "default", "minimal", "low", "medium", "high"),
     ),
     Key(
         "model",
@@ -74,6 +78,7 @@ KEYS: tuple[Key, ...] = (
         default=4,
         env="COCKPIT_MAX_RETRIES",
         purpose="Retries of a model call that failed for a temporary reason",
+        project="lower",
     ),
     Key(
         "budget",
@@ -84,6 +89,7 @@ KEYS: tuple[Key, ...] = (
         default=150_000,
         env="ORIENTATION_TOKEN_BUDGET",
         purpose="Token budget of one packet, over all bands",
+        project="lower",
     ),
     Key(
         "observe",
@@ -94,6 +100,7 @@ KEYS: tuple[Key, ...] = (
         default=10_000,
         env="MAX_OBSERVATION_JOBS_PER_WAVE",
         purpose="Most observation jobs of one wave",
+        project="lower",
     ),
     Key(
         "observe",
@@ -104,6 +111,7 @@ KEYS: tuple[Key, ...] = (
         default=128,
         env="MAX_CONCURRENT_OBSERVERS",
         purpose="Most observation jobs that run at the same time",
+        project="lower",
     ),
     Key(
         "observe",
@@ -114,6 +122,7 @@ KEYS: tuple[Key, ...] = (
         default=50_000,
         env="MAX_FACTS_PER_WAVE",
         purpose="Most facts that one wave may store",
+        project="lower",
     ),
     Key(
         "observe",
@@ -124,6 +133,7 @@ KEYS: tuple[Key, ...] = (
         default=60.0,
         env="COCKPIT_JOB_TIMEOUT_S",
         purpose="Time limit of one observation job, in seconds",
+        project="lower",
     ),
     Key(
         "approval",
@@ -156,6 +166,7 @@ KEYS: tuple[Key, ...] = (
         default=8_000,
         env="COCKPIT_ANSWER_TOKENS",
         purpose="Most tokens of one answer about tasks; a longer answer comes in pages",
+        project="lower",
     ),
     Key(
         "work",
@@ -188,6 +199,7 @@ KEYS: tuple[Key, ...] = (
         default=None,
         env="COCKPIT_TEST_COMMAND",
         purpose="Command that runs the tests of a task. Default: detected from the project's files",
+        project="fills",
     ),
     Key(
         "work",
@@ -222,6 +234,8 @@ KEYS: tuple[Key, ...] = (
         default="on_failure",
         env="COCKPIT_REPORT",
         purpose="When a chain writes its report",
+        project="higher",
+        order=("never", "on_complete", "on_failure", "always"),
     ),
     Key(
         "headless",
@@ -232,6 +246,8 @@ KEYS: tuple[Key, ...] = (
         default="terminal",
         env="COCKPIT_NOTIFY",
         purpose="How cockpit notifies you that a chain ended or waits for you",
+        project="higher",
+        order=("none", "terminal"),
     ),
     Key(
         "headless",
@@ -375,6 +391,7 @@ KEYS: tuple[Key, ...] = (
         default="cockpit-dark",
         env="COCKPIT_THEME",
         purpose="Theme of the screen",
+        project="neutral",
     ),
 )
 

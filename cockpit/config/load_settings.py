@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.project_paths import user_folder
+from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.loop.runtime_settings import (
     Limits,
@@ -210,7 +210,7 @@ class _Layers:
                 f"{place} can only be 'ask' here, because a repository may not decide what is "
                 f"approved without you. To use {value!r}, {override}."
             )
-        if isinstance(value, str) and _plain_name(value) != value:
+        if isinstance(value, str) and not is_plain(value):
             raise ConfigInvalid(
                 f"{place} is {_shorten(value)}, with spaces around it, invisible characters or letters that"
                 " look like others; a repository's names are written plainly."
@@ -245,20 +245,31 @@ class _Layers:
                 f"{place} can only be {key.default!r} here, because a repository may not change "
                 f"profiles without you. To use {value!r}, {override}."
             )
-        if key.project == "higher":
-            before = self._values.get(key, key.default)
-            if value < before:
-                raise ConfigInvalid(
-                    f"{place} is {value:g}, less than the {before:g} that applies without it, and a "
-                    f"repository may only raise it. To lower it, {override}."
-                )
-        if key.project == "lower":
-            before = self._values.get(key, key.default)
-            if before is not None and value > before:
-                raise ConfigInvalid(
-                    f"{place} is {value:g}, more than the {before:g} that applies without it, and a "
-                    f"repository may only lower a limit. To raise it, {override}."
-                )
+        if key.project == "none" and value != key.default:
+            only = "not allowed" if key.default is None else f"only {key.default!r}"
+            raise ConfigInvalid(
+                f"{place} is {only} here, because a repository may not decide it. To use {_shorten(value)}, "
+                f"{override}."
+            )
+        before = self._values.get(key, key.default)
+        if key.project == "fills" and key in self._values and value != before:
+            raise ConfigInvalid(
+                f"{place} is {_shorten(value)}, and you have set {_shorten(before)} yourself; a repository"
+                f" may not replace your choice. To use another one here, {override}."
+            )
+        if before is None or key.project not in ("lower", "higher"):
+            return
+        order = key.rank(value), key.rank(before)
+        if order[0] != order[1] and (order[0] > order[1]) == (key.project == "lower"):
+            less, may, other = (
+                ("more", "lower a limit", "raise")
+                if key.project == "lower"
+                else ("less", "raise it", "lower")
+            )
+            raise ConfigInvalid(
+                f"{place} is {_spell(value)}, {less} than the {_spell(before)} that applies without it, and "
+                f"a repository may only {may}. To {other} it, {override}."
+            )
 
     def _remap(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:
@@ -347,12 +358,8 @@ def _read(key: Key, value: object, place: str, *, written_as_text: bool = False)
         raise ConfigInvalid(f"{place} is {_shorten(value)}; {error}.") from error
 
 
-def _plain_name(text: str) -> str:
-    """Return ``text`` as it would be judged: compatible letters, nothing invisible, no space around it."""
-    visible = "".join(
-        letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Co", "Cn")
-    )
-    return unicodedata.normalize("NFKC", visible).strip()
+def _spell(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def _shorten(value: object) -> str:

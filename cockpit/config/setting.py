@@ -30,9 +30,11 @@ class Key(msgspec.Struct, frozen=True):
     env: str
     """The environment variable; empty for a setting that only files can set."""
     purpose: str
-    project: Literal["any", "lower", "higher", "none"] = "any"
-    """What a project's file may set: any value, only a lower or higher one than the layers before it,
-    or no value but the default."""
+    project: Literal["neutral", "fills", "lower", "higher", "none"]
+    """What a project's file may set: any value, as it protects nothing; any where you have set none; only a
+    lower or a higher one than the layers before it; or no value but the default."""
+    order: tuple[str, ...] = ()
+    """The values of a setting that is no number, lowest first."""
     old_name: str = ""
     """An earlier name that files may still use."""
     old_env: str = ""
@@ -42,6 +44,10 @@ class Key(msgspec.Struct, frozen=True):
     def full(self) -> str:
         """The name in errors and documents: ``[model] timeout_s``."""
         return f"[{self.table}] {self.name}"
+
+    def rank(self, value: Any) -> Any:
+        """Return ``value`` as it compares with others of this setting."""
+        return self.order.index(value) if self.order else value
 
     def read(self, value: object, *, written_as_text: bool = False) -> Any:
         """Return the checked value. Text from the environment is converted, a file's value is not.

@@ -20,7 +20,12 @@ from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
-from cockpit.act.sandbox.visible_places import homes, readable_places, system_options
+from cockpit.act.sandbox.visible_places import (
+    homes,
+    program_options,
+    readable_places,
+    system_options,
+)
 from cockpit.core.state_folder import state_root
 
 FILE_BYTES = 2 * 1024**3
@@ -68,6 +73,8 @@ class Extra:
     """``read``: the repository, which cannot be written. A pair: a view of it, and where it is mounted."""
     root: Literal["write", "read"] = "write"
     variables: Mapping[str, str] = field(default_factory=dict)
+    tools: bool = True
+    """Whether toolchains are seen. Without them the run is one program of the system, and starts no other."""
     home: Path | None = None
     """What is in the place of the home directory; None for an empty one."""
 
@@ -133,7 +140,11 @@ class Sandbox:
             return
         files: list[int] = []
         try:
-            options = self._options(root, environment, network, extra or Extra(), files)
+            seen = extra or Extra()
+            options = self._options(root, environment, network, seen, files)
+            if not seen.tools:
+                yield Launch((self.bwrap, *options, "--", *argv), tuple(files))
+                return
             most = self.choices.limits.processes if _counts_by_namespace() else 0
             words = (self.bwrap, *options, "--", *_FIRST, str(most), *argv)
             yield Launch(self.limited(words), tuple(files))
@@ -162,24 +173,14 @@ class Sandbox:
         extra: Extra,
         files: list[int],
     ) -> list[str]:
-        options = [*system_options(), *_NAMESPACES, *_NO_RIGHTS]
+        options = [*system_options()] if extra.tools else [*program_options()]
+        options += [*_NAMESPACES, *_NO_RIGHTS]
         if "--disable-userns" in self.options:
             options.append("--disable-userns")
         if network:
             options += ["--share-net"]
-        # Read-only: the kernel's settings belong to the administrator, whose number a sandbox started
-        # by the administrator keeps. One of them names a program that the kernel runs.
-        options += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
-        for place in self._empty_places(root, environment):
-            if extra.home is not None and place == Path(environment.get("HOME", "")):
-                options += ["--bind", str(extra.home), str(place)]
-            else:
-                options += [*self._size(), "--tmpfs", str(place)]
-        options += system_options(late=True)
-        options += ["--perms", "1777"] if "--perms" in self.options else []
-        options += [*self._size(), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
-        for place in readable_places(root, environment, self.choices.read):
-            options += ["--ro-bind", str(place), str(place)]
+        if extra.tools:
+            options += self._surroundings(root, environment, extra)
         options += ["--bind" if extra.root == "write" else "--ro-bind", str(root), str(root)]
         options += _git_options(find_git_places(root), extra.git, files)
         for state in (root / ".cockpit" / "state", Path(state_root())):
@@ -199,6 +200,24 @@ class Sandbox:
             options += ["--setenv", name, value]
         # Last: nothing can be mounted below it afterwards.
         return [*options, "--remount-ro", "/"]
+
+    def _surroundings(self, root: Path, environment: Mapping[str, str], extra: Extra) -> list[str]:
+        """Return the mounts of what programs find beside the project: empty places and toolchains."""
+        options: list[str] = []
+        # Read-only: the kernel's settings belong to the administrator, whose number a sandbox started
+        # by the administrator keeps. One of them names a program that the kernel runs.
+        options += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+        for place in self._empty_places(root, environment):
+            if extra.home is not None and place == Path(environment.get("HOME", "")):
+                options += ["--bind", str(extra.home), str(place)]
+            else:
+                options += [*self._size(), "--tmpfs", str(place)]
+        options += system_options(late=True)
+        options += ["--perms", "1777"] if "--perms" in self.options else []
+        options += [*self._size(), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        for place in readable_places(root, environment, self.choices.read):
+            options += ["--ro-bind", str(place), str(place)]
+        return options
 
     def _empty_places(self, root: Path, environment: Mapping[str, str]) -> list[Path]:
         """List the directories that begin empty, outermost first; never the project or a part of it."""

@@ -171,7 +171,7 @@ def _build(
     own = dict(values)
     _write_excludes(folder / "info" / "exclude", places, own.get("core.excludesfile", ""))
     reads = []
-    for number, objects in enumerate(_object_folders(places.common / "objects")):
+    for number, objects in enumerate(list_object_folders(places.common / "objects")):
         reads.append((objects, OBJECTS / str(number)))
     lines = "".join(f"{inside}\n" for _, inside in reads)
     (folder / "objects" / "info" / "alternates").write_text(lines)
@@ -223,7 +223,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _object_folders(first: Path) -> list[Path]:
+def list_object_folders(first: Path) -> list[Path]:
     """List the folders of objects that the repository reads, its own first."""
     folders: list[Path] = []
     waiting = [first]

@@ -21,8 +21,17 @@ _SYSTEM = (
     "/var/lib/gems", "/var/lib/ghc", "/var/lib/python", "/var/cache/fontconfig",
     "/sys/devices/system/cpu", "/sys/devices/system/node",
 )  # fmt: skip
+_LOADER = (
+    "/etc/ld.so.cache",
+    "/etc/ld-musl-x86_64.path",
+    "/etc/ld-musl-aarch64.path",
+    "/etc/gitconfig",
+)
+"""Of ``/etc``, what a program of the system needs to start, and git's settings for all users."""
 _PRIVATE_PARTS = ("/etc", "/usr/local/etc")
 """Parts of these are for the administrator's eyes, who may be running cockpit."""
+_PROGRAMS = (*_SYSTEM[:7], "/nix/store", "/gnu/store")
+"""Folders of programs and their libraries, without settings."""
 _TOOLCHAINS = (
     ".asdf", ".bun/bin", ".bun/install", ".cache/pre-commit", ".cargo/bin", ".cargo/git",
     ".cargo/registry", ".deno/bin", ".gem/ruby", ".ghcup/bin", ".ghcup/ghc", ".goenv", ".linuxbrew",
@@ -53,6 +62,26 @@ def system_options(*, late: bool = False) -> list[str]:
     for place, folder in _private_places() if os.geteuid() == 0 and not late else ():
         options += ["--tmpfs", place] if folder else ["--ro-bind", os.devnull, place]
     return options
+
+
+@cache
+def program_options() -> tuple[str, ...]:
+    """Return bubblewrap's options for one program of the system that starts no other, read-only."""
+    options = []
+    for name in _PROGRAMS:
+        if os.path.islink(name):  # noqa: PTH114 - as above
+            options += ["--symlink", os.readlink(name), name]  # noqa: PTH115
+        elif os.path.isdir(name):  # noqa: PTH112
+            options += ["--ro-bind", name, name]
+    for name in _LOADER:
+        if os.path.isfile(name) and (os.stat(name).st_mode & stat.S_IROTH):  # noqa: PTH113, PTH116
+            options += ["--ro-bind", name, name]
+    return (*options, "--dev-bind", os.devnull, os.devnull)
+
+
+def is_system_program(program: str) -> bool:
+    """Whether a program, by its real path, is among the system's."""
+    return program.startswith(("/usr/", "/bin/", "/sbin/", "/nix/store/", "/gnu/store/"))
 
 
 @cache

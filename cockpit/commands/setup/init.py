@@ -21,12 +21,7 @@ page. Comments like this one stay out of packets. -->
 """
 
 
-REFUSED = (
-    "[model] base_url",
-    "[log] json",
-    "[retention] sessions_days",
-    "[retention] journal_days",
-)
+REFUSED = frozenset(key.full for key in KEYS if key.project == "none" and key.default is None)
 """The settings that a project's file may not contain at all."""
 
 _EXAMPLES = {
@@ -94,7 +89,8 @@ def _line(key: Key) -> str:
         "none": f" (in this file only {key.default!r})",
         "lower": " (in this file only lower)",
         "higher": " (in this file only higher)",
-        "any": "",
+        "fills": " (not where a user has set their own)",
+        "neutral": "",
     }[key.project]
     return f"# {key.purpose}: {key.allowed}{note}\n# {key.name} = {value}\n"
 

@@ -24,6 +24,7 @@ from cockpit.act.tools import TOOLS
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
+from cockpit.core.text import is_plain
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
 ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")
@@ -156,6 +157,12 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
     where = f"role {entry.name} ({layer} layer)"
     front, body = _split(_text(entry, layer, where), where)
     name = front.pop("name", None)
+    odd = [text for text in (name, *_list(front.get("tools"))) if not is_plain(str(text))]
+    if odd:
+        raise RoleInvalid(
+            f"{where}: {odd[0]!r} has spaces around it, invisible characters or letters that look like "
+            "others. Write it plainly."
+        )
     if name not in ROLES:
         raise RoleInvalid(f"{where}: field `name` is {name!r}; it is one of {', '.join(ROLES)}.")
     start = below.get(name, Role(name))
@@ -176,6 +183,10 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
     if layer == "project":
         _only_tighter(role, start, where)
     return role
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 _FIELDS: Mapping[str, Any] = {

@@ -27,6 +27,7 @@ import msgspec
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
+from cockpit.core.text import is_plain, mixes_scripts
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
@@ -339,6 +340,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"`review_pr`; it is {name!r}."
         )
     values = {field: _value(field, value, where) for field, value in front.items()}
+    _refuse_odd_names(values, where)
     if layer == "project":
         values = {field: _on_a_line(value) for field, value in values.items()}
     if layer == "project" and (
@@ -350,6 +352,12 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"user configuration."
         )
     reads_only = name in below and below[name].reads_only
+    expects = below[name].expects_change if name in below else False
+    if layer == "project" and expects and not values.get("expects_change", True):
+        raise TaskTypeInvalid(
+            f"{where}: a {name} is done only with a change, and a project's file may not loosen that; set "
+            f"`expects_change` in your user configuration, or give the new type a name of its own."
+        )
     if layer == "project" and reads_only and not values.get("reads_only", True):
         raise TaskTypeInvalid(
             f"{where}: {name} only reads, and a project's file may not give it actions; loosen "
@@ -364,6 +372,18 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         kind = replace(kind, template=body) if ours else replace(kind, project_words=body)
     _check(kind, where)
     return kind
+
+
+def _refuse_odd_names(values: Mapping[str, Any], where: str) -> None:
+    """Refuse names that are judged as others than they look: they must be written plainly."""
+    for field in ("command", "policy", "aliases", "deterministic"):
+        value = values.get(field, ())
+        for name in (value,) if isinstance(value, str) else value:
+            if not is_plain(name) or (field != "deterministic" and mixes_scripts(name)):
+                raise TaskTypeInvalid(
+                    f"{where}: field `{field}`: {name!r} has spaces around it, invisible characters or"
+                    " letters that look like others. Write it plainly."
+                )
 
 
 def _text(entry: Traversable, layer: str, where: str) -> str:
@@ -466,9 +486,9 @@ def _check_scope(kind: TaskType, where: str) -> None:
 
 def _refuse_shared_commands(kind: TaskType, types: Mapping[str, TaskType], where: str) -> None:
     """Refuse a type with a command or an alias that another type has already."""
-    claimed = {word.lower() for word in (kind.command, *kind.aliases)}
+    claimed = {word.casefold() for word in (kind.command, *kind.aliases)}
     for other in types.values():
-        shared = claimed & {word.lower() for word in (other.command, *other.aliases)}
+        shared = claimed & {word.casefold() for word in (other.command, *other.aliases)}
         if shared and other.name != kind.name:
             raise TaskTypeInvalid(
                 f"{where}: task types {other.name} and {kind.name} both claim {min(shared)!r}; change "

@@ -1,0 +1,182 @@
+"""Git over a checkout that a command in the sandbox has prepared for it.
+
+The user has a filter of their own, a Python module. What stands in the checkout comes first on Python's
+path: the next git that reads a file there would run the command's program with the user's rights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sandbox_world import answer
+
+from cockpit.access.reading_sandbox import use_reading_sandbox
+from cockpit.access.run_program import run_git
+from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.sandbox.read_checkout import CheckoutSandbox
+from cockpit.act.workspace import Workspace
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not asyncio.run(detect(os.environ)).works, reason="no bubblewrap here"),
+]
+
+PREPARE = """
+import pathlib, sys
+ran = sys.argv[1]
+pathlib.Path("tidy.py").write_text(
+    "import pathlib, sys\\n"
+    "try:\\n    pathlib.Path(%r, pathlib.Path('/proc/self/comm').read_text().strip()).touch()\\n"
+    "except OSError:\\n    pass\\n"
+    "sys.stdout.write(sys.stdin.read().replace('dirty', 'clean'))\\n" % ran)
+pathlib.Path(".gitattributes").write_text("*.txt filter=tidy merge=tidy\\n")
+pathlib.Path("a.txt").write_text("a dirty line\\nand more\\n")
+"""
+USER = """
+[user]
+  name = Ada
+  email = ada@example.org
+[filter "tidy"]
+  clean = python3 -m tidy %f
+  smudge = python3 -m tidy %f
+  required = true
+[merge "tidy"]
+  driver = python3 -m tidy %A < %B
+[core]
+  excludesFile = ~/ignored
+"""
+
+
+@pytest.fixture
+def ran(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder outside the project where a program that ran leaves its name."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(USER)
+    (home / "ignored").write_text("*.log\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    (project / "a.txt").write_text("a line\n")
+    (project / "b.txt").write_text("b line\n")
+    for words in (["add", "a.txt", "b.txt"], ["commit", "-q", "-m", "Files"]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    ran = tmp_path / "ran"
+    ran.mkdir()
+    use_reading_sandbox(CheckoutSandbox())
+    yield ran
+    use_reading_sandbox(None)
+
+
+READINGS = (
+    "status --porcelain",
+    "diff",
+    "diff HEAD --",
+    "diff-files -p",
+    "diff-index -p HEAD",
+    "grep line",
+    "blame a.txt",
+    "ls-files -m -o --exclude-standard",
+    "hash-object a.txt",
+    "describe --always --dirty",
+)
+WRITINGS = (
+    "add a.txt",
+    "commit -q -m x -- a.txt",
+    "stash",
+    "checkout -q HEAD~1 -- .",
+    "reset -q --hard",
+    "update-index --refresh",
+)
+
+
+@pytest.mark.parametrize("words", (*READINGS, *WRITINGS))
+async def test_a_filter_of_the_user_runs_nothing_of_a_checkout(
+    ground: Workspace, ran: Path, words: str
+) -> None:
+    await answer(ground, PREPARE, ran)
+    done = await run_git(*words.split(), cwd=ground.root)
+    assert not done.error_text.startswith("bwrap"), done.error_text
+    assert list(ran.iterdir()) == []
+
+
+async def test_the_attack_works_without_the_defence(ground: Workspace, ran: Path) -> None:
+    await answer(ground, PREPARE, ran)
+    use_reading_sandbox(None)
+    assert (await run_git("diff", cwd=ground.root)).ok
+    assert len(list(ran.iterdir())) == 1
+
+
+async def test_the_filter_does_its_work(ground: Workspace, ran: Path) -> None:
+    """It is the user's own after all: what it makes of a file is what git compares and keeps."""
+    await answer(ground, PREPARE, ran)
+    done = await run_git("diff", "--", "a.txt", cwd=ground.root)
+    assert "+a clean line\n+and more\n" in done.text
+    assert (await run_git("add", "a.txt", cwd=ground.root)).ok
+    kept = await run_git("show", ":a.txt", cwd=ground.root)
+    assert kept.text == "a clean line\nand more\n"
+    (ground.root / "x.log").write_text("left out by the user's own list\n")
+    status = await run_git("status", "--porcelain", cwd=ground.root)
+    assert status.text == "M  a.txt\n?? .gitattributes\n?? tidy.py\n"
+
+
+async def test_a_merge_driver_of_the_user_stays_inside(ground: Workspace, ran: Path) -> None:
+    root = ground.root
+    await run_git("checkout", "-q", "-b", "other", cwd=root)
+    for branch, text in (("other", "theirs\n"), ("main", "ours\n")):
+        await run_git("checkout", "-q", branch, cwd=root)
+        (root / "b.txt").write_text(text)
+        assert (await run_git("commit", "-q", "-m", branch, "--", "b.txt", cwd=root)).ok
+    await answer(ground, PREPARE, ran)
+    await run_git("merge", "--no-edit", "other", cwd=root)
+    assert list(ran.iterdir()) == []
+
+
+async def test_a_reading_sees_no_home_and_changes_nothing(
+    ground: Workspace, ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COCKPIT_API_KEY", "a-key")
+    spy = (
+        "import json, os, pathlib, sys\nsys.stdin.read()\n"
+        "def tried(path):\n"
+        "    try:\n        pathlib.Path(path).write_text('x')\n    except OSError:\n        return False\n"
+        "    return True\n"
+        "print(json.dumps([os.listdir(os.environ['HOME']), 'COCKPIT_API_KEY' in os.environ,"
+        " tried('planted'), tried('.git/planted')]))\n"
+    )
+    await answer(ground, PREPARE, ran)
+    (ground.root / "tidy.py").write_text(spy)
+    done = await run_git("diff", "--", "a.txt", cwd=ground.root)
+    added = next(line for line in done.text.splitlines() if line.startswith("+["))
+    assert json.loads(added[1:]) == [["ignored"], False, False, False]
+
+
+@pytest.mark.parametrize("filters", [True, False], ids=["with filters", "without"])
+async def test_what_a_reading_shows_is_what_git_shows(
+    ground: Workspace, ran: Path, filters: bool
+) -> None:
+    """In a folder of the checkout, in a linked one, with objects of another repository, and without one."""
+    root = ground.root
+    if not filters:
+        (ran.parent / "home" / ".gitconfig").write_text("[core]\n excludesFile = ~/ignored\n")
+    (root / "in").mkdir()
+    (root / "in" / "c.md").write_text("c\n")
+    linked, borrowed, plain = (root.parent / name for name in ("linked", "borrowed", "plain"))
+    subprocess.run(["git", "worktree", "add", "-q", str(linked)], cwd=root, check=True)
+    subprocess.run(["git", "clone", "-q", "--shared", str(root), str(borrowed)], check=True)
+    plain.mkdir()
+    for folder in (root / "in", linked, borrowed, plain):
+        (folder / "new.md").write_text("new\n")
+        for words in ("status --porcelain", "ls-files -o", "diff HEAD", "grep c"):
+            confined = await run_git(*words.split(), cwd=folder)
+            use_reading_sandbox(None)
+            as_it_is = await run_git(*words.split(), cwd=folder)
+            use_reading_sandbox(CheckoutSandbox())
+            assert (confined.code, confined.stdout) == (as_it_is.code, as_it_is.stdout), words
