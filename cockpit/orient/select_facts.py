@@ -30,7 +30,7 @@ from cockpit.orient.knapsack import RankedFacts, fill_with_knapsack
 from cockpit.orient.radix_sort import radix_order
 from cockpit.orient.score_facts import SCORE_MAX, score_facts
 from cockpit.orient.source_caps import CapSplit, split_by_caps, type_caps
-from cockpit.orient.source_diversity import assign_tiers, find_repeats
+from cockpit.orient.source_diversity import REF_SHARE, assign_tiers, find_repeats
 from cockpit.store.context.facts import UTILITY_MAX
 from cockpit.store.context.packets import REASONS, Overheads
 from cockpit.store.context.profile_model import BANDS, Profile
@@ -129,6 +129,8 @@ def select_facts(
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
     everything = _sort_by_worth(open_to_choice, worth, columns.utility if way.renders else None)
+    if way.renders and _has_room_for_all(offered, everything, limits):
+        return _select_all(columns, offered, everything, worth, scored.score, dropped_for, pins, limits, way)
     held = _prefilter(offered, everything, limits, way)
     near = everything[: len(held.tier)]
     # Each fact is listed three times: its part within all caps, then its parts over a cap.
@@ -191,6 +193,82 @@ def select_facts(
         int((worth[ranked] * taken).sum()),
         int(allotted.bound.sum()),
     )
+
+
+def _has_room_for_all(offered: FactColumns, ranked: Ints, limits: BandLimits) -> bool:
+    """Whether every fact to choose from fits in full, below the ceilings and beside the floors."""
+    if len(ranked) > _LOOK:
+        return False
+    there = _tokens_by_band(offered, ranked)
+    held = limits.pinned + there
+    if ((held > limits.ceiling) & (there > 0)).any():
+        return False
+    return int(np.maximum(held, limits.floor).sum()) <= limits.total
+
+
+def _select_all(
+    columns: FactColumns,
+    offered: FactColumns,
+    everything: Ints,
+    worth: Ints,
+    score: Ints,
+    dropped_for: Ints,
+    pins: _Pins,
+    limits: BandLimits,
+    way: Algorithm,
+) -> Selection:
+    """Select every fact to choose from, in full: what all steps of the selection come to where all fit.
+
+    Nothing competes then, and a cap only says in which order its facts are counted.
+    """
+    ranked = everything
+    if _is_capped(offered, everything, limits.target):
+        ranked = everything[radix_order(split_by_caps(offered, everything, limits.target).tier)]
+    band, taken = columns.band[ranked], offered.full[ranked]
+    level = np.where(pins.pinned, np.where(pins.short, OUTLINE, FULL), DROPPED)
+    level[ranked] = FULL
+    tokens = pins.tokens.copy()
+    tokens[ranked] += taken
+    by_band = np.argsort(band, kind="stable")
+    sizes, of = taken[by_band], band[by_band]
+    there = _tokens_by_band(offered, ranked)
+    begins = np.cumsum(sizes) - sizes + (limits.pinned - (np.cumsum(there) - there))[of]
+    kept_for = np.full(len(columns), NO_REASON)
+    kept_for[ranked[by_band]] = 1 + (begins >= limits.floor[of]) + (begins >= limits.target[of])
+    kept_for[pins.pinned] = 0
+    value = int((worth[ranked] * taken).sum())
+    return Selection(
+        way.name,
+        columns,
+        score,
+        level,
+        tokens,
+        kept_for,
+        dropped_for,
+        tuple((limits.pinned + there).tolist()),
+        value,
+        value,
+    )
+
+
+def _is_capped(offered: FactColumns, ranked: Ints, targets: Ints) -> bool:
+    """Whether a source may hold more than its share of a band."""
+    band, tokens = offered.band[ranked], offered.full[ranked]
+    for source, caps in (
+        (offered.source_ref, targets // REF_SHARE),
+        (offered.source_type, type_caps(targets)),
+    ):
+        held = np.bincount(source[ranked], weights=tokens, minlength=1)
+        if held.max() > caps[band].min(initial=NEVER):
+            return True
+    return False
+
+
+def _tokens_by_band(offered: FactColumns, places: Ints) -> Ints:
+    # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
+    return np.bincount(
+        offered.band[places], weights=offered.full[places], minlength=len(BANDS)
+    ).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +378,7 @@ def _reserve_for_facts(limits: BandLimits, offered: FactColumns, candidates: Int
     Where that room is too small for all floors, each gets its share of it. The reserve is for the answer,
     whatever facts there are.
     """
-    # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
-    there = np.bincount(
-        offered.band[candidates], weights=offered.full[candidates], minlength=len(BANDS)
-    ).astype(np.int64)
+    there = _tokens_by_band(offered, candidates)
     there[_RESERVE] = limits.floor[_RESERVE]
     wanted = np.clip(limits.floor - limits.pinned, 0, there)
     room = max(limits.total - int(limits.pinned.sum()), 0)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from random import Random
 from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from orient_made import fact as made
 from orient_made import kept, profile, used
+from pytest import MonkeyPatch
 
+from cockpit.orient import select_facts as select_module
 from cockpit.orient.compile_packet import (
     ALGORITHM,
     ALGORITHMS,
@@ -23,10 +27,10 @@ from cockpit.orient.compile_packet import (
 )
 from cockpit.orient.explain_packet import explain_packet
 from cockpit.orient.fact_columns import columns_from_facts
-from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.orient.select_facts import PinnedOverBudget, Selection, select_facts
 from cockpit.store.context.facts import SessionFact
-from cockpit.store.context.packets import Packet, packet_from_body
-from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule
+from cockpit.store.context.packets import Overheads, Packet, packet_from_body
+from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule, scale
 
 pytestmark = pytest.mark.slow
 
@@ -346,3 +350,20 @@ def test_ties_go_to_utility_then_time_then_id(seen: bytes, holds: int, way: str)
     assert {name for name, _ in kept(packet, "situational")} == {
         one.fact_id for one in facts[:holds]
     }
+
+
+@for_cases(200, ways=st.sampled_from(("bands/3", "bands/4")))
+def test_facts_that_all_fit_are_selected_as_by_every_step(facts, room, way):
+    """The short way through the selection is the long one's result, to the last array."""
+    columns = columns_from_facts(facts)
+    for scaled in (room, scale(room, room.total_token_budget * 20)):
+        short = select_facts(columns, scaled, 4, ALGORITHMS[way], Overheads())
+        with MonkeyPatch.context() as patch:
+            patch.setattr(select_module, "_has_room_for_all", lambda *_: False)
+            long = select_facts(columns, scaled, 4, ALGORITHMS[way], Overheads())
+        for field in fields(Selection):
+            mine, theirs = getattr(short, field.name), getattr(long, field.name)
+            if isinstance(mine, np.ndarray):
+                assert mine.tolist() == theirs.tolist(), field.name
+            else:
+                assert mine is theirs or mine == theirs, field.name
