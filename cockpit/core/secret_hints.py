@@ -37,6 +37,8 @@ def lacks_secret_signs(text: str) -> bool:
             return False
     if not has_long_run(lowered):
         return True
-    from cockpit.core.secret_rules import has_sign  # here: few texts of a hook call come this far
+    from cockpit.core.secret_rules import (
+        matches_sign,  # here: few texts of a hook call come this far
+    )
 
-    return not has_sign(lowered)
+    return not matches_sign(lowered)

@@ -79,28 +79,88 @@ def load_rules() -> tuple[Rule, ...]:
 
 
 @cache
-def _any_sign() -> re.Pattern[str]:
-    return re.compile(
-        _merge({piece for rule in load_rules() for piece in _pieces(rule.sign)}), re.ASCII
-    )
+def _any_sign() -> tuple[re.Pattern[str], ...]:
+    """Return the signs of all rules as few patterns: one of these matches where any sign does.
 
-
-def _pieces(sign: str) -> list[str]:
-    """The alternatives of a sign that is plain words; other signs are one piece."""
-    return [sign] if re.search(r"[(\[]", sign) else sign.split("|")
-
-
-def _merge(pieces: set[str]) -> str:
-    """Merge signs into one pattern, in which the plain ones are tried by their first letter."""
+    A pattern whose alternatives all begin with characters of their own passes over other characters at once,
+    and tries few alternatives at those: together they take an eighth of the time of plain alternatives.
+    """
     by_start: dict[str, list[str]] = {}
-    for piece in sorted(pieces):
-        plain = piece[0].isalnum() and not re.search(r"[(\[]", piece)
-        by_start.setdefault(piece[0] if plain else "", []).append(piece[plain:])
-    parts = [
-        f"{first}(?:{'|'.join(rest)})" if first else "|".join(rest)
-        for first, rest in by_start.items()
+    for sign in sorted({rule.sign for rule in load_rules()}):
+        for start, rest in _split_sign(sign):
+            by_start.setdefault(start, []).append(rest)
+    rare = [_merge(start, rest) for start, rest in by_start.items() if not _is_character(start)]
+    plain = [_merge(start, rest) for start, rest in by_start.items() if _is_character(start)]
+    return tuple(re.compile(pattern, re.ASCII) for pattern in ("|".join(plain), *rare))
+
+
+def _merge(start: str, rest: list[str]) -> str:
+    return f"{start}(?:{'|'.join(rest)})"
+
+
+def _is_character(start: str) -> bool:
+    return len(start) == 1 or (len(start) == 2 and start[0] == "\\" and not start[1].isalnum())
+
+
+_FIRST = re.compile(
+    r"(\\[^bB]|\[(?:\\.|[^\]\\])+\]|[^\\()\[\]|*+?.^${}])(?:\{(\d+)(,\d+)?\}|([*+?{]))?"
+)
+"""What a pattern begins with: a character or a set of them, and how often."""
+_CHARACTERS = re.compile(r"\[[a-z0-9]+\]")
+
+
+def _split_sign(sign: str) -> list[tuple[str, str]]:
+    """Split a sign's alternatives into their first character, or set of them, and the rest.
+
+    One that begins with neither has '' for it.
+    """
+    alternatives = _split_alternatives(sign)
+    if len(alternatives) > 1:
+        return [split for each in alternatives for split in _split_sign(each)]
+    if sign.startswith("(?:"):
+        end = _find_close(sign)
+        if sign[end + 1 : end + 2] not in ("*", "+", "?", "{"):
+            inner, rest = sign[3:end], sign[end + 1 :]
+            return [
+                split for each in _split_alternatives(inner) for split in _split_sign(each + rest)
+            ]
+    first = _FIRST.match(sign)
+    if first is None or first[4] or first[3] or first[2] == "0":
+        return [("", sign)]
+    if _CHARACTERS.fullmatch(first[1]) and not first[2]:
+        return [(character, sign[first.end() :]) for character in first[1][1:-1]]
+    more = f"{first[1]}{{{int(first[2]) - 1}}}" if first[2] else ""
+    return [(first[1], more + sign[first.end() :])]
+
+
+def _split_alternatives(pattern: str) -> list[str]:
+    """Split a pattern at each ``|`` that stands in no group and no set."""
+    parts, depth, start = [], 0, 0
+    for at, character in _outside_sets(pattern):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "|" and not depth:
+            parts.append(pattern[start:at])
+            start = at + 1
+    return [*parts, pattern[start:]]
+
+
+def _find_close(pattern: str) -> int:
+    """Return where the group that a pattern begins with ends."""
+    depth = 0
+    for at, character in _outside_sets(pattern):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if not depth:
+            return at
+    raise ValueError(f"{pattern!r} has a group without an end")
+
+
+def _outside_sets(pattern: str) -> list[tuple[int, str]]:
+    """Return the characters of a pattern that mean something, with their places."""
+    return [
+        (match.start(), match[0])
+        for match in re.finditer(r"\\.|\[(?:\\.|[^\]\\])+\]|.", pattern)
+        if len(match[0]) == 1
     ]
-    return "|".join(parts)
 
 
 @cache
@@ -110,7 +170,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def has_sign(lowered: str) -> bool:
     """Whether a text, given in small letters, may hold a secret of any rule."""
-    return has_long_run(lowered) and _any_sign().search(lowered) is not None
+    return has_long_run(lowered) and matches_sign(lowered)
+
+
+def matches_sign(lowered: str) -> bool:
+    """Whether a text, given in small letters, with a long run in it, may hold a secret of any rule."""
+    return any(pattern.search(lowered) for pattern in _any_sign())
 
 
 def mask_by_rules(text: str) -> str:

@@ -130,7 +130,9 @@ def select_facts(
         worth = worth // np.maximum(columns.full, 1)
     everything = _sort_by_worth(open_to_choice, worth, columns.utility if way.renders else None)
     if way.renders and _has_room_for_all(offered, everything, limits):
-        return _select_all(columns, offered, everything, worth, scored.score, dropped_for, pins, limits, way)
+        return _select_all(
+            columns, offered, everything, worth, scored.score, dropped_for, pins, limits, way
+        )
     held = _prefilter(offered, everything, limits, way)
     near = everything[: len(held.tier)]
     # Each fact is listed three times: its part within all caps, then its parts over a cap.

@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 import uuid
+from random import Random
 
 import pytest
 from core.secret_canaries import canaries
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.secret_rules import has_sign, load_rules
+from cockpit.core.secret_rules import has_sign, load_rules, matches_sign
 from cockpit.core.secrets import lacks_secret_signs, mask, mask_value, masked_json
 
 CANARIES = canaries()
@@ -124,3 +125,20 @@ def test_a_key_names_what_its_value_is() -> None:
 @pytest.mark.parametrize("text", STAYS)
 def test_digests_and_names_stay(text: str) -> None:
     assert mask(text) == text
+
+
+def test_the_merged_signs_match_where_any_sign_of_a_rule_does() -> None:
+    plain = re.compile("|".join(f"(?:{rule.sign})" for rule in load_rules()), re.ASCII)
+    texts = [text.lower() for text, _ in CANARIES.values()]
+    random = Random(11)
+    matched = 0
+    for number in range(40 * len(texts)):
+        characters = list(texts[number % len(texts)])
+        for _ in range(random.randint(0, 3)):
+            at = random.randrange(len(characters))
+            characters[at : at + random.randint(0, 2)] = random.choice("a0_-.=| s4")
+        text = "".join(characters)
+        is_sign = plain.search(text) is not None
+        assert matches_sign(text) == is_sign, text
+        matched += is_sign
+    assert 10 * len(texts) < matched < 39 * len(texts)
