@@ -6,8 +6,9 @@ and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -34,12 +35,34 @@ def count_head(prompt: Prompt, count: CountTokens) -> int:
 def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:
     """Count the tokens of tool definitions: name, description and JSON Schema of each."""
     return sum(
-        CALL_TOKENS
-        + count(tool.name)
-        + count(tool.description)
-        + count(canonical_json(dict(tool.parameters)))
+        CALL_TOKENS + count(tool.name) + count(tool.description) + count(_schema_json(tool))
         for tool in tools
     )
+
+
+def tools_json(tools: Sequence[ToolSpec]) -> str:
+    """Return the canonical JSON of tools as they are described to the model."""
+    described = (
+        f"[{canonical_json(tool.name)},{canonical_json(tool.description)},{_schema_json(tool)}]"
+        for tool in tools
+    )
+    return f"[{','.join(described)}]"
+
+
+_schemas: dict[int, tuple[Mapping[str, Any], str]] = {}
+"""The canonical JSON of tools' parameters, by identity: they are the same in every wave."""
+_MOST_SCHEMAS = 256
+
+
+def _schema_json(tool: ToolSpec) -> str:
+    kept = _schemas.get(id(tool.parameters))
+    if kept is not None and kept[0] is tool.parameters:
+        return kept[1]
+    if len(_schemas) >= _MOST_SCHEMAS:
+        _schemas.clear()
+    text = canonical_json(dict(tool.parameters))
+    _schemas[id(tool.parameters)] = tool.parameters, text
+    return text
 
 
 def _count_message(message: PromptMessage, count: CountTokens) -> int:
@@ -59,7 +82,6 @@ def digest_prompt(prompt: Prompt) -> str:
         del message["cache"]
         if not message["thinking"]:
             del message["thinking"]
-    tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in prompt.tools]
     parts = [canonical_json(prompt.system), canonical_json(messages, is_plain=True)]
-    parts += [canonical_json(tools), canonical_json(prompt.max_output_tokens)]
+    parts += [tools_json(prompt.tools), canonical_json(prompt.max_output_tokens)]
     return text_digest(f"[{','.join(parts)}]")

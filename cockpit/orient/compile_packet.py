@@ -104,9 +104,14 @@ def load_for(
 
 
 def build_packet(
-    chosen: Selection, profile: Profile, ordinal: int, rendering: Rendering = NOT_RENDERED
+    chosen: Selection,
+    profile: Profile,
+    ordinal: int,
+    rendering: Rendering = NOT_RENDERED,
+    *,
+    has_entries: bool = True,
 ) -> Packet:
-    """Build the packet of a selection."""
+    """Build the packet of a selection; without ``has_entries`` for a caller that puts in its own."""
     columns = chosen.columns
     dropped = chosen.dropped_for != NO_REASON
     lost = np.bincount(columns.band[dropped], minlength=len(profile.bands)).tolist()
@@ -128,7 +133,9 @@ def build_packet(
                 band.max_tokens,
                 chosen.used[code],
                 lost[code],
-                _entries(chosen, np.flatnonzero((columns.band == code) & ~dropped)),
+                _entries(chosen, np.flatnonzero((columns.band == code) & ~dropped))
+                if has_entries
+                else (),
             )
             for code, band in enumerate(profile.bands)
         ),

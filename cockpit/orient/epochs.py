@@ -48,7 +48,7 @@ from cockpit.store.context.profile_model import BANDS, Profile, check, scale
 _OPENING = "task"
 """The source of what opens the messages of a prompt."""
 _UNFENCED = (*MESSAGE_SOURCES, _OPENING, "exchange")
-_HEAD = tuple(BANDS.index(name) for name in HEAD_BANDS)
+_IS_HEAD = np.array([name in HEAD_BANDS for name in BANDS], np.bool_)
 _MOST_CHANGES = 256
 """Differences that are worked out in one wave; further facts are shown whole."""
 _ROOM, _ROOM_BEFORE = 3, 6
@@ -116,7 +116,8 @@ def compile_wave(
     selection = select_for_wave(
         columns, profile, ordinal, standing, overheads=rendering.overheads, algorithm=algorithm
     )
-    packet = build_packet(selection.fresh, profile, ordinal, rendering)
+    appends = selection.appended is not None and standing.before is not None
+    packet = build_packet(selection.fresh, profile, ordinal, rendering, has_entries=not appends)
     if selection.appended is not None and standing.before is not None:
         packet = _append_to(packet, standing.before, selection, selection.appended)
     return replace(packet, epoch=selection.epoch)
@@ -228,7 +229,7 @@ def _new_rows(wave: _Wave) -> Ints:
 def _changes_head(wave: _Wave, new: Ints) -> bool:
     """Whether the system text or what opens the messages would be another one."""
     columns = wave.columns
-    if np.isin(columns.band[new], _HEAD).any():
+    if _IS_HEAD[columns.band[new]].any():
         return True
     if any(columns.types[code] == _OPENING for code in columns.source_type[new].tolist()):
         return True
@@ -259,6 +260,8 @@ def _find_replaced(wave: _Wave, new: Ints) -> dict[int, str]:
 def _superseded(wave: _Wave) -> Iterator[tuple[int, str, str, Entry]]:
     """Yield (place, fact id, band, entry) of what the packet before says and no longer holds."""
     columns = wave.columns
+    if not columns.superseded.any():
+        return
     # A fact that is linked twice is last where it was linked last.
     places = {identity: i for i, identity in enumerate(columns.fact_ids)}
     for identity, (band, entry) in wave.shown.items():
@@ -351,17 +354,15 @@ def _passes_limits(wave: _Wave, appended: Appended) -> bool:
 
 def _worth(columns: FactColumns, whole: Ints, level: Ints) -> int:
     """Sum the tokens of facts at their levels, whole texts counted as such."""
-    tokens = np.select(
-        [level == 0, level == 1, level == 2], [whole, columns.outline, columns.reference], 0
-    )
-    return int(tokens.sum())
+    texts = (whole, columns.outline, columns.reference)
+    return sum(int(tokens[level == at].sum()) for at, tokens in enumerate(texts))
 
 
 def _tokens_to_send(fresh: Selection) -> int:
     """Count the tokens of a fresh packet that no cache has: all but the system text and the task."""
     columns = fresh.columns
     opening = np.array([name == _OPENING for name in columns.types], np.bool_)
-    cached: Flags = np.isin(columns.band, _HEAD)
+    cached: Flags = _IS_HEAD[columns.band]
     if len(columns):
         cached |= opening[columns.source_type]
     return int(fresh.tokens[(fresh.level >= 0) & ~cached].sum())

@@ -8,6 +8,7 @@ See ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,6 +31,9 @@ _DECAY = np.array(
 )
 """``1000 × 2^(-i/16)``: written down, because a library's power function may differ by a bit."""
 
+_AGES = 63
+"""Ages are worked out for so many waves at once, to be used again in those that follow."""
+
 _UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
 """The rule of a fact whose source type has no rule."""
 
@@ -49,20 +53,25 @@ def score_facts(columns: FactColumns, profile: Profile, ordinal: int) -> Scores:
     admitted = index >= 0
     row = np.where(admitted, index, 0)
     age = np.maximum(ordinal - columns.ordinal, 0)
-    aged = np.array([_by_age(rule, int(age.max(initial=0))) for rule in rules])
+    oldest = int(age.max(initial=0)) | _AGES
+    aged = np.stack([_by_age(*_weight_of(rule), oldest) for rule in rules])
     novelty = _novelty(columns, np.array([rule.novelty_weight for rule in rules])[row])
     score = columns.utility * aged[row, age] * novelty // WEIGHT_ONE**4
     return Scores(score, admitted & (score > 0))
 
 
-def _by_age(rule: Rule, oldest: int) -> Ints:
-    """Priority × risk × recency of a rule's facts, by their age in waves, 0 to ``oldest``.
+def _weight_of(rule: Rule) -> tuple[int, int]:
+    """Priority × risk of a rule's facts, and the waves in which recency halves."""
+    return rule.priority_weight * (WEIGHT_ONE + rule.risk_weight), rule.recency_half_life
 
-    Recency is 1000, halved for every ``recency_half_life`` waves; 1000 throughout where that is 0.
+
+@lru_cache(maxsize=256)
+def _by_age(weight: int, span: int, oldest: int) -> Ints:
+    """``weight`` × recency of a rule's facts, by their age in waves, 0 to ``oldest``; not to be changed.
+
+    Recency is 1000, halved for every ``span`` waves; 1000 throughout where that is 0.
     """
-    weight = rule.priority_weight * (WEIGHT_ONE + rule.risk_weight)
     age = np.arange(oldest + 1, dtype=np.int64)
-    span = rule.recency_half_life
     if span == 0:
         return np.full(len(age), weight * WEIGHT_ONE)
     steps = age % span * len(_DECAY) // span

@@ -35,8 +35,10 @@ def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> tup
 
     What the session began with and what is superseded is not among them.
     """
-    codes = [code for code, name in enumerate(columns.types) if name in SPENDABLE]
-    open_to = np.isin(columns.source_type, codes) & ~columns.superseded & ~columns.repeated
+    spendable = np.array([name in SPENDABLE for name in columns.types], np.bool_)
+    open_to = ~columns.superseded & ~columns.repeated
+    if len(columns):
+        open_to &= spendable[columns.source_type]
     places = np.flatnonzero(open_to & (columns.ordinal > 1)).tolist()
     near, far = places[-MAX_NAMED:], places[:-MAX_NAMED]
     names = name_files([columns.fact_ids[i] for i in near])

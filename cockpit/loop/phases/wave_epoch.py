@@ -14,7 +14,7 @@ from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import SEPARATOR, fence_for, heading
 from cockpit.core.named_files import FileNames, drop_here_documents, find_named_files
 from cockpit.core.text_change import describe_change
-from cockpit.decide.measure_prompt import count_head
+from cockpit.decide.measure_prompt import count_head, tools_json
 from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.count_tokens import count_again, count_tokens
@@ -96,8 +96,7 @@ def _describe_call(provenance: Mapping[str, Any]) -> str:
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:
     """Return the digest of tools as they are described to the model."""
-    described = [[tool.name, tool.description, dict(tool.parameters)] for tool in tools]
-    return text_digest(canonical_json(described))
+    return text_digest(tools_json(tools))
 
 
 def _is_cold(
