@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.state_folder import state_root
+from cockpit.core.state_folder import STATE_VARIABLES, state_root
 
 _SYSTEM = ("/proc", "/sys", "/dev")
 _MAX_PATH = 4_096
@@ -57,6 +57,7 @@ class Confined:
         self.root = root.resolve()
         if any(_is_git(part) for part in self.root.parts) or _is_system(str(self.root)):
             raise PathRefused(str(root), "this directory is not a project")
+        self._state: tuple[list[str | None], str] = ([], "")
 
     def inside(self, path: str, *, write: bool = False) -> Path:
         """Return the real absolute path of ``path``, which is relative to the root.
@@ -64,33 +65,44 @@ class Confined:
         Links that stay inside the root are followed for reading; for writing the last component must not be a
         link. The file need not exist. Raises :class:`PathRefused`.
         """
+        return Path(self._resolved(path, self._spelled(path), write=write))
+
+    def _resolved(self, path: str, parts: tuple[str, ...], *, write: bool = False) -> str:
         root = str(self.root)
-        joined = "/".join((root, *self._spelled(path)))
+        joined = "/".join((root, *parts))
         try:
             real = os.path.realpath(joined)
-            if write and Path(joined).is_symlink():
+            if write and os.path.islink(joined):  # noqa: PTH114 - a Path costs more than the look
                 raise PathRefused(path, "it is a symbolic link; name the file that it leads to")
         except (OSError, ValueError) as error:
             raise PathRefused(path, f"it cannot be resolved ({_why(error)})") from error
         if _is_system(real) or not _is_below(real, root):
             raise PathRefused(path, "it leads out of the project through a symbolic link")
         # A home directory under version control contains the state; a worktree of cockpit lies in it.
-        state = state_root()
+        state = self._find_state()
         if _is_below(real, state) and not _is_below(root, state):
             raise PathRefused(path, "cockpit's own state is never touched")
-        self._machinery(path, tuple(part for part in real[len(root) :].split("/") if part))
-        resolved = Path(real)
-        if resolved.is_symlink():
+        if real != joined:
+            self._machinery(path, tuple(part for part in real[len(root) :].split("/") if part))
+        if os.path.islink(real):  # noqa: PTH114
             raise PathRefused(path, "its symbolic links go round in a circle")
-        return resolved
+        return real
+
+    def _find_state(self) -> str:
+        """Return the user's state folder, resolved once: the store in it stays open as it was found."""
+        named = [os.environ.get(name) for name in STATE_VARIABLES]
+        if self._state[0] != named:
+            self._state = named, state_root()
+        return self._state[1]
 
     def relative(self, path: str) -> str:
         """Return ``path`` as cockpit writes it everywhere: from the root, ``/`` between, no dots.
 
         Links are kept as they are spelled. Raises :class:`PathRefused` like :meth:`inside`.
         """
-        self.inside(path)
-        return "/".join(self._spelled(path)) or "."
+        parts = self._spelled(path)
+        self._resolved(path, parts)
+        return "/".join(parts) or "."
 
     def open_read(self, path: str) -> BinaryIO:
         """Open a regular file for reading, wherever links inside the root lead.

@@ -56,8 +56,9 @@ def parse_object(text: str | bytes, *, name: str, max_characters: int) -> dict[s
     if len(text) > max_characters:
         raise InvalidRecord(f"{name}: the JSON is longer than {max_characters:,} characters.")
     try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
         value = json.loads(
-            text.decode("utf-8") if isinstance(text, bytes) else text,
+            text,
             object_pairs_hook=_refuse_duplicates,
             parse_constant=_refuse_constant,
             parse_float=_parse_finite,
@@ -73,7 +74,8 @@ def parse_object(text: str | bytes, *, name: str, max_characters: int) -> dict[s
         raise InvalidRecord(f"{name}: not valid JSON: {error}.") from error
     if not isinstance(value, dict):
         raise InvalidRecord(f"{name} must be a JSON object with named fields.")
-    _refuse_surrogates(value, name)
+    if not text.isascii() or "\\u" in text:
+        _refuse_surrogates(value, name)
     return value
 
 

@@ -215,6 +215,12 @@ def _mask_key(key: str) -> str:
 
 
 def _mask_member(key: Any, member: Any) -> Any:
+    if (
+        isinstance(key, str)
+        and isinstance(member, str)
+        and lacks_secret_signs(f'{key}: "{member}"')
+    ):
+        return member  # no part of a text without signs has one
     masked = mask_value(member)
     if isinstance(key, str) and isinstance(masked, str):
         lead = f'{key}: "'

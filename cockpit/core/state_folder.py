@@ -18,6 +18,8 @@ PROJECTS = "projects"
 """The folder of the projects' folders."""
 DATABASE = "cockpit.db"
 VARIABLE = "COCKPIT_STATE_DIR"
+STATE_VARIABLES = (VARIABLE, "XDG_STATE_HOME", "HOME")
+"""Where the state folder is depends on these."""
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _LONGEST_NAME = 40

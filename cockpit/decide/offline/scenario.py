@@ -46,6 +46,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -129,33 +130,34 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def turn_for(self, prompt: Prompt) -> Turn | None:
         """The last turn whose conditions hold; None if there is none. Depends on nothing else."""
-        seen = Seen.of(prompt)
+        seen = Seen(prompt)
         return next((turn for turn in reversed(self.turn) if turn.when.holds(seen)), None)
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What conditions look at, taken from the prompt once."""
+class Seen:
+    """What conditions look at, taken from the prompt once, when a condition asks for it."""
 
-    wave: int
-    task_type: str
-    calls: frozenset[str]
-    texts: tuple[str, ...]
-    facts: tuple[str, ...]
+    def __init__(self, prompt: Prompt) -> None:
+        self._prompt = prompt
+        self.wave = prompt.wave
+        self.task_type = prompt.task_type
 
-    @classmethod
-    def of(cls, prompt: Prompt) -> Seen:
-        calls = [call for message in prompt.messages for call in message.calls]
-        return cls(
-            wave=prompt.wave,
-            task_type=prompt.task_type,
-            calls=frozenset(call.name for call in calls),
-            texts=(
-                *(message.text for message in prompt.messages),
-                *(fact.text for fact in prompt.facts),
-                *(call.arguments for call in calls),
-            ),
-            facts=tuple(f"{fact.source_type}:{fact.source_ref}" for fact in prompt.facts),
+    @cached_property
+    def calls(self) -> frozenset[str]:
+        return frozenset(call.name for message in self._prompt.messages for call in message.calls)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        messages = self._prompt.messages
+        return (
+            *(message.text for message in messages),
+            *(fact.text for fact in self._prompt.facts),
+            *(call.arguments for message in messages for call in message.calls),
         )
+
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(f"{fact.source_type}:{fact.source_ref}" for fact in self._prompt.facts)
 
 
 def load_scenario(path: Path) -> Scenario:

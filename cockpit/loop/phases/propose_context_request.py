@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.guards import GuardState, first_refusal, standard_guards
+from cockpit.act.guards import Refusal, first_refusal, standard_guards
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
@@ -45,16 +45,17 @@ async def propose_context_request(
     arguments = request_arguments(call)
     parsed = parse_call("request_context", canonical_json(arguments))
     is_new = context.engine.recall(context.wave.wave_id).is_new
-    state: GuardState | None = await context.store.read(
-        lambda connection: (
-            None
-            if not is_new and _is_stored(connection, call)
-            else read_guard_state(connection, context)
-        )
-    )
-    if state is None:
+    guards = standard_guards(context.engine.ground.confined)
+
+    def find_refusal(connection: sqlite3.Connection) -> tuple[bool, Refusal | None]:
+        if not is_new and _is_stored(connection, call):
+            return True, None
+        # The guards read files: not on the event loop.
+        return False, first_refusal(guards, parsed, read_guard_state(connection, context))
+
+    is_stored, refusal = await context.store.read(find_refusal)
+    if is_stored:
         return []
-    refusal = first_refusal(standard_guards(context.engine.ground.confined), parsed, state)
     if refusal is not None:
         return [lambda tx: _refuse(tx, context, call, refusal.message)]
     try:
