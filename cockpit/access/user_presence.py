@@ -8,10 +8,11 @@ at. What this does not stop is stated in ``docs/explanation/security-model.md``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,8 @@ _TERMINALS = frozenset(
 _ROOTS = frozenset(("systemd", "init", "launchd"))
 _MOST_ANCESTORS = 200
 
+_PR_SET_DUMPABLE = 4
+
 _ADVICE = "Decide on cockpit's screen, or in a terminal of your own."
 
 
@@ -97,7 +100,8 @@ class Process:
             if info.st_uid == 0 and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return file.readlink().name.removesuffix(" (deleted)")
         except OSError:
-            # Of another user: the system's own, as sshd and login, or out of reach of this one as well.
+            # Of another user: the system's own, as sshd and login. A process of the user can hide its program
+            # as well, and give itself any name; its folder in procfs stays the user's.
             if _owner(self.pid) not in (None, os.geteuid()):
                 return self.name
         return ""
@@ -130,6 +134,20 @@ def sit_at_screen() -> None:
     """
     global _is_screen
     _is_screen = True
+    shield_process()
+
+
+def shield_process() -> None:
+    """Keep other processes of the same user from tracing this one, and from reading its memory (Linux).
+
+    Programs that it starts are not shielded. An administrator's processes are not kept out.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def explain_absence() -> str:
@@ -140,7 +158,19 @@ def explain_absence() -> str:
         return ""
     if not Path("/proc/self").is_dir():
         return "" if sys.stdin is not None and sys.stdin.isatty() else "this has no terminal"
-    line = list(_ancestry())
+    return _explain_terminal(list(_ancestry(os.getpid())))
+
+
+def explain_absence_of(pid: int) -> str:
+    """Return why another process does not act for a user at a terminal; empty where it does."""
+    line = list(_ancestry(pid))
+    if not line:
+        return "the process that asks has ended"
+    return _find_agent_in(line, pid, counts_cockpit=True) or _explain_terminal(line)
+
+
+def _explain_terminal(line: list[Process]) -> str:
+    """Return why nobody sits at the terminal of the first process of an ancestry; empty where not."""
     me = line[0]
     if not me.terminal:
         return "this process has no terminal"
@@ -169,7 +199,11 @@ def find_agent(*, counts_cockpit: bool = True) -> str:
         if name in os.environ:
             return f"this was started by an agent ({name} is set)"
     me = os.getpid()
-    for each in _ancestry():
+    return _find_agent_in(_ancestry(me), me, counts_cockpit=counts_cockpit)
+
+
+def _find_agent_in(line: Iterable[Process], me: int, *, counts_cockpit: bool) -> str:
+    for each in line:
         if mark := each.has_mark():
             return f"process {each.pid} ({each.name}) was started by an agent ({mark} is set)"
         program = "" if each.pid == me else _agent_program(each)
@@ -198,9 +232,8 @@ def _is_root(process: Process) -> bool:
     return process.pid == 1 or (process.name in _ROOTS and process.program() in _ROOTS)
 
 
-def _ancestry() -> Iterator[Process]:
-    """Yield this process, its parent, and so on, as far as this container shows them."""
-    pid = os.getpid()
+def _ancestry(pid: int) -> Iterator[Process]:
+    """Yield a process, its parent, and so on, as far as this container shows them."""
     for _ in range(_MOST_ANCESTORS):
         process = _find(pid)
         if process is None:

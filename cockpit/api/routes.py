@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from cockpit.access.principals import Caller
-from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
+from cockpit.access.socket_peer import explain_peer_absence
+from cockpit.access.token_scopes import APPROVE, PROPOSE, READ, NotAllowed
 from cockpit.api.callers import At, Counter
 from cockpit.api.schemas import (
     APPROVAL,
@@ -200,10 +202,18 @@ async def _decided(
     at: Counter, request: Request, proposal_id: str, verdict: Literal["approved", "rejected"]
 ) -> Standing:
     body = await request.body()
+    client, server = request.scope.get("client"), request.scope.get("server")
+    # The user's own token is a file that any process of the user can read: who sends it counts as well.
+    absence = await asyncio.to_thread(explain_peer_absence, client, server)
 
     def step(tx: Tx, caller: Caller) -> DecisionOutcome:
         # Who may not decide does not learn whether their body could be read.
         caller.require(APPROVE, "decide on profile changes")
+        if caller.kind == "person" and absence:
+            raise NotAllowed(
+                f"Nothing was done: deciding with the token of {caller.namespace} is for you alone, and"
+                f" {absence}. Decide in a terminal of your own, or issue a service a token for it."
+            )
         decision = read_decision(body)
         if verdict == "approved" and decision.shown_digest is None:
             change = profile_changes.load(tx.connection, proposal_id)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import uvicorn
 
 from cockpit.access.listen_address import listening
+from cockpit.access.user_presence import shield_process
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -22,6 +23,7 @@ async def serve(
 ) -> None:
     """Serve until it is interrupted; ``tell`` is called with the address. Raises
     ``CannotListen``."""
+    shield_process()
     listener, address = listening(host, port)
     refused = RefusedRequests(store, "http")
     with listener:

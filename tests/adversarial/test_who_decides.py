@@ -5,18 +5,25 @@ Every process here starts from nothing, so that it is judged as on a user's mach
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import select
+import shlex
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import state_for_tests
 
+from cockpit.access.socket_peer import explain_peer_absence, find_peers
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import proposals
@@ -155,6 +162,115 @@ def test_an_orphan_with_a_terminal_of_its_own_is_refused(ask: str, tmp_path: Pat
     assert "which nobody started" in shown or "nobody sits" in shown
 
 
+HIDDEN = """
+import ctypes, os, pty, sys
+from cockpit.access.user_presence import Process
+libc = ctypes.CDLL(None)
+libc.prctl(15, b"sshd", 0, 0, 0)  # the name of a terminal program of the system
+libc.prctl(4, 0, 0, 0, 0)  # and nobody of this user may see the program behind it
+pid, master = pty.fork()
+if pid == 0:
+    parent = os.getppid()
+    sys.stdout.write("<" + repr(Process(parent, 0, 0, 0, "sshd").program()) + ">")
+    sys.stdout.flush()
+    os._exit(0)
+print(os.read(master, 4096).decode())
+"""
+
+
+def run_as_any_user(python: str, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as a user who is no administrator, with what this interpreter can import."""
+    user: dict[str, Any] = {"user": 65_534, "group": 65_534, "extra_groups": []}
+    places = [str(ROOT), str(Path(msgspec.__file__).parents[1])]
+    return subprocess.run(
+        [python, "-c", program],
+        env=env(PYTHONPATH=":".join(places)),
+        cwd="/",
+        capture_output=True,
+        text=True,
+        **(user if os.geteuid() == 0 else {}),
+    )
+
+
+def test_a_process_that_hides_its_program_is_not_taken_for_the_systems() -> None:
+    for python in (sys.executable, "/usr/bin/python3"):
+        with contextlib.suppress(OSError):
+            done = run_as_any_user(python, HIDDEN)
+            if done.returncode == 0:
+                assert "<''>" in done.stdout, done.stdout
+                return
+    pytest.skip("no Python that another user may start")
+
+
+PEER = """
+import os, socket, sys
+from cockpit.access.socket_peer import explain_peer_absence
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"x")
+sys.stdout.write("<" + client.recv(4096).decode() + ">")
+"""
+
+
+def ask_over_socket(words: list[str], environment: Mapping[str, str], *, terminal: bool) -> str:
+    """Let a process connect, and return why its end of the connection is not the user's."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def answer() -> None:
+            connection, client = listener.accept()
+            with connection:
+                connection.recv(1)
+                words = explain_peer_absence(client, connection.getsockname())
+                connection.sendall((words or "PRESENT").encode())
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        line = [*words, sys.executable, "-c", PEER, str(port)]
+        if terminal:
+            shown = in_terminal(["sh", "-c", f"{shlex.join(line)}; true"], environment)
+        else:
+            done = subprocess.run(
+                ["setsid", "-w", *line], env=environment, capture_output=True, text=True
+            )
+            shown = done.stdout + done.stderr
+        thread.join()
+    return shown
+
+
+def test_a_request_from_the_users_terminal_is_the_users() -> None:
+    assert "<PRESENT>" in ask_over_socket([], env(), terminal=True)
+
+
+def test_a_request_from_an_agents_shell_is_not_the_users(tmp_path: Path) -> None:
+    """The user's own token is a file; who sends it is asked of the kernel."""
+    mark = env(CLAUDECODE="1")
+    assert "CLAUDECODE is set" in ask_over_socket([], mark, terminal=True)
+    assert "CLAUDECODE is set" in ask_over_socket(["env", "-u", "CLAUDECODE"], mark, terminal=True)
+    assert "is an agent (claude)" in ask_over_socket([agent(tmp_path)], env(), terminal=True)
+    assert "no terminal" in ask_over_socket([], env(), terminal=False)
+
+
+def test_a_connection_that_nobody_has_is_not_the_users() -> None:
+    nobody = explain_peer_absence(("127.0.0.1", 1), ("127.0.0.1", 2))
+    assert "not one of yours" in nobody
+    assert "not known" in explain_peer_absence(None, None)
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_the_process_at_an_end_is_found(family: socket.AddressFamily) -> None:
+    try:
+        listener = socket.create_server(
+            ("127.0.0.1" if family == socket.AF_INET else "::1", 0), family=family
+        )
+    except OSError:
+        pytest.skip("no such addresses here")
+    with listener, socket.socket(family) as client:
+        client.connect(listener.getsockname())
+        connection, address = listener.accept()
+        with connection:
+            assert os.getpid() in find_peers(address[:2], listener.getsockname()[:2])
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -189,3 +305,67 @@ def test_no_command_decides_below_an_agent(tmp_path: Path, words: list[str]) -> 
     assert "CLAUDECODE is set" in done.stderr and "Nothing was done" in done.stderr
     with Store.open(place.database) as store:
         assert store.read_now(lambda c: proposals.load(c, "p-1")).status == "pending"
+
+
+TRACED = """
+import os, sys, time
+from cockpit.access.user_presence import shield_process
+if sys.argv[1] == "shielded":
+    shield_process()
+sys.stdout.write(f"{os.getpid()}\\n")
+sys.stdout.flush()
+sys.stdin.read()
+"""
+TRACER = """
+import ctypes, os, sys
+pid, found = int(sys.argv[1]), []
+for name in ("environ", "mem", "maps"):
+    try:
+        open(f"/proc/{pid}/{name}", "rb").read(1)
+        found.append(name)
+    except OSError as error:
+        found += [name] if error.errno == 5 else []  # memory at 0 is there, and empty
+try:
+    os.listdir(f"/proc/{pid}/fd")
+    found.append("fd")
+except OSError:
+    pass
+libc = ctypes.CDLL(None)
+if libc.ptrace(16, pid, 0, 0) == 0:  # PTRACE_ATTACH
+    found.append("ptrace")
+    os.waitpid(pid, 0)
+    libc.ptrace(17, pid, 0, 0)
+print(" ".join(found) or "nothing")
+"""
+
+
+@pytest.mark.parametrize("state", ["shielded", "open"])
+def test_a_shielded_process_is_not_traced_by_another_of_its_user(state: str) -> None:
+    """The screen and the server: an agent's shell reads neither their memory nor their environment."""
+    user: dict[str, Any] = {"user": 65_534, "group": 65_534, "extra_groups": []}
+    user = user if os.geteuid() == 0 else {}
+    places = ":".join([str(ROOT), str(Path(msgspec.__file__).parents[1])])
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            target = subprocess.Popen(
+                [python, "-c", TRACED, state], env=env(PYTHONPATH=places), cwd="/", text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, **user,
+            )  # fmt: skip
+        except OSError:
+            continue
+        with target:
+            assert target.stdout is not None
+            pid = target.stdout.readline().strip()
+            if not pid:
+                continue
+            done = subprocess.run(
+                [python, "-c", TRACER, pid], env=env(), cwd="/", capture_output=True, text=True,
+                **user,
+            )  # fmt: skip
+            assert target.stdin is not None
+            target.stdin.close()
+        assert (done.stdout.strip() == "nothing") == (state == "shielded"), (
+            done.stdout + done.stderr
+        )
+        return
+    pytest.skip("no Python that another user may start")

@@ -251,7 +251,7 @@ def test_a_proposal_of_another_kind_is_not_decided_here(
         return made.proposal_id
 
     at.store.write_now(step)
-    chief = at.bearer("main", *EVERYTHING)
+    chief = at.bearer("chief", *EVERYTHING)
     told(http.post(f"{API}/proposals/p-action/approve", headers=chief), 404, "not_found")
     assert at.store.read_now(lambda c: proposals.load(c, "p-action")).status == "pending"
 

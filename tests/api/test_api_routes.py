@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx2
@@ -201,6 +202,41 @@ def test_a_key_with_another_body_or_profile_is_refused(at: Project, http: httpx2
     )
     assert (same.status_code, same.json()) == (200, first.json())
     assert len(at.changes()) == before
+
+
+_SEND = """
+import sys, urllib.error, urllib.request
+request = urllib.request.Request(sys.argv[1], sys.argv[2].encode(), {
+    "Authorization": sys.argv[3], "Content-Type": "application/json"})
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs procfs")
+def test_the_users_own_token_decides_nothing_from_an_agents_shell(
+    at: Project, http: httpx2.Client
+) -> None:
+    """The root token is a file of the user: who sends it is asked of the kernel as well."""
+    waiting = proposed(at, http, reason="by an agent")
+    carried = json.dumps(shown(at, http, waiting))
+    root = at.bearer("main", READ, APPROVE, ADMIN)["Authorization"]
+    for verdict in ("approve", "reject"):
+        where = f"{http.base_url}{API}/proposals/{waiting}/{verdict}".replace("//api", "/api")
+        for words in ([], ["env", "-u", "CLAUDECODE"], ["setsid", "-w"]):
+            done = subprocess.run(
+                [*words, sys.executable, "-c", _SEND, where, carried, root],
+                env={**at.env, "CLAUDECODE": "1"}, capture_output=True, text=True,
+            )  # fmt: skip
+            assert done.stdout.startswith("403 ") and "for you alone" in done.stdout, done
+    assert at.store.read_now(lambda c: proposals.load(c, waiting)).status == "pending"
+    lead = at.bearer("lead", APPROVE)
+    done = http.post(f"{API}/proposals/{waiting}/approve", content=carried.encode(),
+                     headers=lead | {"Content-Type": "application/json"})  # fmt: skip
+    assert done.status_code == 200, done.text
+    back(at)
 
 
 def test_changes_are_listed_and_shown_with_the_digest_that_approves_them(
