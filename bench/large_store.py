@@ -1,7 +1,7 @@
 """A store as months of work leave it: sessions of waves, a backlog, chains, external agents.
 
 Rows are written in bulk, with the shapes and the proportions of real ones; the digests of the journal's
-chain are computed, so that the store verifies.
+chain and the seals of the tables' rows are computed, so that the store verifies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, seals
 from cockpit.store.sessions import proposals, sessions
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -71,6 +71,7 @@ class _Writer:
             "SELECT seq, digest, sealed FROM journal_head"
         ).fetchone()
         self._session = self._wave = ""
+        self._written = seals.Collector(connection)
 
     def write(self) -> None:
         number = 0
@@ -94,12 +95,20 @@ class _Writer:
             self._seq, self._now(), "t", self._session, self._wave, "", "default", 1, actor, action,
             "ok", None, "", canonical_json(detail),
         )  # fmt: skip
-        self._digest = journal.chain_digest(self._digest, values)
-        self._connection.execute(journal._INSERTS[1], (*values, self._digest))
+        sealed = self._written.take()
+        self._digest = journal.chain_digest(self._digest, values, sealed)
+        self._connection.execute(journal._INSERTS[1], (*values, self._digest, sealed))
 
     def _one_session(self, number: int) -> None:
         self._session, self._wave = f"s-{number:07d}", ""
         title = f"session {number}"
+        self._connection.execute(
+            "INSERT INTO sessions(session_id, trace_id, task_type, title, words, model, policy, status,"
+            " root, profile_id, input_tokens, output_tokens, cost_usd, created_at, updated_at)"
+            " VALUES (?,'t','review_pr',?,?,'offline','ask','completed',?,'default',?,?,?,?,?)",
+            (self._session, title, WORDS, self._root, 12_000 * WAVES, 400 * WAVES, 0.4,
+             self._now(), format_time(BEGAN + timedelta(seconds=self._seq + 17 * WAVES))),
+        )  # fmt: skip
         self._row(
             "session.created",
             {
@@ -108,13 +117,6 @@ class _Writer:
                 "interactive": True, "role": "", "task_id": None,
             },
             "person",
-        )  # fmt: skip
-        self._connection.execute(
-            "INSERT INTO sessions(session_id, trace_id, task_type, title, words, model, policy, status,"
-            " root, profile_id, input_tokens, output_tokens, cost_usd, created_at, updated_at)"
-            " VALUES (?,'t','review_pr',?,?,'offline','ask','completed',?,'default',?,?,?,?,?)",
-            (self._session, title, WORDS, self._root, 12_000 * WAVES, 400 * WAVES, 0.4,
-             self._now(), format_time(BEGAN + timedelta(seconds=self._seq + 17 * WAVES))),
         )  # fmt: skip
         for ordinal in range(1, WAVES + 1):
             self._one_wave(ordinal)
@@ -125,10 +127,14 @@ class _Writer:
         self._wave = f"{self._session}-w{ordinal}"
         self._connection.execute(
             "INSERT INTO wave_runs(wave_id, session_id, ordinal, phase, trace_id, pinned_now,"
-            " created_at) VALUES (?,?,?,'completed','t',?,?)",
+            " created_at) VALUES (?,?,?,'created','t',?,?)",
             (self._wave, self._session, ordinal, self._now(), self._now()),
         )
         for action, detail in _wave_rows(self._wave, ordinal):
+            if "phase" in detail:
+                self._connection.execute(
+                    "UPDATE wave_runs SET phase=? WHERE wave_id=?", (detail["phase"], self._wave)
+                )
             self._row(action, detail)
 
     def _task(self, number: int) -> None:
@@ -140,15 +146,15 @@ class _Writer:
             (task_id, number, f"task {number}", status, self._now(), self._now(),
              self._now() if status == "done" else None),
         )  # fmt: skip
-        self._row("task.created", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
-        if status == "done":
-            self._row("task.status_changed", {"task_id": task_id, "from": "todo", "to": "done"})
-        else:
+        if status == "todo":
             self._connection.execute(
                 "INSERT INTO work_queue(task_id, number, priority_score, unblocks, ready, running,"
                 " computed_at) VALUES (?,?,0,0,1,0,?)",
                 (task_id, number, self._now()),
             )
+        self._row("task.created", {"task_id": task_id, "title": f"task {number}", "status": "todo"})
+        if status == "done":
+            self._row("task.status_changed", {"task_id": task_id, "from": "todo", "to": "done"})
         hook = {"agent_session": f"a-{number // 50}", "agent": "claude", "task_id": task_id}
         for tool in ("Edit", "Bash"):
             self._row("agent.hook", {**hook, "event": "PostToolUse", "tool": tool, "at": ""})
