@@ -28,6 +28,11 @@ THEMES: tuple[Theme, ...]
 """The themes that ship, the default first."""
 
 
+def find(name: str) -> Theme | None:
+    """Return the theme of this name that ships, None for another: reads no other theme's file."""
+    return load(_HERE / f"{name}.toml") if name in _ORDER else None
+
+
 def load(path: Path) -> Theme:
     """Read one theme from its TOML file.
 

@@ -19,6 +19,7 @@ from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowe
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
+from cockpit.core.project_paths import ROOT_TOKEN
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.store import CapabilityIssued, CapabilityRevoked
 
@@ -26,7 +27,7 @@ TOKEN_VARIABLE = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 """The environment variable with the capability token that a process acts under."""
 
 PREFIX = "ckp_"
-ROOT_FILE = "root.token"
+ROOT_FILE = ROOT_TOKEN
 _FIRST_START = "first start"
 _LONGEST = 512
 

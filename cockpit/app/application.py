@@ -15,30 +15,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.screen import Screen
-from textual.widgets import TextArea
 
 import themes
-from cockpit.access import user_presence
-from cockpit.app import external_editor, prompt_draft
-from cockpit.app.actions import plan_command, work_command
-from cockpit.app.actions.registry import remap
-from cockpit.app.engine_client import Engine, Keys
-from cockpit.app.exit_on_signal import exit_on_signals
-from cockpit.app.journal_feed import JournalFeed
-from cockpit.app.projection.fold import State, Views
-from cockpit.app.projection.header import SessionState
-from cockpit.app.projection.kanban import Looking
-from cockpit.app.prompt_completions import CompletionCache
-from cockpit.app.screens.cockpit_screen import CockpitScreen
-from cockpit.app.session_runs import SessionRuns
-from cockpit.app.session_trail import SessionTrail
+from cockpit.app.exit_on_signal import INTERRUPTED, exit_on_signals
+from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.core.errors import CockpitError
 from widgets.text.clean import clean
 
+# Everything else is imported after the first frame, or where it is used.
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
+    from textual.message_pump import MessagePump
+
+    from cockpit.app.actions.action import Action
+    from cockpit.app.engine_client import Engine, Keys
+    from cockpit.app.host import Host
+    from cockpit.app.journal_feed import JournalFeed
+    from cockpit.app.projection.fold import State, Views
+    from cockpit.app.projection.header import SessionState
+    from cockpit.app.projection.kanban import Looking
+    from cockpit.app.prompt_completions import CompletionCache
+    from cockpit.app.screens.cockpit_screen import CockpitScreen
+    from cockpit.app.session_runs import SessionRuns
+    from cockpit.app.session_trail import SessionTrail
 
 T = TypeVar("T")
 
@@ -46,6 +47,8 @@ _DRAFT_S = 0.5
 _ERROR_S = 8.0
 _NOTICE_S = 4.0
 _SWITCH_S = 0.001
+_STATE_S = 0.2
+"""Seconds that the main screen waits for its state; the frames of its panes are shown meanwhile."""
 
 
 def _command_provider() -> type[Provider]:
@@ -57,7 +60,9 @@ def _command_provider() -> type[Provider]:
 class CockpitApp(App[int], inherit_bindings=False):
     """The cockpit of one project; the :class:`~cockpit.app.host.Host` of its actions and screens.
 
-    Follows ``session_id``, or starts a session with ``first_message``.
+    Follows ``session_id``, or starts a session with ``first_message``. With ``open_engine`` in place of an
+    engine, the frames of the panes are drawn first, and the engine is opened and all else loaded after
+    that; keys that come before are kept. What it raises ends the program.
     """
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
@@ -65,10 +70,20 @@ class CockpitApp(App[int], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False  # its key and its palette are our own
     TITLE = "cockpit"
 
+    engine: Engine
+    actions: tuple[Action[Host], ...]
+    trail: SessionTrail
+    board_filter: Looking
+    feed: JournalFeed
+    runs: SessionRuns
+    completions: CompletionCache
+
     def __init__(
         self,
-        engine: Engine,
+        engine: Engine | None = None,
         *,
+        open_engine: Callable[[Callable[[str], object]], Awaitable[Engine]] | None = None,
+        project: str = "",
         session_id: str | None = None,
         first_message: str | None = None,
         theme: str = themes.DEFAULT,
@@ -78,31 +93,58 @@ class CockpitApp(App[int], inherit_bindings=False):
         on_draft: Callable[[], object] | None = None,
     ) -> None:
         super().__init__()
-        self.engine = engine
         self.session_id = session_id or ""
         self.is_starting = False
         """True while a new session is being created."""
         self.interrupted_at = float("-inf")
+        self._project = project
+        self._open_engine = open_engine
         self._first_message = first_message
         self._resumed_session = session_id or ""
-        for each in themes.THEMES:
-            self.register_theme(each)
         self._requested_theme = theme
+        if (own_theme := themes.find(theme)) is not None:
+            self.register_theme(own_theme)
         # Before any stylesheet is read: a later change of the theme would read all of them again.
         exists = theme in self.available_themes
+        if not exists:
+            self._register_themes()
         self.set_reactive(CockpitApp.theme, theme if exists else themes.DEFAULT)
         self._css_variables_read = self.get_css_variables()
         self.stylesheet.set_variables(self._css_variables_read)
         self._after_first_frame = after_first_frame
         self._on_theme = on_theme
         self._on_draft = on_draft
-        self.fatal_error: CockpitError | None = None
-        self.actions, self._key_errors = remap(keys or {})
+        self.fatal_error: Exception | None = None
+        self._keys = keys or {}
+        self._key_errors: list[str] = []
+        self._early_keys: list[events.Key | events.Paste] | None = None
+        """What the user typed before there was a prompt; None as soon as there is one."""
+        self._early_key: events.Key | events.Paste | None = None
+        """The one that is typed now."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._model = ""
         self._draft = ""
         self._draft_on_disk = ""
         self._draft_due = False
+        self._main: CockpitScreen | None = None
+        if engine is not None:
+            self._take_engine(engine)
+        else:
+            self._early_keys = []
+            self.css_path = []  # of the screens that come later
+
+    def _take_engine(self, engine: Engine) -> None:
+        """Build what works with the engine: the actions, the state and the runs."""
+        from cockpit.app.actions.registry import remap
+        from cockpit.app.journal_feed import JournalFeed
+        from cockpit.app.projection.kanban import Looking
+        from cockpit.app.prompt_completions import CompletionCache
+        from cockpit.app.session_runs import SessionRuns
+        from cockpit.app.session_trail import SessionTrail
+
+        self.engine = engine
+        self._register_themes()
+        self.actions, self._key_errors = remap(self._keys)
         self.trail = SessionTrail()
         self.board_filter = Looking()
         self.feed = JournalFeed(
@@ -110,7 +152,11 @@ class CockpitApp(App[int], inherit_bindings=False):
         )
         self.runs = SessionRuns(engine, self.show_error, self._schedule_paint)
         self.completions = CompletionCache(engine, self._show_completions)
-        self._main: CockpitScreen | None = None
+
+    def _register_themes(self) -> None:
+        for each in themes.THEMES:
+            if each.name not in self.available_themes:
+                self.register_theme(each)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal: on Linux one that sleeps while no key comes."""
@@ -126,19 +172,67 @@ class CockpitApp(App[int], inherit_bindings=False):
         return themes.fallbacks(self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the main screen."""
+        """Return the main screen, or the frames of its panes until the engine is open."""
+        if self._early_keys is not None:
+            return StartingScreen(self._project)
+        return self._make_main()
+
+    def _make_main(self) -> CockpitScreen:
+        from cockpit.app import prompt_draft
+        from cockpit.app.screens.cockpit_screen import CockpitScreen
+
         self._draft = self._draft_on_disk = prompt_draft.load(self.engine.place)
         self._main = CockpitScreen(self, self._draft)
         return self._main
 
     def on_mount(self) -> None:
-        if self.theme != self._requested_theme:
-            self.show_error(
-                f"No theme is named {self._requested_theme}. “Change the theme” in Ctrl+P lists them."
-            )
-        for error in self._key_errors:
-            self.show_error(error)
+        is_loaded = self._early_keys is None
+        self.call_after_refresh(self._after_frame if is_loaded else self._after_starting_frame)
+
+    def _after_starting_frame(self) -> None:
+        self.run_in_background(self._load_rest())
+
+    async def _load_rest(self) -> None:
+        """Load the program, and put the main screen with its state in the place of the first frame."""
+        try:
+            await asyncio.to_thread(_import_rest)
+            if self._open_engine is None:
+                raise RuntimeError("an application without an engine needs open_engine")
+            self._take_engine(await self._open_engine(self.show_error))
+            self.run_in_background(self.feed.run())
+            self.css_path = [*STYLESHEETS]
+            self.stylesheet.read_all(self.css_path)
+            main = self._make_main()
+            await self.feed.wait_for_state(_STATE_S)
+            # As push_screen does: to take its place, Textual asks the first screen for it.
+            self.screen._push_result_callback(self, None)
+            with self.batch_update():  # so that the next frame is complete
+                await self.switch_screen(main)
+        except Exception as error:
+            # Without an engine there is nothing to show; the command line reports the error.
+            self.fatal_error = error
+            self.exit(1)
+            return
         self.call_after_refresh(self._after_frame)
+        await self._type_early_keys()
+
+    async def _type_early_keys(self) -> None:
+        """Type what the user typed before there was a prompt, in order and before any later key."""
+        while self._early_keys:
+            event = self._early_key = self._early_keys.pop(0)
+            self.post_message(event)
+            await self._wait_for_queue(self)
+            # A key that the focused widget does not take goes up to the application, which runs its action.
+            focused = self.focused or self.screen
+            for node in (focused, *focused.ancestors):
+                await self._wait_for_queue(node)
+        self._early_keys = None
+
+    async def _wait_for_queue(self, node: MessagePump) -> None:
+        """Wait until a node has handled the messages that it has now."""
+        handled = asyncio.Event()
+        if node.is_running and node.call_later(handled.set):
+            await handled.wait()
 
     def refresh_css(self, animate: bool = True) -> None:
         """Apply the stylesheets again. The first time, at the start, they were just read."""
@@ -153,7 +247,9 @@ class CockpitApp(App[int], inherit_bindings=False):
         gc.enable()
         # A thread that compiles a packet yields to a key five times sooner than by default.
         sys.setswitchinterval(_SWITCH_S)
-        self.run_in_background(self.feed.run())
+        self._report_settings()
+        if self._open_engine is None:  # else it runs since the engine is open
+            self.run_in_background(self.feed.run())
         self.run_in_background(self._read_default_model())
         if self._after_first_frame is not None:
             self.run_in_background(self._start_up(self._after_first_frame()))
@@ -161,6 +257,14 @@ class CockpitApp(App[int], inherit_bindings=False):
             self.send_message(self._first_message)
         elif self._resumed_session:
             self.run_in_background(self.runs.resume(self._resumed_session))
+
+    def _report_settings(self) -> None:
+        if self.theme != self._requested_theme:
+            self.show_error(
+                f"No theme is named {self._requested_theme}. “Change the theme” in Ctrl+P lists them."
+            )
+        for error in self._key_errors:
+            self.show_error(error)
 
     async def _read_default_model(self) -> None:
         """Read the model of a new session; the header shows it before there is a session."""
@@ -244,6 +348,8 @@ class CockpitApp(App[int], inherit_bindings=False):
         Without a session the message starts one; ``/plan FILE`` proposes a plan for the backlog, and
         ``/work`` starts or resumes a chain.
         """
+        from cockpit.app.actions import plan_command, work_command
+
         if (source := plan_command.plan_source(text)) is not None:
             self.run_in_background(plan_command.propose_plan(self, text, source))
             return
@@ -337,6 +443,8 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     async def edit_in_editor(self, text: str, suffix: str) -> str | None:
         """Return ``text`` as the user saved it in their editor; None when there is no terminal for it."""
+        from cockpit.app import external_editor
+
         argv = external_editor.editor_command(os.environ)
         try:
             # Nothing is drawn while the editor has the terminal; sessions keep running.
@@ -360,6 +468,13 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         """Show every key to the main screen first: the press decides whether a proposal is armed."""
+        if self._early_keys is not None and not event.is_forwarded:
+            if isinstance(event, events.Key) and event.key == "ctrl+c":
+                self.exit(return_code=INTERRUPTED)
+                return
+            if isinstance(event, events.Key | events.Paste) and event is not self._early_key:
+                self._early_keys.append(event)
+                return
         screen = self._main
         if screen is not None and self.screen_stack[-1:] == [screen] and not event.is_forwarded:
             if isinstance(event, events.Key) and screen.before_key(event.key):
@@ -369,6 +484,8 @@ class CockpitApp(App[int], inherit_bindings=False):
         await super().on_event(event)
 
     def _show_completions(self) -> None:
+        from textual.widgets import TextArea
+
         if self._main is not None:
             prompt = self._main.prompt
             prompt.post_message(TextArea.Changed(prompt))
@@ -383,6 +500,8 @@ class CockpitApp(App[int], inherit_bindings=False):
             self.set_timer(_DRAFT_S, self._write_draft)
 
     def _write_draft(self) -> None:
+        from cockpit.app import prompt_draft
+
         self._draft_due = False
         if self._draft != self._draft_on_disk:
             try:
@@ -399,16 +518,27 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     async def on_unmount(self) -> None:
         """Stop all sessions and tasks, however the program ended."""
-        await self.runs.stop()
+        if self._main is not None:
+            await self.runs.stop()
         tasks = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _import_rest() -> None:
+    """Import the main screen and what reads its state, while the first frame is shown."""
+    import cockpit.app.actions.registry
+    import cockpit.app.journal_feed
+    import cockpit.app.projection.current_state
+    import cockpit.app.screens.cockpit_screen  # noqa: F401
+
+
 async def run_app(
-    engine: Engine,
+    engine: Engine | None = None,
     *,
+    open_engine: Callable[[Callable[[str], object]], Awaitable[Engine]] | None = None,
+    project: str = "",
     session_id: str | None = None,
     first_message: str | None = None,
     theme: str = themes.DEFAULT,
@@ -420,13 +550,30 @@ async def run_app(
 ) -> int:
     """Show the cockpit until the user leaves; returns the exit code. Prints nothing itself.
 
-    ``after_first_frame`` runs once the screen is visible; its ``CockpitError`` ends the screen and is
-    raised here. ``on_draft`` is called while the prompt has text. ``on_end`` gets the id of the session that
-    was followed last ('' for none), so that the command line can say how to come back.
+    Without an engine, ``open_engine`` opens it after the first frame; it gets a function for warnings.
+    ``after_first_frame`` runs once the main screen is visible. An error of the one, and a ``CockpitError``
+    of the other, ends the screen and is raised here. ``on_draft`` is called while the prompt has text.
+    ``on_end`` gets the id of the session that was followed last ('' for none), so that the command line can
+    say how to come back.
     """
-    user_presence.sit_at_screen()
+
+    async def open_at_terminal(show: Callable[[str], object]) -> Engine:
+        if open_engine is None:
+            raise RuntimeError("an application without an engine needs open_engine")
+        sit_at_screen()
+        return await open_engine(show)
+
+    def sit_at_screen() -> None:
+        from cockpit.access import user_presence  # late: after the first frame
+
+        user_presence.sit_at_screen()
+
+    if engine is not None:
+        sit_at_screen()
     app = CockpitApp(
         engine,
+        open_engine=open_at_terminal if engine is None else None,
+        project=project,
         session_id=session_id,
         first_message=first_message,
         theme=theme,

@@ -48,6 +48,8 @@ class JournalFeed:
         self._on_error = on_error
         self._followed = followed
         self._is_read = False
+        self._attempted = asyncio.Event()
+        """Set once the state was read, or could not be read."""
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -71,11 +73,21 @@ class JournalFeed:
                 try:
                     await self._follow()
                 except (CockpitError, sqlite3.Error, OSError) as error:
+                    self._attempted.set()
                     self._on_error(f"Cannot read the journal: {error}. Trying again.")
                     await self._store.clock.sleep(_RETRY_S)
         finally:
             for task in self._reading.values():
                 task.cancel()
+
+    async def wait_for_state(self, seconds: float) -> None:
+        """Wait until the state was read for the first time, or could not be read; at most ``seconds``."""
+        try:
+            # Not wait_for: on 3.11 it can swallow a cancellation that meets the event.
+            async with asyncio.timeout(seconds):
+                await self._attempted.wait()
+        except TimeoutError:
+            return  # the screen shows its state when it is there
 
     def open_session(self, session_id: str) -> None:
         """Read the conversation of a session, unless it is there or being read."""
@@ -92,6 +104,7 @@ class JournalFeed:
         if not self._is_read:
             self.state = await self._store.read(self._read_state)
             self._is_read = True
+            self._attempted.set()
             self._on_change()
         if self.state.work.preview is not None:
             await self._read_work()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -12,9 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project_paths import ProjectPaths, locate_project
+from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from cockpit.access.git_overrides import ListedSettings
     from cockpit.access.reading_sandbox import GitStart
     from cockpit.config.load_settings import Settings
@@ -147,27 +148,31 @@ def load_project_settings(
 
 
 @contextmanager
-def open_store(place: ProjectPaths) -> Iterator[Store]:
+def open_store(
+    place: ProjectPaths, *, say: Callable[[str], object] | None = None
+) -> Iterator[Store]:
     """Open the project's store and create it if it is missing.
 
     Events that agents' hooks have left are absorbed first, so a command never reads older data. The token
-    in ``COCKPIT_TOKEN`` must allow the command that runs: raises ``NotAllowed`` and ``TokenRefused``.
+    in ``COCKPIT_TOKEN`` must allow the command that runs: raises ``NotAllowed`` and ``TokenRefused``. ``say``
+    shows messages about it, by default on stderr.
     """
+    from cockpit.commands import terminal
     from cockpit.commands.command_caller import require_scope_of_command
-    from cockpit.commands.terminal import say
     from cockpit.store.db.database import Store
 
+    say = say or terminal.say
     place.prepare()
     with Store.open(place.database) as store:
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
         require_scope_of_command(store)
         _absorb_hooks(store, place)
-        _close_dead_chains(store)
+        _close_dead_chains(store, say)
         yield store
 
 
-def _close_dead_chains(store: Store) -> None:
+def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:
     """End chains whose processes all died, but for commands that take such a chain up."""
     if not store.read_now(_has_open_chain):
         return
@@ -179,7 +184,6 @@ def _close_dead_chains(store: Store) -> None:
         return
     from cockpit.access.user_presence import find_agent
     from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
-    from cockpit.commands.terminal import say
 
     # What an agent's sandbox does not show of the machine's processes is not dead.
     if find_agent(counts_cockpit=False) or not store.read_now(find_dead_chains):
@@ -212,11 +216,11 @@ def _absorb_hooks(store: Store, place: ProjectPaths) -> None:
 
 def ensure_root_token(place: ProjectPaths, *, quiet: bool = False) -> None:
     """Create the project's root token on the first start; unless ``quiet``, print where it is."""
-    from cockpit.access.capability_tokens import ROOT_FILE, ensure_root
+    if (place.state / ROOT_TOKEN).exists():
+        return
+    from cockpit.access.capability_tokens import ensure_root
     from cockpit.commands.terminal import say
 
-    if (place.state / ROOT_FILE).exists():
-        return
     with open_store(place) as store:
         path = store.write_now(lambda tx: ensure_root(tx, place.state))
     if path is not None and not quiet:

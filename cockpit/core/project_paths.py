@@ -27,6 +27,9 @@ from cockpit.core.state_folder import (
 OWN_FOLDER = ".cockpit"
 """The folder of cockpit in a checkout."""
 
+ROOT_TOKEN = "root.token"  # noqa: S105 - a file's name
+"""The file of a state folder with the project's root token."""
+
 GENERATED_FILES = """\
 # Written by cockpit: the files that it generates, this one included. Your own files in this folder
 # (config.toml, context.md, roles/, task-types/) belong into version control.

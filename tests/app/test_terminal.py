@@ -8,6 +8,7 @@ import sys
 import pytest
 from app_terminal import Terminal
 
+from cockpit.app import prompt_draft
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
@@ -99,3 +100,16 @@ def test_an_idle_screen_sleeps_and_still_hears_escape_and_the_end(project, env):
         terminal.until("ype a task:", after=at)
         terminal.press(b"\x04")
         assert terminal.ends() == 0
+
+
+def test_keys_from_before_the_first_frame_on_are_in_the_prompt(project, env):
+    place = locate_project(project)
+    with Terminal(cwd=project, env=env) as terminal:
+        terminal.press(b"typed before, ")
+        terminal.until("Conversation")
+        terminal.press(b"at the first framex")
+        terminal.press(b"\x7f")
+        terminal.press(b" and after")
+        # The draft is on disk half a second after the last key.
+        while prompt_draft.load(place) != "typed before, at the first frame and after":
+            terminal.pause()

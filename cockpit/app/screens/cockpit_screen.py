@@ -108,7 +108,7 @@ class CockpitScreen(Screen[None]):
             self.prompt.put(self._draft)
         self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
         self.set_interval(_AGE_S, self._update_age)
-        self.panes.set_narrow(self.size.width < NARROW)
+        self.panes.set_narrow(self.app.size.width < NARROW)
         self.paint()
 
     def on_resize(self, event: events.Resize) -> None:

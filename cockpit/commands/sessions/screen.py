@@ -18,16 +18,18 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.sessions.remembered_theme import remember_theme
 from cockpit.commands.terminal import format_table, is_terminal, say
-from cockpit.store.sessions import sessions
 
+# The screen shows its first frame before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.app.deferred_engine import DeferredEngine
+    from cockpit.app.engine_client import Engine
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.db.database import Store
+    from cockpit.store.sessions import sessions
 
 
 def open_screen(
@@ -47,7 +49,7 @@ def open_screen(
         session_id = _ask_for_session()
     elif session is not None:
         session_id = read_store(lambda connection: choose_session(connection, session))
-    gc.disable()  # until the first frame: the start makes many objects, and all of them stay
+    gc.disable()  # until the main screen: the start makes many objects, and all of them stay
     try:
         return asyncio.run(_show(place, settings, session_id, first_message))
     finally:
@@ -84,35 +86,69 @@ async def _show(
     place: ProjectPaths, settings: Settings, session_id: str | None, first_message: str | None
 ) -> int:
     from cockpit.app.application import run_app
-    from cockpit.app.deferred_engine import DeferredEngine
 
-    with open_store(place) as store:
-        engine = DeferredEngine(store, place)
-        sdk = _Sdk()
-        async with AsyncExitStack() as stack:
+    sdk = _Sdk()
+    async with AsyncExitStack() as stack:
+        opening = _Opening(place, settings, stack)
 
-            async def open_loop() -> Runtime:
-                runtime_over = await asyncio.to_thread(_import_loop)
-                return await stack.enter_async_context(runtime_over(store, place, settings.runtime))
+        async def load_rest() -> None:
+            runtime = await opening.open_runtime()
+            await runtime.warm_completions()
+            sdk.name = await _find_model(runtime, session_id)
+            if session_id is not None or first_message:
+                sdk.load()
 
-            async def load_rest() -> None:
-                runtime = await engine.open(open_loop())
-                await runtime.warm_completions()
-                sdk.name = await _find_model(runtime, session_id)
-                if session_id is not None or first_message:
-                    sdk.load()
+        return await run_app(
+            open_engine=opening.open_engine,
+            project=place.home.name,
+            session_id=session_id,
+            first_message=first_message,
+            theme=settings.theme,
+            keys=settings.keys,
+            after_first_frame=load_rest,
+            on_theme=_remember_theme,
+            on_draft=sdk.load,
+            on_end=_print_resume_command,
+        )
 
-            return await run_app(
-                engine.engine,
-                session_id=session_id,
-                first_message=first_message,
-                theme=settings.theme,
-                keys=settings.keys,
-                after_first_frame=load_rest,
-                on_theme=remember_theme,
-                on_draft=sdk.load,
-                on_end=_print_resume_command,
-            )
+
+class _Opening:
+    """Opens the store after the first frame, and the loop after the main screen."""
+
+    def __init__(self, place: ProjectPaths, settings: Settings, stack: AsyncExitStack) -> None:
+        self._place = place
+        self._settings = settings
+        self._stack = stack
+        self._engine: DeferredEngine | None = None
+
+    async def open_engine(self, show_warning: Callable[[str], object]) -> Engine:
+        """Return the engine over the store, which is opened; requests wait for the loop."""
+        from cockpit.app.deferred_engine import DeferredEngine
+
+        # In a thread: a store of an older version may take seconds, and the user may leave meanwhile.
+        opening = asyncio.create_task(
+            asyncio.to_thread(self._stack.enter_context, open_store(self._place, say=show_warning))
+        )
+        self._stack.push_async_callback(asyncio.wait, (opening,))
+        self._engine = DeferredEngine(await asyncio.shield(opening), self._place)
+        return self._engine.engine
+
+    async def open_runtime(self) -> Runtime:
+        """Open the loop, for which the engine's requests wait."""
+        if self._engine is None:
+            raise RuntimeError("the loop works on the store, which is not open")
+        return await self._engine.open(self._open_loop(self._engine.store))
+
+    async def _open_loop(self, store: Store) -> Runtime:
+        runtime_over = await asyncio.to_thread(_import_loop)
+        loop = runtime_over(store, self._place, self._settings.runtime)
+        return await self._stack.enter_async_context(loop)
+
+
+def _remember_theme(name: str) -> None:
+    from cockpit.commands.sessions.remembered_theme import remember_theme
+
+    remember_theme(name)
 
 
 def _import_loop() -> Callable[
@@ -149,6 +185,7 @@ class _Sdk:
 async def _find_model(runtime: Runtime, session_id: str | None) -> str:
     """Return the model of the session, or of a new one; empty where none is configured."""
     from cockpit.decide.model import ModelError
+    from cockpit.store.sessions import sessions
 
     if session_id is not None:
         return (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
@@ -160,6 +197,8 @@ async def _find_model(runtime: Runtime, session_id: str | None) -> str:
 
 def _ask_for_session() -> str | None:
     """Return the session that the user picks from a numbered list; None for a new one."""
+    from cockpit.store.sessions import sessions
+
     rows: list[sessions.Session] = read_store(
         lambda connection: sessions.select_recent(connection, 20), empty=[]
     )

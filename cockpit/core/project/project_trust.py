@@ -17,7 +17,6 @@ from pathlib import Path
 
 from cockpit.core.find_checkout import find_checkout
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths
-from cockpit.core.secrets import mask
 from cockpit.core.state_folder import describe_problem
 
 REQUIRED = True
@@ -58,6 +57,8 @@ def list_loadable(home: Path) -> list[LoadableFile]:
         data = _read_plain(path)
         if data is None:
             continue
+        from cockpit.core.secrets import mask  # late: most projects have no such file
+
         name = path.relative_to(folder).as_posix()
         digest, before = hashlib.sha256(data).hexdigest(), agreed.get(name)
         files.append(

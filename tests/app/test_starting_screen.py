@@ -1,0 +1,139 @@
+"""The first frame: the main screen's lines at their places, and no key of those typed early is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from app_scenes import Scene
+from app_world import calm, settled, until
+from textual import events
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.screens.cockpit_screen import CockpitScreen
+from cockpit.app.screens.starting_screen import StartingScreen
+from cockpit.core.errors import CockpitError
+from cockpit.store.sessions import proposals
+
+SIZES = ((150, 42), (120, 34), (101, 25), (100, 24), (99, 30), (80, 24), (250, 60))
+FRAMES = "╭╮╰╯│─"
+
+
+class Opening:
+    """An engine that opens when the test says so."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        self.may_open = asyncio.Event()
+        self.error = None
+
+    async def __call__(self, show):
+        await self.may_open.wait()
+        if self.error is not None:
+            raise self.error
+        return self.engine
+
+
+def draw(app):
+    """Return the screen's lines, each cell with its colours."""
+    return [
+        [
+            (character, segment.style.color, segment.style.bgcolor)
+            for segment in strip
+            for character in segment.text
+        ]
+        for strip in app.screen._compositor.render_strips()
+    ]
+
+
+async def draw_sizes(pilot):
+    drawn = {}
+    for size in SIZES:
+        await pilot.resize_terminal(*size)
+        await calm(pilot)
+        drawn[size] = draw(pilot.app)
+    return drawn
+
+
+async def test_the_first_frame_has_the_lines_of_the_main_screen(still):
+    opening = Opening(still)
+    app = CockpitApp(open_engine=opening, project=still.place.home.name)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        assert isinstance(app.screen, StartingScreen)
+        early = await draw_sizes(pilot)
+        opening.may_open.set()
+        await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
+        await settled(pilot)
+        filled = await draw_sizes(pilot)
+    for size in SIZES:
+        for row, (first, later) in enumerate(zip(early[size], filled[size], strict=True)):
+            for column, (before, after) in enumerate(zip(first, later, strict=True)):
+                if before[0] != " " or after[0] in FRAMES:
+                    assert before == after, (size, row, column)
+
+
+async def test_keys_typed_before_the_prompt_are_typed_in_order(still):
+    opening = Opening(still)
+    app = CockpitApp(open_engine=opening)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pilot.press("s", "e", "e", "left", "y", "q", "backspace", "end", "ctrl+j")
+        app.post_message(events.Paste("pasted\nlines"))
+        await pilot.press("!", "x", "backspace")
+        opening.may_open.set()
+        await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
+        await pilot.press("z")
+        await until(pilot, lambda: app.main.prompt.text.endswith("z"))
+        assert app.main.prompt.text == "seye\npasted\nlines!z"
+
+
+async def test_an_early_enter_sends_the_text_and_decides_nothing(still, project, monkeypatch):
+    scene = Scene(still.store, project).begin().wave("observing").ask()
+    sent = []
+    monkeypatch.setattr(CockpitApp, "send_message", lambda app, text, *rest: sent.append(text))
+    opening = Opening(still)
+    app = CockpitApp(open_engine=opening, session_id=scene.session_id)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pilot.press("enter", "enter", "h", "i", "enter")
+        opening.may_open.set()
+        await until(pilot, lambda: sent)
+    waiting = still.store.read_now(proposals.select_pending)
+    assert sent == ["hi"]
+    assert len(waiting) == 1
+
+
+async def test_ctrl_c_before_the_prompt_leaves(still):
+    app = CockpitApp(open_engine=Opening(still))
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pilot.press("a", "ctrl+c")
+    assert app.return_code == 130
+
+
+@pytest.mark.parametrize("error", [CockpitError("The store is broken."), ValueError("a defect")])
+async def test_an_engine_that_does_not_open_ends_the_screen(still, error):
+    opening = Opening(still)
+    opening.error = error
+    opening.may_open.set()
+    app = CockpitApp(open_engine=opening)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await until(pilot, lambda: app.fatal_error is not None)
+    assert app.fatal_error is error
+
+
+async def test_a_state_that_takes_long_is_shown_when_it_is_there(still, monkeypatch):
+    may_read = asyncio.Event()
+    read = still.store.read
+
+    async def slow(*values):
+        await may_read.wait()
+        return await read(*values)
+
+    monkeypatch.setattr(still.store, "read", slow)
+    opening = Opening(still)
+    opening.may_open.set()
+    app = CockpitApp(open_engine=opening)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CockpitScreen))
+        assert not app.feed.ready
+        await pilot.press("x")
+        may_read.set()
+        await until(pilot, lambda: app.feed.ready and app.main.prompt.text == "x")
