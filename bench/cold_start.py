@@ -14,6 +14,7 @@ import tempfile
 import termios
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -30,6 +31,9 @@ class Empty(App):
 Empty().run()
 """
 MARK = b"Conversation"
+"""In the empty app its text; in the cockpit's first frame the title of a pane."""
+FILLED = b"ype a task:"
+"""In the prompt of the main screen, which is drawn complete."""
 
 
 def rows() -> list[Row]:
@@ -45,19 +49,25 @@ def rows() -> list[Row]:
                 [sys.executable, "-m", "cockpit", "proposals", "list"], place, environment
             ),
         )
-        empty: list[float] = []
-        cockpit: list[float] = []
+        empty: list[tuple[Moment, ...]] = []
+        cockpit: list[tuple[Moment, ...]] = []
         for _ in range(SCREENS + 1):
-            empty.append(first_frame([sys.executable, "-c", EMPTY_APP], place, environment))
-            cockpit.append(first_frame([sys.executable, "-m", "cockpit"], place, environment))
-    frames = median(empty[1:]), median(cockpit[1:])
+            empty.append(shown([sys.executable, "-c", EMPTY_APP], place, environment, MARK))
+            cockpit.append(
+                shown([sys.executable, "-m", "cockpit"], place, environment, MARK, FILLED)
+            )
+    floor, (frame, filled) = median_of(empty)[0], median_of(cockpit)
     return [
         row("empty Python process", python, "s"),
         row("cockpit --version, over an empty Python", version - python, "s", most=0.15),
         row("cockpit proposals list, over an empty Python", listed - python, "s"),
-        row("first frame of an empty Textual app", frames[0], "s"),
-        row("first frame of the cockpit", frames[1], "s"),
-        row("first frame, cockpit / empty app", frames[1] / frames[0], "×", most=1.25),
+        row("first frame of an empty Textual app", floor.wall, "s"),
+        row("first frame of the cockpit: header, panes, prompt", frame.wall, "s"),
+        row("first frame, cockpit / empty app", frame.wall / floor.wall, "×", most=1.25),
+        row("… in CPU", frame.cpu / floor.cpu, "×", most=1.25),
+        row("main screen, with its state, after the first frame", filled.wall - frame.wall, "s"),
+        row("… in CPU", filled.cpu - frame.cpu, "s CPU", most=0.3),
+        row("main screen, with its state, cockpit / empty app", filled.wall / floor.wall, "×"),
     ]
 
 
@@ -76,8 +86,26 @@ def ended(argv: Sequence[str], place: Path, environment: dict[str, str]) -> None
     subprocess.run(argv, cwd=place, env=environment, check=True, capture_output=True)
 
 
-def first_frame(argv: Sequence[str], place: Path, environment: dict[str, str]) -> float:
-    """Seconds from the start of ``argv`` on a terminal of its own until its first pane shows."""
+@dataclass(frozen=True)
+class Moment:
+    """Seconds since a program was started, and seconds of the processor that it has used since."""
+
+    wall: float
+    cpu: float
+
+
+def median_of(runs: Sequence[tuple[Moment, ...]]) -> list[Moment]:
+    """The median of each moment; the first run, which writes byte code, does not count."""
+    return [
+        Moment(median(each.wall for each in moments), median(each.cpu for each in moments))
+        for moments in zip(*runs[1:], strict=True)
+    ]
+
+
+def shown(
+    argv: Sequence[str], place: Path, environment: dict[str, str], *marks: bytes
+) -> tuple[Moment, ...]:
+    """When ``argv``, on a terminal of its own, shows each of ``marks``, which come in order."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 42, 150, 0, 0))
     started = time.perf_counter()
@@ -92,12 +120,23 @@ def first_frame(argv: Sequence[str], place: Path, environment: dict[str, str]) -
     )
     os.close(follower)
     try:
-        read_until(leader, MARK)
-        return time.perf_counter() - started
+        moments: list[Moment] = []
+        seen = b""
+        for mark in marks:
+            if mark not in seen:
+                seen = read_until(leader, mark)
+            moments.append(Moment(time.perf_counter() - started, cpu_seconds(process.pid)))
+        return tuple(moments)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         os.close(leader)
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the threads of a process have used of the processor."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
 
 
 def read_until(leader: int, mark: bytes, patience_s: float = 60.0) -> bytes:

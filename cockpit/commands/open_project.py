@@ -158,7 +158,6 @@ def open_store(
     shows messages about it, by default on stderr.
     """
     from cockpit.commands import terminal
-    from cockpit.commands.command_caller import require_scope_of_command
     from cockpit.store.db.database import Store
 
     say = say or terminal.say
@@ -166,7 +165,10 @@ def open_store(
     with Store.open(place.database) as store:
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
-        require_scope_of_command(store)
+        if "click" in sys.modules:  # else no command runs but the bare screen, which needs no scope
+            from cockpit.commands.command_caller import require_scope_of_command
+
+            require_scope_of_command(store)
         _absorb_hooks(store, place)
         _close_dead_chains(store, say)
         yield store

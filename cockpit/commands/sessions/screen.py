@@ -175,10 +175,10 @@ class _Sdk:
 
     def load(self) -> None:
         """Load the SDK while the user writes, so that it is there for the first call."""
-        from cockpit.decide.load_sdk import warm
-
         name, self.name = self.name, ""
         if name:
+            from cockpit.decide.load_sdk import warm
+
             warm(name)
 
 
