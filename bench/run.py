@@ -43,6 +43,7 @@ BENCHES = (
     "hook",
     "sandbox",
     "judge",
+    "retrieval",
     "work_queue",
     "chain",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -83,7 +84,8 @@ async def _find_sections(item: ScopeItem, ground: ProjectSnapshot) -> list[Secti
     async for chunk in read_contents(ground, documents):
         for path, content in chunk:
             sections += split_sections(path, content.decode("utf-8", "replace"))
-    best = rank_texts(item.ref, [f"{part.path} {part.text}" for part in sections], MAX_SECTIONS)
+    texts = [f"{part.path} {part.text}" for part in sections]
+    best = await asyncio.to_thread(rank_texts, item.ref, texts, MAX_SECTIONS)
     if not best:
         raise SourceFailed(f"no document of the project mentions {item.ref!r}")
     return [sections[at] for at in best]

@@ -18,19 +18,24 @@ _STEM_LENGTH = 5
 
 def rank_texts(query: str, texts: Sequence[str], most: int) -> list[int]:
     """Return the places of the ``most`` texts that match best, the best first; none without a match."""
-    wanted = sorted(set(_words(query)))
-    counts = [Counter(_words(text)) for text in texts]
-    lengths = [sum(count.values()) for count in counts]
+    wanted = set(_words(query))
+    holders: dict[str, list[tuple[int, int]]] = {word: [] for word in wanted}
+    lengths = []
+    for at, text in enumerate(texts):
+        words = _words(text)
+        lengths.append(len(words))
+        for word, often in Counter(filter(wanted.__contains__, words)).items():
+            holders[word].append((at, often))
     mean = sum(lengths) / len(lengths) if lengths else 1.0
+    rooms = [1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / (mean or 1.0) for length in lengths]
     scores = [0.0] * len(texts)
-    for word in wanted:
-        holders = sum(word in count for count in counts)
-        if not holders:
+    # In the order of the words: sums of floats depend on theirs.
+    for _, texts_with in sorted(holders.items()):
+        if not texts_with:
             continue
-        rarity = log(1 + (len(texts) - holders + 0.5) / (holders + 0.5))
-        for at, count in enumerate(counts):
-            often = count[word]
-            room = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * lengths[at] / (mean or 1.0)
+        rarity = log(1 + (len(texts) - len(texts_with) + 0.5) / (len(texts_with) + 0.5))
+        for at, often in texts_with:
+            room = rooms[at]
             scores[at] += rarity * often * (_SATURATION + 1) / (often + _SATURATION * room)
     whole = [round(score * 1_000_000) for score in scores]
     ranked = sorted(range(len(texts)), key=lambda at: (-whole[at], at))
