@@ -53,11 +53,15 @@ def _transitions(folder: Path) -> list[Row]:
         before = store.commits
         bare, whole = in_turns(TURNS, plain, ours)
         commits = (store.commits - before) / (TURNS + 1)
+        bare_cpu, whole_cpu = in_turns(TURNS, plain, ours, clock=time.process_time)
     raw.close()
     return [
         row("raw three-statement transaction", bare * 1000, "ms"),
         row("wave transition, outbox and journal", whole * 1000, "ms"),
         row("rate of transitions / raw rate", bare / whole, "×", least=0.7),
+        row("raw three-statement transaction, CPU", bare_cpu * 1000, "ms CPU"),
+        row("wave transition, CPU", whole_cpu * 1000, "ms CPU"),
+        row("CPU of a raw transaction / of a transition", bare_cpu / whole_cpu, "×"),
         row("commits (one fsync each) a transition", commits, "", most=1.0),
     ]
 
