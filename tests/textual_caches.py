@@ -1,14 +1,14 @@
 """Let the apps of tests share what Textual works out for each of them anew, and draw only for somebody.
 
 A stylesheet is parsed once for all apps that have the same theme. A frame is drawn when a test looks: when
-its pilot has waited. Without a terminal nobody could see those in between, whose number is one of chance.
+its pilot has paused. Without a terminal nobody could see those in between, whose number is one of chance.
 """
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 import textual_idle
 from rich.console import Console
@@ -28,7 +28,6 @@ def install() -> None:
     Console.export_svg = _export_svg
     Screen._compositor_refresh = _owe_frame
     textual_idle.install()
-    Pilot._wait_for_screen = _wait_for_screen
     Pilot.pause = _pause
 
 
@@ -65,8 +64,6 @@ def _export_svg(console: Console, **options: Any) -> str:
     return _export_svg_before(console, **{"unique_id": "terminal-0", **options})
 
 
-drawn: WeakKeyDictionary[App[Any], int] = WeakKeyDictionary()
-"""How many frames were drawn of each app."""
 _owing: WeakSet[Screen[Any]] = WeakSet()
 _draw_frame = Screen._compositor_refresh
 
@@ -85,11 +82,10 @@ def _settle(app: App[Any]) -> None:
     """Draw what has changed since the last look."""
     if app._screen_stack and app.screen in _owing:
         _owing.discard(app.screen)
-        drawn[app] = drawn.get(app, 0) + 1
         _draw_frame(app.screen)
 
 
-async def rest(pilot: Pilot[Any]) -> None:
+async def rest(pilot: Pilot[Any], *, is_looking: bool = True) -> None:
     """Wait until the app has nothing left to do, and its workers nothing either; then draw it."""
     while True:
         await textual_idle.wait_for_screen(pilot)
@@ -97,13 +93,8 @@ async def rest(pilot: Pilot[Any]) -> None:
         if not len(pilot.app.workers):
             break
         await pilot.app.workers.wait_for_complete()
-    _settle(pilot.app)
-
-
-async def _wait_for_screen(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
-    processed = await textual_idle.wait_for_screen(pilot, timeout)
-    _settle(pilot.app)
-    return processed
+    if is_looking:
+        _settle(pilot.app)
 
 
 async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:

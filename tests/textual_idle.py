@@ -38,6 +38,7 @@ def install() -> None:
     textual.app.wait_for_idle = _wait_for_idle
     textual.pilot.wait_for_idle = _wait_for_idle
     textual.screen.UPDATE_PERIOD = UNSEEN_S
+    Pilot._wait_for_screen = wait_for_screen
     asyncio.wrap_future = _wrap_future
     asyncio.futures.wrap_future = _wrap_future
     aiosqlite.Connection._execute = _execute

@@ -16,7 +16,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
-STILL = 4
+STILL = 2
 
 
 async def until(

@@ -74,7 +74,7 @@ async def staged(*shown: Widget, size: tuple[int, int] = (80, 24), theme: str = 
         yield pilot
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def stage() -> Iterator[Any]:
     """The context manager that puts widgets on a screen."""
     yield staged

@@ -1,6 +1,9 @@
 """With any text in a view, no widget crashes or lets a control character reach the compositor."""
 
+import asyncio
 import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from widgets.conversation import conversation
 
 pytestmark = pytest.mark.slow
 
+SIZE = (70, 20)
 INJECTIONS = {
     "osc 52": "\x1b]52;c;cm0gLXJm\x07",
     "osc 8": "\x1b]8;;http://evil\x1b\\x\x1b]8;;\x1b\\",
@@ -58,22 +62,66 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "LIVE", 5)
 
 
-async def check(pilot: Any, name: str, text: str) -> None:
-    """Put the widget with that text on the screen, alone, and look at what is drawn."""
+class OneStage:
+    """One app for all texts; a new one after a text that ended it."""
+
+    def __init__(self, stage: Callable[..., Any]) -> None:
+        self._stage = stage
+        self._runner = asyncio.Runner()
+        self._stack = AsyncExitStack()
+        self._pilot: Any = None
+
+    def run(self, checks: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+        """Run checks on the empty screen."""
+
+        async def check_all() -> None:
+            if self._pilot is None:
+                self._pilot = await self._stack.enter_async_context(self._stage(size=SIZE))
+            await checks(self._pilot)
+
+        try:
+            self._runner.run(check_all())
+            self._pilot.app.posted.clear()
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """End the app; what ended it before is raised."""
+        self._pilot = None
+        self._runner.run(self._stack.aclose())
+
+    def close(self) -> None:
+        """End the app and the event loop."""
+        with self._runner:
+            self.end()
+
+
+@pytest.fixture(scope="module")
+def one_stage(stage: Any) -> Iterator[OneStage]:
+    shared = OneStage(stage)
+    yield shared
+    shared.close()
+
+
+@asynccontextmanager
+async def shown(pilot: Any, name: str, text: str) -> AsyncIterator[None]:
+    """Put the widget with that text on the screen, alone."""
     app = pilot.app
     widget, fill = WIDGETS[name](text)
     await app.screen.mount(widget)
     app.screen.set_focus(next(iter(app.screen.focus_chain), None))
     fill()
-    await look(pilot, text)
+    yield
     # Without a blur, which restyles all that goes away now.
     app.screen.focused = None
     await widget.remove()
 
 
 async def look(pilot: Any, text: str) -> None:
+    """Look at what is drawn."""
     app = pilot.app
-    await textual_caches.rest(pilot)
+    await textual_caches.rest(pilot, is_looking=False)
     assert app.is_running, text
     strips = app.screen._compositor.render_strips()
     assert not HOSTILE.findall("\n".join(strip.text for strip in strips)), text
@@ -85,11 +133,18 @@ async def look(pilot: Any, text: str) -> None:
     assert not HOSTILE.findall(svg), text
 
 
+async def check(pilot: Any, name: str, text: str) -> None:
+    async with shown(pilot, name, text):
+        await look(pilot, text)
+
+
 @pytest.mark.parametrize("name", WIDGETS)
-async def test_no_widget_lets_an_injection_through(stage: Any, name: str) -> None:
-    async with stage(size=(70, 20)) as pilot:
+def test_no_widget_lets_an_injection_through(one_stage: OneStage, name: str) -> None:
+    async def checks(pilot: Any) -> None:
         for injection in INJECTIONS.values():
             await check(pilot, name, f"before {injection} after")
+
+    one_stage.run(checks)
 
 
 @pytest.mark.parametrize("name", WIDGETS)
@@ -99,18 +154,25 @@ async def test_no_widget_lets_an_injection_through(stage: Any, name: str) -> Non
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(texts=st.lists(PIECES, min_size=2, max_size=6))
-async def test_no_widget_lets_any_text_through(stage: Any, name: str, texts: list[str]) -> None:
-    async with stage(size=(70, 20)) as pilot:
+def test_no_widget_lets_any_text_through(one_stage: OneStage, name: str, texts: list[str]) -> None:
+    async def checks(pilot: Any) -> None:
         for text in texts:
             await check(pilot, name, text)
 
+    one_stage.run(checks)
+
 
 @pytest.mark.parametrize("name", WIDGETS)
-async def test_every_widget_draws_at_every_size(stage: Any, name: str) -> None:
+def test_every_widget_draws_at_every_size(one_stage: OneStage, name: str) -> None:
     text = "some words, **some** `code` 漢字漢字\n\n- and a list"
-    widget, fill = WIDGETS[name](text)
-    async with stage(widget, size=(70, 20)) as pilot:
-        fill()
-        for size in [(1, 1), (2, 3), (5, 2), (9, 40), (20, 6), (300, 3)]:
-            await pilot.resize_terminal(*size)
-            await look(pilot, f"at {size}")
+
+    async def checks(pilot: Any) -> None:
+        async with shown(pilot, name, text):
+            for size in [(1, 1), (2, 3), (5, 2), (9, 40), (20, 6), (300, 3)]:
+                await pilot.resize_terminal(*size)
+                await look(pilot, f"at {size}")
+                assert pilot.app.screen.size == size
+                assert len(pilot.app.screen._compositor.render_strips()) == size[1]
+        await pilot.resize_terminal(*SIZE)
+
+    one_stage.run(checks)
