@@ -1,12 +1,14 @@
 """Let the apps of tests share what Textual works out for each of them anew, and draw only for somebody.
 
-A stylesheet is parsed once for all apps that have the same theme. A frame is drawn when a test looks: when
-its pilot has paused. Without a terminal nobody could see those in between, whose number is one of chance.
+A stylesheet is parsed once for all apps whose themes give its variables the same values. A frame is drawn
+when a test looks: when its pilot has paused. Without a terminal nobody could see those in between, whose
+number is one of chance.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 from weakref import WeakSet
 
@@ -26,13 +28,16 @@ def install() -> None:
         return
     Stylesheet._parse_rules = _parse_rules
     Console.export_svg = _export_svg
+    # Called a million times: what it was, without a call of Python.
+    RuleSet.__hash__ = object.__hash__
     Screen._compositor_refresh = _owe_frame
     textual_idle.install()
     Pilot.pause = _pause
 
 
 _rules: LRUCache[tuple[Any, ...], list[RuleSet]] = LRUCache(4_096)
-_themes: dict[frozenset[tuple[str, str]], int] = {}
+_names: dict[str, tuple[str, ...]] = {}
+_NAME = re.compile(r"\$([a-zA-Z0-9_-]+)")
 _parse_rules_before = Stylesheet._parse_rules
 
 
@@ -45,8 +50,13 @@ def _parse_rules(
     scope: str = "",
 ) -> list[RuleSet]:
     variables = stylesheet._variables
-    theme = _themes.setdefault(frozenset(variables.items()), len(_themes))
-    key = (css, read_from, is_default_rules, tie_breaker, scope, theme)
+    names = _names.get(css)
+    if names is None:
+        names = _names[css] = tuple(sorted(set(_NAME.findall(css))))
+    used: tuple[Any, ...] = tuple(variables.get(name) for name in names)
+    if any("$" in value for value in used if value):
+        used = tuple(sorted(variables.items()))  # a value that depends on others
+    key = (css, read_from, is_default_rules, tie_breaker, scope, used)
     rules = _rules.get(key)
     if rules is None:
         rules = _parse_rules_before(

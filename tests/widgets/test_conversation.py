@@ -3,14 +3,23 @@
 from typing import Any
 
 import pytest
+import textual_caches
 
-from widgets.conversation import scrollback
-from widgets.conversation.conversation import LIVE, Conversation
+from widgets.conversation import conversation, scrollback
+from widgets.conversation.conversation import Conversation
 from widgets.conversation.live_turn import LONG
 from widgets.conversation.markdown import SafeMarkdown
 from widgets.views import LineView, TurnView
 
 pytestmark = pytest.mark.slow
+LIVE = 6
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep fewer turns live than people see: each is a dozen widgets, and one more follows the same rules."""
+    monkeypatch.setattr(conversation, "LIVE", LIVE)
+    monkeypatch.setattr(conversation, "_LIVE_MOST", 40)
 
 
 def turns(count: int, role: str = "agent") -> list[TurnView]:
@@ -22,10 +31,7 @@ def live(pilot: Any) -> list[str]:
 
 
 async def settled(pilot: Any) -> None:
-    for _ in range(3):
-        await pilot.pause()
-        await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+    await textual_caches.rest(pilot)
 
 
 async def test_turns_are_drawn_by_role(stage: Any) -> None:
@@ -204,12 +210,15 @@ async def test_a_flood_of_turns_below_a_reader_freezes_without_a_jump(stage: Any
         await pilot.press("pageup")
         await settled(pilot)
         seen = [row[:70] for row in pilot.app.rows[1:-1]]
-        for number in range(150):
+        most = 0
+        for number in range(80):
             pane.upsert(TurnView(f"new{number}", "agent", "later words"))
             if number % 5 == 0:
                 await pilot.pause()
+                most = max(most, len(live(pilot)))
         await settled(pilot)
-        assert len(live(pilot)) < 100
+        assert LIVE < most <= 45
+        assert len(live(pilot)) < 45
         assert [row[:70] for row in pilot.app.rows[1:-1]] == seen
 
 
