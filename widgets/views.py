@@ -35,6 +35,8 @@ class HeaderView(msgspec.Struct, frozen=True):
     pending: int = 0
     state: str = ""
     """The state of the session as text: 'waits for you', 'running', 'done', ''."""
+    warning: str = ""
+    """What is wrong with the project's records; it comes first and stays in any width."""
 
 
 class LineView(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from cockpit.access.listen_address import listening
 from cockpit.access.user_presence import shield_process
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
+from cockpit.chains.watch_dead_chains import watching_dead_chains
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.views.log_lines import logged
 from cockpit.store.db.database import Store
@@ -37,6 +38,10 @@ async def serve(
             ws="none",
             lifespan="off",
         )
-        async with logged(store, settings.log_json), refused.flushing():
+        async with (
+            logged(store, settings.log_json),
+            refused.flushing(),
+            watching_dead_chains(store),
+        ):
             tell(address.url)
             await uvicorn.Server(config).serve(sockets=[listener])

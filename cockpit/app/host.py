@@ -135,6 +135,11 @@ class Host(Protocol):
         ...
 
     @property
+    def store_warning(self) -> str:
+        """What every screen warns of while the store differs from its anchor; empty while it does not."""
+        ...
+
+    @property
     def pending(self) -> list[str]:
         """The ids of waiting proposals, in the order of the queue."""
         ...

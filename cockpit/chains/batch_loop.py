@@ -21,13 +21,14 @@ from cockpit.chains.claim_batch import (
     has_work,
     is_being_done,
     scope_of,
+    seconds_until_retry,
 )
 from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import format_time
 from cockpit.learn.resume_line import one_line
 from cockpit.store.backlog import handoffs, queue_scope
-from cockpit.store.chains import task_leases, worker_metrics
+from cockpit.store.chains import retry_delays, task_leases, task_runs, worker_metrics
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
@@ -156,6 +157,10 @@ class _BatchLoop:
                     await self._pause(WAIT_S)
                 announced, idle_polls = False, 0
                 continue
+            if delay := self._store.read_now(self._seconds_until_retry):
+                idle_polls = 0
+                await self._pause(min(delay, POLL_S))
+                continue
             holders, some_running = self._store.read_now(self._conflicting_tasks)
             if not announced and holders:
                 announced = True
@@ -218,6 +223,9 @@ class _BatchLoop:
         def record(tx: Tx) -> None:
             for outcome in given_up:
                 _block(tx, outcome)
+            for outcome in outcomes:
+                if outcome.status == "failed" and outcome not in given_up:
+                    _delay(tx, outcome, self._failures[outcome.task_id])
             for claimed in batch:
                 task_leases.release(tx, claimed.task_id, claimed.token)
             self.heartbeat.beat(tx)
@@ -287,6 +295,10 @@ class _BatchLoop:
             self._failures[outcome.task_id] += 1
         return outcome.status == "failed" and self._failures[outcome.task_id] >= MAX_FAILURES
 
+    def _seconds_until_retry(self, connection: sqlite3.Connection) -> float:
+        now = format_time(self._store.clock.now())
+        return seconds_until_retry(connection, self._chain, now, self._skipped)
+
     def _conflicting_tasks(self, connection: sqlite3.Connection) -> tuple[list[str], bool]:
         """The tasks that the ready ones conflict with, and whether any of them is running."""
         holders = queue_scope.select_blocking(connection, scope_of(self._chain))
@@ -306,6 +318,13 @@ class _BatchLoop:
         finally:
             for wait in waits:
                 wait.cancel()
+
+
+def _delay(tx: Tx, outcome: TaskOutcome, failures: int) -> None:
+    """Let a task that broke off wait; one without a step in progress starts like a new one."""
+    steps = task_runs.select_steps(tx.connection, outcome.task_id)
+    if steps and steps[-1].open:
+        retry_delays.delay_step(tx, steps[-1], failures, outcome.summary)
 
 
 def _block(tx: Tx, outcome: TaskOutcome) -> None:

@@ -217,7 +217,7 @@ def decide_chain(connection: sqlite3.Connection, chain: Chain, now: str) -> Chai
     chain_workers = workers.select_for_chain(connection, chain.chain_id)
     tasks_left = len(unfinished_tasks(connection, chain, now))
     tasks_left += count_ready(connection, scope_of(chain))
-    crashes = _count_crashes(connection, chain, chain_workers)
+    crashes = count_crashes(connection, chain, chain_workers)
     usage = chain_usage(connection, chain)
     decision = decide_from(chain, chain_workers, tasks_left, usage, crashes)
     progress = chains.count_progress(connection, chain)
@@ -275,9 +275,10 @@ def decide_from(
     return ChainDecision()
 
 
-def _count_crashes(
+def count_crashes(
     connection: sqlite3.Connection, chain: Chain, chain_workers: Sequence[Worker]
 ) -> int:
+    """Count the workers that died last, in a row and without a finished step, since the chain began."""
     steps = task_runs.select_for_chain(connection, chain.chain_id)
     finished_a_step = {step.ordinal for step in steps if not step.open}
     crashes = 0

@@ -15,7 +15,7 @@ from cockpit.core.processes import is_process_alive
 from cockpit.learn.resume_text import resume_line
 from cockpit.store.backlog import queue_scope, tasks
 from cockpit.store.backlog.queue_scope import Scope
-from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics
+from cockpit.store.chains import chains, retry_delays, task_leases, task_runs, worker_metrics
 from cockpit.store.chains.chains import OPEN, Chain
 from cockpit.store.chains.workers import worker_name
 from cockpit.store.db.transaction import Tx
@@ -38,14 +38,15 @@ def claim_batch(
 ) -> list[ClaimedTask]:
     """Claim at most ``size`` tasks for batch number ``batch`` (from 1) of worker ``ordinal``.
 
-    Unfinished tasks come first, except those in ``skipped``. Returns an empty list when no task can
-    start. Journals ``task.taken_up`` for each resumed task, and ``batch.started``.
+    Unfinished tasks come first, except those in ``skipped`` and those that wait after they broke off.
+    Returns an empty list when no task can start. Journals ``task.taken_up`` for each resumed task, and
+    ``batch.started``.
     """
     leased = {lease.task_id for lease in task_leases.select_active(tx.connection, tx.now())}
+    unfinished = unfinished_tasks(tx.connection, chain, tx.now())
+    delayed = retry_delays.select_delays(tx.connection, unfinished, tx.now())
     resumed = [
-        task_id
-        for task_id in unfinished_tasks(tx.connection, chain, tx.now())
-        if task_id not in skipped
+        task_id for task_id in unfinished if task_id not in skipped and task_id not in delayed
     ][:size]
     ready = queue_scope.next_batch(
         tx.connection, scope_of(chain), size - len(resumed), leased | set(resumed)
@@ -127,6 +128,16 @@ def has_work(
     if queue_scope.count_ready(connection, scope_of(chain)):
         return True
     return any(task_id not in skipped for task_id in unfinished_tasks(connection, chain, now))
+
+
+def seconds_until_retry(
+    connection: sqlite3.Connection, chain: Chain, now: str, skipped: Collection[str] = ()
+) -> float:
+    """Return the seconds until the first task may start that waits after a crash; 0 where none waits."""
+    unfinished = [
+        task_id for task_id in unfinished_tasks(connection, chain, now) if task_id not in skipped
+    ]
+    return min(retry_delays.select_delays(connection, unfinished, now).values(), default=0.0)
 
 
 def is_being_done(connection: sqlite3.Connection, chain: Chain, task_id: str, now: str) -> bool:

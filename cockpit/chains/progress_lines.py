@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cockpit.core.text import pluralize
 from cockpit.learn.resume_line import one_line
 from cockpit.store.chains.end_reasons import END_REASONS
+from cockpit.store.chains.retry_delays import describe_retry
 from cockpit.store.journal.details import chains
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.proposals import ProposalCreated
@@ -23,7 +24,13 @@ from cockpit.store.journal.details.sessions import (
     SessionStopped,
     SessionWaiting,
 )
-from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStep, TaskStep, TaskTakenUp
+from cockpit.store.journal.details.tasks import (
+    TaskDelayed,
+    TaskRunEnded,
+    TaskRunStep,
+    TaskStep,
+    TaskTakenUp,
+)
 from cockpit.store.journal.journal import Row
 
 
@@ -113,6 +120,8 @@ def _line(detail: Detail) -> str:
             freed = detail.freed
             resumed = f"; the next worker resumes {', '.join(freed)}" if freed else ""
             return f"✗ s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
+        case chains.WorkerDelayed():
+            return f"◌ s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
         case chains.ChainDraining(now=True):
             return "Stopping now; all work is kept."
         case chains.ChainDraining():
@@ -127,6 +136,12 @@ def _line(detail: Detail) -> str:
             return f"  batch {detail.batch}: {', '.join(detail.task_ids)}"
         case chains.BatchCompleted():
             return _batch_ended(detail)
+        case TaskDelayed():
+            step, retry = (
+                detail.step.replace("_", " "),
+                describe_retry(detail.delay_s, detail.attempt),
+            )
+            return f"    {detail.task_id} ◌ {step} {retry}: {one_line(detail.reason)}"
         case TaskTakenUp():
             return f"    {one_line(detail.message)}"
         case TaskRunStep():
@@ -192,8 +207,10 @@ _CHAIN_EVENTS = (
     chains.ChainReported,
     chains.ChainFollowed,
     chains.WorkerState,
+    chains.WorkerDelayed,
     chains.BatchStarted,
     chains.BatchCompleted,
     TaskStep,
+    TaskDelayed,
     TaskTakenUp,
 )

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cockpit.chains.chain_lifecycle import ChainDecision, decide_chain
+from cockpit.chains.chain_lifecycle import ChainDecision, count_crashes, decide_chain
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, StoreUnwritable
 from cockpit.core.failure_lines import clip_start
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.store.chains import chains, workers
+from cockpit.store.chains import chains, retry_delays, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
@@ -68,7 +68,7 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
     end those of ``before_end``.
     """
     store = supervision.store
-    failed_starts = 0
+    failed_starts, waited_for = 0, (0, 0)
     while True:
         running = await store.write(lambda tx: _running_worker(tx, chain_id))
         if running is not None:
@@ -80,6 +80,10 @@ async def supervise(supervision: Supervision, chain_id: str) -> Chain:
         decision = _decide(supervision, chain_id, ordinal, failed_starts)
         if not decision.continues:
             return await _end_chain(supervision, chain_id, decision)
+        if waited_for != (ordinal, failed_starts):
+            waited_for = (ordinal, failed_starts)
+            await _wait_before_retry(supervision, chain_id, ordinal, failed_starts)
+            continue  # the chain may have been stopped meanwhile
         child = _start_worker(supervision, chain_id, ordinal)
         await _await_worker(supervision, chain_id, ordinal, child.pid, _child_ended(child))
         failed_starts = failed_starts + 1 if _next_ordinal(store, chain_id) == ordinal else 0
@@ -175,6 +179,44 @@ def _start_worker(supervision: Supervision, chain_id: str, ordinal: int) -> subp
             f"cockpit could not start the next worker of {chain_id}: {error.strerror or error}."
             " Fix that, then run `cockpit work --continue`."
         ) from error
+
+
+async def _wait_before_retry(
+    supervision: Supervision, chain_id: str, ordinal: int, failed_starts: int
+) -> None:
+    """Wait before another worker starts, if the ones before died or could not start; not once it stops."""
+    store = supervision.store
+
+    def plan(tx: Tx) -> str:
+        """Return when it may start, journalled; empty for at once."""
+        chain = chains.load(tx.connection, chain_id)
+        chain_workers = workers.select_for_chain(tx.connection, chain_id)
+        if failed_starts:
+            failures, failed_at = failed_starts, tx.now()
+            reason = (
+                f"it could not start: {_log_tail(log_path(supervision.place, chain_id, ordinal))}"
+            )
+        else:
+            failures = count_crashes(tx.connection, chain, chain_workers)
+            if not failures:
+                return ""
+            failed_at, reason = chain_workers[-1].ended_at or tx.now(), chain_workers[-1].reason
+        starts_at = retry_delays.start_after(failed_at, failures)
+        if not retry_delays.seconds_until(starts_at, store.clock.now()):
+            return ""
+        retry_delays.delay_worker(tx, chain, ordinal, failures, starts_at, reason)
+        return starts_at
+
+    starts_at = await store.write(plan)
+    if not starts_at:
+        return
+    # The monotonic clock: the wait stays as long when the machine's time is set.
+    until = store.clock.monotonic() + retry_delays.seconds_until(starts_at, store.clock.now())
+    while (left := until - store.clock.monotonic()) > 0:
+        chain = store.read_now(lambda connection: chains.load(connection, chain_id))
+        if chain.status != "running":
+            return
+        await store.clock.sleep(min(POLL_S, left))
 
 
 def _process_ended(process: str) -> Callable[[], bool]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cockpit.access.git_overrides import ListedSettings
     from cockpit.access.reading_sandbox import GitStart
     from cockpit.config.load_settings import Settings
+    from cockpit.loop.runtime import Runtime
+    from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.db.database import Store
 
 T = TypeVar("T")
@@ -147,6 +149,18 @@ def load_project_settings(
     return load_settings(place.folder, env=env, flags=flags)
 
 
+@asynccontextmanager
+async def open_project_runtime(
+    place: ProjectPaths, settings: RuntimeSettings
+) -> AsyncIterator[Runtime]:
+    """Open the project's store as :func:`open_store` does, and a runtime on it."""
+    from cockpit.loop.runtime import runtime_over
+
+    with open_store(place) as store:
+        async with runtime_over(store, place, settings) as runtime:
+            yield runtime
+
+
 @contextmanager
 def open_store(
     place: ProjectPaths, *, say: Callable[[str], object] | None = None
@@ -176,7 +190,9 @@ def open_store(
 
 def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:
     """End chains whose processes all died, but for commands that take such a chain up."""
-    if not store.read_now(_has_open_chain):
+    from cockpit.store.chains import chains
+
+    if not store.read_now(chains.has_open):
         return
     import click
 
@@ -184,21 +200,10 @@ def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:
     words = [] if context is None else context.command_path.split()[1:]
     if words[:1] == ["work"] or words[:2] in (["chain", "resume"], ["chain", "stop"]):
         return
-    from cockpit.access.user_presence import find_agent
-    from cockpit.chains.close_dead_chains import close_dead_chains, find_dead_chains
+    from cockpit.chains.watch_dead_chains import close_chains_seen_dead, describe_end
 
-    # What an agent's sandbox does not show of the machine's processes is not dead.
-    if find_agent(counts_cockpit=False) or not store.read_now(find_dead_chains):
-        return
-    for chain in store.write_now(close_dead_chains):
-        say(f"{chain.chain_id} has ended: {chain.reason}. `cockpit chain resume` resumes it.")
-
-
-def _has_open_chain(connection: sqlite3.Connection) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM chains WHERE status IN ('running','draining') LIMIT 1"
-    ).fetchone()
-    return row is not None
+    for chain in close_chains_seen_dead(store):
+        say(describe_end(chain))
 
 
 def _absorb_hooks(store: Store, place: ProjectPaths) -> None:

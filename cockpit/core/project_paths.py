@@ -119,6 +119,15 @@ def find_lost_states(place: ProjectPaths) -> list[tuple[Path, Path]]:
     return lost
 
 
+def list_abandoned_states() -> list[tuple[Path, ProjectRecord]]:
+    """List the states whose project is gone from the place that they name: deleted, moved, or not mounted."""
+    return [
+        (state, record)
+        for state in list_states()
+        if (record := read_project_record(state)) is not None and not record.exists
+    ]
+
+
 def home_of_database(database: Path) -> Path | None:
     """Return the main checkout whose :attr:`ProjectPaths.database` this is; None for another file."""
     record = read_project_record(database.parent) if database.name == DATABASE else None

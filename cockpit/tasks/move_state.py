@@ -18,11 +18,12 @@ from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.old_state import OldState
 from cockpit.core.project_paths import PROJECT_FILE, ProjectPaths, read_project_record
-from cockpit.core.state_folder import DATABASE
+from cockpit.core.state_folder import DATABASE, describe_problem
 from cockpit.store.chains import worktrees
 from cockpit.store.db.connection import connect
 from cockpit.store.db.database import Store
 from cockpit.store.db.migrate import check_file
+from cockpit.store.journal.head_anchor import find_anchor_file
 
 _SIDE_FILES = tuple(f"{DATABASE}{end}" for end in ("-wal", "-shm", "-journal"))
 
@@ -65,10 +66,44 @@ async def adopt_state(place: ProjectPaths, state: Path) -> int:
     _refuse_existing(place)
     _close_database(state / DATABASE, state / "worktrees")
     place.prepare()
+    _move_anchor(state, place)
     _move_entries(state, place.state)
     moved = await _settle(place, str(state))
     await asyncio.to_thread(_remove_folder, state)
     return moved
+
+
+def remove_state(state: Path) -> None:
+    """Delete the state of a project that is gone, with its anchor.
+
+    Raises :class:`StateRefused` where the project exists or a process uses the store, and ``OSError``.
+    """
+    record = read_project_record(state)
+    if record is None or record.exists:
+        home = record.home if record is not None else "a project that it does not name"
+        raise StateRefused(f"{state} belongs to {home}; it was not deleted.")
+    if problem := describe_problem(str(state)):
+        raise StateRefused(problem)
+    database = state / DATABASE
+    if database.exists():
+        with closing(sqlite3.connect(database, timeout=0.2)) as connection:
+            try:
+                connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                raise StateRefused(f"Another process uses {database}. End it first.") from error
+            except sqlite3.DatabaseError:
+                pass  # no database any more: nothing can use it
+    if (anchor := find_anchor_file(database)) is not None:
+        anchor.unlink(missing_ok=True)
+    shutil.rmtree(state)
+
+
+def _move_anchor(state: Path, place: ProjectPaths) -> None:
+    """Take the anchor along: a moved store is compared with the end that it had."""
+    before, after = find_anchor_file(state / DATABASE), find_anchor_file(place.database)
+    if before is not None and after is not None and before.exists():
+        before.replace(after)
 
 
 def _remove_empty(folder: Path) -> None:

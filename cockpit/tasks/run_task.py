@@ -23,7 +23,7 @@ from cockpit.learn.resume_line import one_line
 from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.tasks import Task
-from cockpit.store.chains import task_runs, worktrees
+from cockpit.store.chains import retry_delays, task_runs, worktrees
 from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
@@ -426,7 +426,12 @@ class _TaskRun:
         if isinstance(error, _PERMANENT_ERRORS) or count >= MAX_STEP_ERRORS:
             await self._end_step(current, "trouble", summary=str(error), code=error.code)
             return True
-        await self._store.write(lambda tx: task_runs.add_detail(tx, current, trouble=count))
+
+        def record(tx: Tx) -> None:
+            counted = task_runs.add_detail(tx, current, trouble=count)
+            retry_delays.delay_step(tx, counted, count, str(error))
+
+        await self._store.write(record)
         return False
 
     def _reload(self, step: Step) -> Step:

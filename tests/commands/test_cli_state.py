@@ -10,9 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import warm
 from cli_world import Project
 from state_for_tests import state_of
 
+from cockpit.core.project.old_state import find_old_state
 from cockpit.core.project_paths import locate_project
 
 
@@ -78,9 +80,9 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_a_state_that_came_with_the_checkout_is_never_opened(project: Project, kind: str) -> None:
-    if kind == "owner" and os.geteuid() != 0:
-        pytest.skip("only root can give a file to another user")
+def test_a_state_that_came_with_the_checkout_is_never_opened(
+    project: Project, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = old_state(project)
     if kind in ("tracked", "committed"):
         project.git("add", "-f", ".cockpit/state/cockpit.db")
@@ -93,8 +95,14 @@ def test_a_state_that_came_with_the_checkout_is_never_opened(project: Project, k
     elif kind == "folder link":
         old.rename(project.root.parent / "elsewhere")
         old.symlink_to(project.root.parent / "elsewhere")
-    else:
+    elif os.geteuid() == 0:
         os.chown(old / "cockpit.db", 12345, 12345)
+    else:
+        # Only the administrator can give files away: look at one's own with the eyes of another user.
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        found = find_old_state(locate_project(project.root))
+        assert found is not None and FOREIGN[kind] in found.foreign
+        return
     told = project.run("tasks", "list", "--json")
     assert json.loads(told.stdout) == []
     assert "was not opened" in told.stderr and FOREIGN[kind] in told.stderr
@@ -161,3 +169,67 @@ def test_the_holder_of_a_token_moves_nothing(project: Project) -> None:
     old_state(project)
     project.extra["COCKPIT_TOKEN"] = "x"
     assert "Only you" in project.run("state", "move", expect=2).stderr
+
+
+def abandon(project: Project, name: str) -> Path:
+    """Make a project with state beside this one and delete it; return its state."""
+    root = project.root.parent / name
+    shutil.copytree(project.root, root)
+    other = Project(root, project.config, project.extra)
+    other.run("tasks", "add", "Left behind")
+    state = Path(other.json("state", "show", "--json")["state"])
+    shutil.rmtree(root)
+    return state
+
+
+def test_states_without_a_project_are_listed_and_deleted_when_asked(
+    project: Project, tmp_path: Path
+) -> None:
+    project.extra["COCKPIT_STATE_DIR"] = str(tmp_path / "states")
+    project.run("tasks", "add", "Mine")
+    mine = Path(project.json("state", "show", "--json")["state"])
+    assert states_check(project)["state"] == "ok"
+    first, second = abandon(project, "first"), abandon(project, "second")
+    anchors = [tmp_path / "states" / "anchors" / each.name for each in (first, second, mine)]
+    check = states_check(project)
+    assert check["state"] == "missing"
+    assert first.name in check["found"] and second.name in check["found"]
+    assert "cockpit state clean" in check["mend"]
+
+    refused = project.run("state", "clean", expect=2).stderr
+    assert "nothing was deleted" in refused and first.name in refused
+    assert "exists" in project.run("state", "clean", mine.name, "--yes", expect=3).stderr
+    assert all(each.exists() for each in (first, second, mine, *anchors))
+
+    with closing(sqlite3.connect(first / "cockpit.db")) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        used = project.run("state", "clean", first.name, "--yes", expect=3).stderr
+        assert "Another process uses" in used and first.exists()
+    assert project.json("state", "clean", first.name, "--yes", "--json") == {
+        "deleted": [first.name]
+    }
+    assert not first.exists() and second.exists() and not anchors[0].exists()
+    assert "Deleted 1 state." in project.run("state", "clean", "--yes").stderr
+    assert not second.exists() and mine.exists() and anchors[2].exists()
+    assert "exists" in project.run("state", "clean").stderr
+    assert project.json("journal", "verify", "--json")["anchor"] is None
+
+
+def states_check(project: Project) -> dict[str, str]:
+    """What `cockpit doctor` says of the states; other checks depend on the machine."""
+    told = warm.run(("doctor", "--json"), cwd=project.root, env=project.env, patience_s=60)
+    (check,) = [each for each in json.loads(told.stdout) if each["name"] == "states"]
+    return dict(check)
+
+
+def test_an_adopted_state_brings_its_anchor(project: Project, tmp_path: Path) -> None:
+    project.extra["COCKPIT_STATE_DIR"] = str(tmp_path / "states")
+    for at in range(12):
+        project.run("tasks", "add", f"Task {at}")
+    moved = project.root.rename(project.root.parent / "moved")
+    project = Project(moved, project.config, project.extra)
+    project.run("state", "adopt", str(project.root.parent / "project"))
+    told = project.run("tasks", "list").stderr
+    assert "anchor" not in told, told
+    assert project.json("journal", "verify", "--json")["anchor"] is None
+    assert len(list((tmp_path / "states" / "anchors").iterdir())) == 1

@@ -20,7 +20,7 @@ class HeaderBar(Widget):
     """Draw a :class:`HeaderView` on one line, giving up the least important parts first.
 
     Posts nothing. From wide to narrow it loses the loop strip, the spend, the model, the task type,
-    the branch and the state. The number of waiting proposals goes last.
+    the branch and the state. The number of waiting proposals goes last, and a warning never.
     """
 
     DEFAULT_CSS = """
@@ -57,7 +57,8 @@ class HeaderBar(Widget):
 
     def _left(self, details: set[str]) -> Content:
         view = self.view
-        parts: list[Part] = [("cockpit", STRONG), "  "]
+        parts: list[Part] = [(f"⚠ {view.warning}", f"{BAD} reverse"), "  "] if view.warning else []
+        parts += [("cockpit", STRONG), "  "]
         if view.project:
             parts.append(view.project)
         if "branch" in details and view.branch:

@@ -54,6 +54,22 @@ class Ask(Dialog[str]):
         self.dismiss(event.value.strip())
 
 
+class Warn(Dialog[None]):
+    """A warning that stays until the user closes it with Enter or Escape."""
+
+    BINDINGS = [Binding("enter", "leave", "close", show=False)]  # noqa: RUF012 -- Textual's way
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title, self._text = title, text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(f"⚠ {clean(self._title, newlines=False)}")
+            box.border_subtitle = Content("⏎ esc close")
+            yield Static(Content(clean(self._text)), classes="words")
+
+
 class PickOne(Dialog[str]):
     """A list; the answer is the key of the picked row."""
 

@@ -74,6 +74,8 @@ class TaskState(Struct):
     story_id: str = ""
     blocker: str = ""
     rework: bool = False
+    retry: int = 0
+    """Which try comes next while a step waits after it broke off; 0 otherwise."""
     progress: int = 0
     seq: int = 0
     moved: int = 0
@@ -140,6 +142,12 @@ class Work:
                 | details.HandoffArchived()
             ) if detail.task_id:
                 self._change(self._task(detail.task_id, row.seq), row)
+
+    def delay(self, task_id: str, attempt: int, seq: int) -> None:
+        """Record that a step of the task broke off, and which try comes next."""
+        if task_id in self.tasks:
+            self.revision += 1
+            self._task(task_id, seq).retry = attempt
 
     # Tables
 
@@ -241,6 +249,7 @@ class Work:
         self.names += before != (story.title, story.epic_id)
 
     def _change(self, task: TaskState, row: Row) -> None:
+        task.retry = 0
         match detail := row.detail:
             case details.TaskState():
                 task.title = _given(detail.title, task.title)

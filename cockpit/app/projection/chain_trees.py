@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
-from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
+from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Retry, Run
 from cockpit.core.text import pluralize
 from cockpit.store.chains.end_reasons import END_REASONS
+from cockpit.store.chains.retry_delays import describe_retry, seconds_until
 from widgets.text.numerals import money, tokens
 from widgets.work.chain_tree_views import (
     ChainRowView,
@@ -88,21 +90,23 @@ class Trees(Struct):
         *,
         followed: str = "",
         waiting: Mapping[str, str] | None = None,
+        now: datetime | None = None,
     ) -> tuple[ChainRowView, ...]:
-        """The lines of all trees. ``waiting`` are sessions with a pending proposal, and its title."""
+        """The lines of all trees. ``waiting`` are sessions with a pending proposal, and its title; without
+        ``now`` no line says how long something waits."""
         proposals = waiting or {}
         rows: list[ChainRowView] = []
         for chain in chains.newest(ENDED_SHOWN):
             level = self.level(chain)
-            rows.append(self._head(chain, work, level))
+            rows.append(self._head(chain, work, level, now))
             if level != CLOSED and not chain.has_runs:
                 self.wanted.add(chain.chain_id)
             if level != CLOSED and len(rows) < _ROWS_MOST:
-                drawn = _Tree(chain, work, followed, proposals, whole=level == WHOLE).rows()
+                drawn = _Tree(chain, work, followed, proposals, now, whole=level == WHOLE).rows()
                 rows += list(drawn)[: _ROWS_MOST - len(rows)]
         return tuple(rows)
 
-    def _head(self, chain: ChainState, work: Work, level: int) -> ChainView:
+    def _head(self, chain: ChainState, work: Work, level: int, now: datetime | None) -> ChainView:
         progress = self._progress(chain, work) if chain.live else chain.progress
         mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
         if chain.status == "completed" and progress.done < progress.total:
@@ -112,7 +116,9 @@ class Trees(Struct):
         words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
         costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
         state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
-        if chain.status == "draining":
+        if chain.status == "running":
+            state = retry_text(chain.retry, now)
+        elif chain.status == "draining":
             state = "stopping" if chain.now else "draining"
         elif chain.status == "stopped":
             state = "stopped"
@@ -146,6 +152,17 @@ class Trees(Struct):
         if tally is None or tally[0] != now:
             tally = self._tallies[chain.chain_id] = (now, _tally(chain, work))
         return tally[1] if tally[1].total else chain.progress
+
+
+def retry_text(retry: Retry | None, now: datetime | None) -> str:
+    """Say when something that broke off starts again; empty once its time has come."""
+    if retry is None or now is None:
+        return ""
+    try:
+        left = seconds_until(retry.starts_at, now)
+    except ValueError:
+        return ""  # no time: a row of any shape is drawn
+    return describe_retry(left, retry.attempt) if left > 0 else ""
 
 
 def left_undone(progress: Progress) -> str:
@@ -206,6 +223,7 @@ class _Tree:
         work: Work,
         followed: str,
         waiting: Mapping[str, str],
+        now: datetime | None,
         *,
         whole: bool,
     ) -> None:
@@ -213,6 +231,7 @@ class _Tree:
         self._work = work
         self._followed = followed
         self._waiting = waiting
+        self._now = now
         self._whole = whole
 
     def rows(self) -> Iterator[ChainRowView]:
@@ -307,6 +326,8 @@ class _Tree:
         phase = _STEPS.get(run.step, run.step)
         if run.attempt > 1:
             phase += f" {run.attempt}"
+        if retry := retry_text(run.retry, self._now):
+            return replace(drawn, sign="◌", tone="warn", phase=phase, text=retry)
         working = self._chain.working
         if working is None or working.ordinal != run.ordinal:
             words = "left here: the next worker resumes it"

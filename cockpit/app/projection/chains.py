@@ -12,15 +12,22 @@ from msgspec import Struct, field
 from cockpit.app.projection.backlog import number_in
 from cockpit.app.projection.header import SessionState
 from cockpit.store.journal.details import chains as details
-from cockpit.store.journal.details.tasks import TaskStep, TaskTakenUp
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskStep, TaskTakenUp
 from cockpit.store.journal.journal import Row
 
-PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up")
+PREFIXES = ("chain.", "batch.", "task.run.", "task.taken_up", "task.delayed")
 LIVE = ("running", "draining")
 ENDS = ("done", "blocked")
 """The steps with which a task's run ends."""
 
 _ENDED = ("completed", "stopped", "failed", "limited")
+
+
+class Retry(Struct, frozen=True):
+    """A worker or a task that broke off and waits: until when, and which try comes then."""
+
+    starts_at: str
+    attempt: int
 
 
 class Run(Struct):
@@ -39,6 +46,8 @@ class Run(Struct):
     tokens: int = 0
     cost_usd: float | None = None
     seq: int = 0
+    retry: Retry | None = None
+    """Set while its step waits after it broke off."""
 
     @property
     def ended(self) -> bool:
@@ -95,6 +104,8 @@ class ChainState(Struct):
     """How its tasks stood at its latest row that says so."""
     chain_sessions: dict[int, ChainSession] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
+    retry: Retry | None = None
+    """Set while its next worker waits after the one before died."""
     has_runs: bool = True
     """Whether ``runs`` is there; that of an ended chain is read when its tree is opened."""
 
@@ -119,6 +130,14 @@ class Chains:
         self._open: dict[str, Run] = {}
         self._run_of: dict[str, Run] = {}
 
+    @property
+    def has_retries(self) -> bool:
+        """Whether a running chain has a worker or a task that waits after it broke off."""
+        return any(
+            chain.retry is not None or any(run.retry is not None for run in chain.runs.values())
+            for chain in (self.chains[chain_id] for chain_id in self._live)
+        )
+
     def apply(self, row: Row) -> None:
         """Fold one row whose action begins with one of :data:`PREFIXES`."""
         detail = row.detail
@@ -136,6 +155,10 @@ class Chains:
                 _worker(chain, detail)
             case details.BatchStarted() | details.BatchCompleted():
                 _batch(chain, detail)
+            case details.WorkerDelayed():
+                chain.retry = Retry(detail.starts_at, detail.attempt)
+            case TaskDelayed() if detail.task_id in chain.runs:
+                chain.runs[detail.task_id].retry = Retry(detail.starts_at, detail.attempt)
             case TaskStep() | TaskTakenUp() if detail.task_id:
                 self._step(chain, detail, row.seq)
         if isinstance(detail, _WITH_PROGRESS) and detail.progress is not None:
@@ -234,7 +257,7 @@ class Chains:
         if before is not None and before is not worker:
             before.tasks.pop(task_id, None)
         worker.tasks.setdefault(task_id)
-        run.ordinal, run.seq = worker.ordinal, seq
+        run.ordinal, run.seq, run.retry = worker.ordinal, seq, None
         if isinstance(detail, TaskTakenUp):
             self._open[task_id] = run
             return
@@ -256,9 +279,11 @@ _OF_CHAIN = (
     details.ChainReported,
     details.ChainFollowed,
     details.WorkerState,
+    details.WorkerDelayed,
     details.BatchStarted,
     details.BatchCompleted,
     TaskStep,
+    TaskDelayed,
     TaskTakenUp,
 )
 _WITH_PROGRESS = (
@@ -294,6 +319,7 @@ def _chain(
     if isinstance(detail, details.ChainReported):
         chain.report = detail.path
         return
+    chain.retry = None
     chain.scope_kind = detail.scope.kind or chain.scope_kind
     chain.scope_id = detail.scope.id or chain.scope_id
     chain.reason = detail.reason
@@ -317,7 +343,7 @@ def _worker(chain: ChainState, detail: details.WorkerState) -> None:
     worker.token_limit = detail.token_limit or worker.token_limit
     worker.dropped_share = detail.dropped_share
     if isinstance(detail, details.WorkerStarted):
-        worker.status = "running"
+        worker.status, chain.retry = "running", None
         return
     worker.size = 0
     crashed = isinstance(detail, details.WorkerCrashed)

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from cockpit.app.projection.backlog import COLUMNS
 from cockpit.app.projection.chain_trees import ENDED_SHOWN
-from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Run
+from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Retry, Run
 from cockpit.store.backlog import task_states
 from cockpit.store.chains import chain_states, chains, workers
 from cockpit.store.chains.chain_states import ChainStep, Usage
 from cockpit.store.chains.chains import Chain
 from cockpit.store.journal.details import chains as details
-from cockpit.store.journal.details.tasks import TaskTakenUp
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskTakenUp
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.parts import newest_rows
 
@@ -148,9 +148,18 @@ def _add_ended_progress(state: Chains, connection: sqlite3.Connection) -> None:
 def _add_newest(state: Chains, connection: sqlite3.Connection) -> None:
     """Add what only the journal has: the batches of running workers, and the tasks they resumed."""
     live = {each.chain_id: each for each in _live(state)}
-    actions = (Action.BATCH_STARTED, Action.BATCH_COMPLETED, Action.TASK_TAKEN_UP)
+    actions = (
+        Action.BATCH_STARTED,
+        Action.BATCH_COMPLETED,
+        Action.TASK_TAKEN_UP,
+        Action.TASK_DELAYED,
+        Action.CHAIN_SESSION_DELAYED,
+    )
     for row in newest_rows(connection, actions, _NEWEST) if live else ():
         detail = row.detail
+        if isinstance(detail, details.WorkerDelayed | TaskDelayed):
+            _add_retry(live.get(detail.chain_id), detail)
+            continue
         if not isinstance(detail, details.BatchStarted | details.BatchCompleted | TaskTakenUp):
             continue
         chain = live.get(detail.chain_id)
@@ -161,6 +170,19 @@ def _add_newest(state: Chains, connection: sqlite3.Connection) -> None:
         if not isinstance(detail, TaskTakenUp) or detail.task_id in chain.runs:
             state.apply(row)
         chain.progress = progress  # the tables are newer
+
+
+def _add_retry(chain: ChainState | None, detail: details.WorkerDelayed | TaskDelayed) -> None:
+    """Add that a worker or a task waits; one whose time has come is drawn as if it did not."""
+    retry = Retry(detail.starts_at, detail.attempt)
+    if chain is None:
+        return
+    if isinstance(detail, TaskDelayed):
+        run = chain.runs.get(detail.task_id)
+        if run is not None and not run.ended and run.step == detail.step:
+            run.retry = retry
+    elif detail.ordinal not in chain.chain_sessions:
+        chain.retry = retry
 
 
 def _live(state: Chains) -> Iterable[ChainState]:

@@ -21,7 +21,7 @@ from cockpit.app.projection.header import SessionState, header
 from cockpit.app.projection.hook_sessions import PREFIX, Agents
 from cockpit.app.projection.proposal_queue import Queue
 from cockpit.app.projection.work_pane import Roster, board
-from cockpit.store.journal.details.tasks import TaskStep
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskStep
 from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
@@ -98,6 +98,8 @@ class State:
             self.queue.apply(row)
         elif row.action.startswith(chains.PREFIXES):
             self.chains.apply(row)
+            if isinstance(delayed := row.detail, TaskDelayed):
+                self.work.delay(delayed.task_id, delayed.attempt, row.seq)
             if isinstance(step := row.detail, TaskStep) and self.chains.run_of(step.session_id):
                 self.roster.drop(step.session_id)
             return
@@ -185,6 +187,7 @@ class State:
         project: str = "",
         branch: str = "",
         model: str = "",
+        warning: str = "",
         trees: Trees | None = None,
     ) -> Views:
         """The screen that follows ``session_id``, with the proposal ``front`` in front and the
@@ -200,6 +203,7 @@ class State:
                 project=project,
                 branch=branch,
                 model=model,
+                warning=warning,
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
@@ -213,7 +217,7 @@ class State:
                 waiting=waiting,
                 work=self.work,
                 chains=(trees or Trees()).rows(
-                    self.chains, self.work, followed=session_id, waiting=waiting
+                    self.chains, self.work, followed=session_id, waiting=waiting, now=now
                 ),
                 agents=self.agents,
             ),

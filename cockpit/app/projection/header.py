@@ -140,12 +140,25 @@ def _changed(value: str | UnsetType, before: str) -> str:
     return value if isinstance(value, str) else before
 
 
+def store_warning(fault: str) -> str:
+    """Return the warning of every screen while the store differs from its anchor; empty without a fault."""
+    return "the journal was changed from outside" if fault else ""
+
+
 def header(
-    session: SessionState | None, *, pending: int, project: str, branch: str, model: str = ""
+    session: SessionState | None,
+    *,
+    pending: int,
+    project: str,
+    branch: str,
+    model: str = "",
+    warning: str = "",
 ) -> HeaderView:
     """Return the header of ``session``; without one, of the project and the ``model`` of a new session."""
     if session is None:
-        return HeaderView(project=project, branch=branch, pending=pending, model=_short(model))
+        return HeaderView(
+            project=project, branch=branch, pending=pending, model=_short(model), warning=warning
+        )
     return HeaderView(
         project=session.project or project,
         branch=session.branch or branch,
@@ -158,6 +171,7 @@ def header(
         cost_usd=session.cost_usd,
         pending=pending,
         state=session.saying(),
+        warning=warning,
     )
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from msgspec import Struct, field
 
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
+from cockpit.store.chains.retry_delays import describe_try
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
 
 TITLES = {
@@ -206,6 +207,8 @@ def _note(work: Work, task: TaskState) -> tuple[str, Tone]:
         return task.blocker or "blocked", "bad"
     if task.rework and task.status not in SETTLED:
         return "needs rework", "warn"
+    if task.status in ("in_progress", "review") and task.retry:
+        return f"broke off, starts again soon; {describe_try(task.retry)}", "warn"
     if task.status in ("in_progress", "review") and task.phase:
         return task.phase, "dim"
     if task.status == "todo" and task.needs and (waits := work.waits_for(task)):

@@ -21,7 +21,7 @@ from cockpit.app.host import Host, TaskCursorScreen
 from cockpit.app.projection.backlog import Work
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
-from widgets.text.tone import Part
+from widgets.text.tone import BAD, Part
 from widgets.views import KeyHintView
 
 _EVERYWHERE = (
@@ -117,6 +117,8 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
             self._revision = work.revision
             self.redraw()
         name, parts = self.head()
+        if warning := self.host.store_warning:
+            parts = [(f"⚠ {warning}", BAD), "   ", *parts]
         self.headline.show(name, parts, len(self.host.pending))
         self.update_hints()
 

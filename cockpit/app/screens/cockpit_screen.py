@@ -367,7 +367,12 @@ class CockpitScreen(Screen[None]):
             (self._arm_timer.resume if waiting else self._arm_timer.pause)()
 
     def _update_age(self) -> None:
-        """Draw the age of the proposal in front and its time left: each second while seconds count."""
+        """Draw the age of the proposal in front and its time left: each second while seconds count.
+
+        Likewise the time until a worker or a task starts again.
+        """
+        if self.host.feed.state.chains.has_retries:
+            self.schedule_paint()
         front = self.queue.front
         if front is None:
             return

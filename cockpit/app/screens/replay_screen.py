@@ -17,6 +17,7 @@ import themes
 from cockpit.app.actions.context import Pane
 from cockpit.app.exit_on_signal import exit_on_signals
 from cockpit.app.projection.fold import State
+from cockpit.app.projection.header import store_warning
 from cockpit.app.screens.panes import NARROW, Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.core.clock import parse_time
@@ -57,10 +58,11 @@ class ReplayScreen(Screen[None]):
         Binding("f5", "only('work')", show=False),
     ]
 
-    def __init__(self, rows: list[Row], session_id: str) -> None:
+    def __init__(self, rows: list[Row], session_id: str, warning: str = "") -> None:
         super().__init__()
         self._rows = rows
         self._session_id = session_id
+        self._warning = warning
         self._state = State()
         self._folded = 0
         self._target = 0
@@ -148,7 +150,7 @@ class ReplayScreen(Screen[None]):
     def _paint(self) -> None:
         now = parse_time(self._state.at) if self._state.at else parse_time(self._rows[0].at)
         since = self._panes.drawn_revision(self._session_id)
-        views = self._state.views(now, self._session_id, since=since)
+        views = self._state.views(now, self._session_id, since=since, warning=self._warning)
         self.query_one(HeaderBar).show(views.header)
         with self.app.batch_update():
             self._panes.paint(views, self._session_id, ())
@@ -165,9 +167,12 @@ class ReplayApp(App[int], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "cockpit replay"
 
-    def __init__(self, rows: list[Row], session_id: str, *, theme: str = themes.DEFAULT) -> None:
+    def __init__(
+        self, rows: list[Row], session_id: str, *, theme: str = themes.DEFAULT, warning: str = ""
+    ) -> None:
         super().__init__()
         self._rows = rows
+        self._warning = warning
         self._session_id = session_id
         self._requested_theme = theme
 
@@ -177,7 +182,7 @@ class ReplayApp(App[int], inherit_bindings=False):
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the replay."""
-        return ReplayScreen(self._rows, self._session_id)
+        return ReplayScreen(self._rows, self._session_id, self._warning)
 
     def on_mount(self) -> None:
         for theme in themes.THEMES:
@@ -212,7 +217,7 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
                 " the archive folder of the project's state (`cockpit state show`)."
             )
         raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
-    app = ReplayApp(rows, session_id, theme=theme)
+    app = ReplayApp(rows, session_id, theme=theme, warning=store_warning(store.anchor.fault))
     with exit_on_signals(app):
         code = await app.run_async()
     return app.return_code or code or 0

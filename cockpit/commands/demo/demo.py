@@ -16,12 +16,16 @@ from cockpit.cli_options import examples
 from cockpit.commands.demo.sample_project import Sample, make_sample, shipped
 from cockpit.commands.open_project import find_project, load_project_settings
 from cockpit.commands.terminal import is_terminal, say
+from cockpit.core.project_paths import list_abandoned_states
+from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
 
 SCRIPT = "bug.toml"
+PREFIX = "cockpit-demo-"
+"""How the names of sample projects in temporary folders begin."""
 
 
 @click.command(
@@ -49,7 +53,15 @@ def demo(ctx: click.Context, /, folder: Path | None, chain: bool) -> None:
     you, and the demo checks the results.
     """
     program = _program()
-    root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
+    root = folder.absolute() if folder else Path(tempfile.mkdtemp(prefix=PREFIX))
+    earlier = [
+        each for each, record in list_abandoned_states() if record.home.name.startswith(PREFIX)
+    ]
+    if earlier:
+        say(
+            f"{pluralize(len(earlier), 'earlier sample project')} left state behind: `{program} state clean`"
+            " deletes it."
+        )
     say(f"Making the sample project in {root} …")
     sample = asyncio.run(make_sample(root))
     if chain:
@@ -107,7 +119,8 @@ async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) ->
 
 def _next_steps(root: Path, program: str) -> str:
     return (
-        f"\nThe sample project is in {root}. Delete it when you no longer need it.\n"
+        f"\nThe sample project is in {root}. Delete it when you no longer need it;"
+        " `cockpit state clean` then deletes its state.\n"
         f"  cd {root}\n"
         f"  {program} -c\n      resumes the last session\n"
         f"  {program} replay last\n      replays it from its first row\n"

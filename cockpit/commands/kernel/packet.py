@@ -15,6 +15,7 @@ from cockpit.commands.open_project import (
     choose_session,
     find_project,
     load_project_settings,
+    open_project_runtime,
     open_store,
     read_store,
 )
@@ -300,7 +301,6 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
 
     from cockpit.decide.measure_prompt import digest_prompt
     from cockpit.decide.model import Prompt
-    from cockpit.loop.runtime import open_runtime
     from cockpit.loop.views.prompt_cost import read_prompt_cost
 
     place = find_project()
@@ -308,7 +308,7 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
     settings = load_project_settings(place)
 
     async def render() -> tuple[Prompt, Packet]:
-        async with open_runtime(place, settings.runtime) as runtime:
+        async with open_project_runtime(place, settings.runtime) as runtime:
             return await runtime.rendered_prompt(wave_id)
 
     prompt, compiled = asyncio.run(render())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from typing import TextIO
 
 import click
 
@@ -25,6 +26,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
 from cockpit.store.journal.details.store import JournalAnchored
+from cockpit.store.journal.export_rows import compare_with_store, select_exported, verify_export
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
@@ -78,9 +80,15 @@ def tail(session: str | None, lines: int, live: bool, as_json: bool) -> None:
 @click.option(
     "--recent", is_flag=True, help="Read only rows since the last verification that found nothing."
 )
+@click.option(
+    "--export",
+    "exported",
+    type=click.File("r", encoding="utf-8"),
+    help="Verify this export instead of the store; - is standard input.",
+)
 @AS_JSON
 @click.pass_context
-def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
+def verify(ctx: click.Context, recent: bool, exported: TextIO | None, as_json: bool) -> None:
     """Verify the journal, and every table by it.
 
     It finds any row that was changed, removed or inserted, in the journal and in every table, and a store
@@ -89,6 +97,12 @@ def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
     A sound journal is remembered up to its end. --recent goes on from there: it is quick, and does not
     look at older rows and at tables.
     """
+    if exported is not None:
+        if recent:
+            raise click.UsageError("Pass --export without --recent.")
+        if not _verify_export(exported, as_json):
+            ctx.exit(Exit.FAILED)
+        return
     verdict, tables, fault = _verify_and_remember(recent)
     is_sound = verdict.ok and tables.ok and not fault
     if as_json:
@@ -125,6 +139,39 @@ def verify(ctx: click.Context, recent: bool, as_json: bool) -> None:
             show(f"anchor: {fault}")
     if not is_sound:
         ctx.exit(Exit.FAILED)
+
+
+def _verify_export(lines: TextIO, as_json: bool) -> bool:
+    """Verify an export, and compare its end with this project's journal where there is one."""
+    try:
+        verdict = verify_export(lines)
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"The export is not UTF-8 text: {error}.") from error
+    difference = None
+    if verdict.ok and find_project(settled=False).database.exists():
+        with open_store(find_project()) as store:
+            difference = store.read_now(lambda connection: compare_with_store(connection, verdict))
+    number, why = verdict.broken or (None, None)
+    if as_json:
+        body = {"ok": verdict.ok, "rows": verdict.rows, "seals": verdict.seals, "broken_at": number}
+        body |= {"why": why, "last": verdict.last, "digest": verdict.digest}
+        show_json(body | {"unchained": verdict.unchained, "store": difference})
+    elif why is not None:
+        show(f"broken: line {number}: {why}")
+    else:
+        kept = (
+            f"; {pluralize(verdict.unchained, 'row')} from before a pruning"
+            if verdict.unchained
+            else ""
+        )
+        show(
+            f"ok: {pluralize(verdict.rows, 'row')} to row {verdict.last}, each follows from the one"
+            f" before, {verdict.seals} with seals{kept}"
+        )
+        show(f"end: {verdict.digest}")
+        if difference is not None:
+            show(f"store: {difference or 'this project has that row'}")
+    return verdict.ok
 
 
 def _show_tables(tables: TablesVerdict) -> None:
@@ -190,7 +237,8 @@ def _record_accepted(tx: Tx, fault: str) -> None:
 def export(session: str | None) -> None:
     """Export all rows as JSON Lines.
 
-    It writes one JSON document per row to standard output.
+    It writes one JSON document per row to standard output, with its digest and its seals, so that
+    `cockpit journal verify --export FILE` checks the export anywhere.
     """
     after, count = 0, 0
     named: str | None = None
@@ -203,14 +251,15 @@ def export(session: str | None) -> None:
     with open_store(place) as store:
         while True:
             rows = store.read_now(
-                lambda connection, after=after: stored.rows(  # type: ignore[misc] # bound per turn
+                lambda connection, after=after: select_exported(  # type: ignore[misc] # bound per turn
                     connection, after=after, session_id=named, limit=BATCH
                 )
             )
             if not rows:
                 break
-            after, count = rows[-1].seq, count + len(rows)
-            _print(rows, as_json=True)
+            after, count = rows[-1][0], count + len(rows)
+            for _, line in rows:
+                show_json_line(line)
     say(pluralize(count, "row"))
 
 

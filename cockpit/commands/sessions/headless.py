@@ -20,6 +20,7 @@ from cockpit.commands.open_project import (
     ensure_root_token,
     find_project,
     load_project_settings,
+    open_project_runtime,
 )
 from cockpit.commands.report_error import report_error
 from cockpit.commands.terminal import (
@@ -32,7 +33,7 @@ from cockpit.commands.terminal import (
 from cockpit.config.load_settings import Settings
 from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime import Runtime
 from cockpit.loop.session_loop import SessionPruned
 from cockpit.loop.views.review_text import ReviewText, find_review
 from cockpit.loop.views.session_report import session_document
@@ -113,7 +114,7 @@ async def _drive(
     flags: Mapping[str, object],
     prints_review: bool,
 ) -> Exit:
-    async with open_runtime(place, settings.runtime) as runtime:
+    async with open_project_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
         session_id = await _begin(runtime, settings, text, session, task_id, flags)
         ending = await _run(

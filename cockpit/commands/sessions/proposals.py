@@ -10,7 +10,12 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, SHOWN, examples
-from cockpit.commands.open_project import find_project, load_project_settings, read_store
+from cockpit.commands.open_project import (
+    find_project,
+    load_project_settings,
+    open_project_runtime,
+    read_store,
+)
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
 from cockpit.commands.terminal import output_width, say, show, show_json, show_list
 from cockpit.core.clock import parse_time
@@ -169,9 +174,7 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
 async def _decide_in_runtime(
     place: ProjectPaths, settings: RuntimeSettings, decide: Callable[[Any], Awaitable[None]]
 ) -> None:
-    from cockpit.loop.runtime import open_runtime
-
-    async with open_runtime(place, settings) as runtime:
+    async with open_project_runtime(place, settings) as runtime:
         await decide(runtime)
 
 

@@ -18,7 +18,7 @@ from cockpit.commands.setup.sandbox_checks import sandbox_checks
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
-from cockpit.core.project_paths import ProjectPaths, user_folder
+from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user_folder
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
@@ -32,6 +32,8 @@ from cockpit.store.journal import checkpoints, journal
 from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
 
 LEAST_COLUMNS, LEAST_LINES = 80, 24
+MOST_STATES = 5
+"""States of projects that are gone which are named."""
 MOST_ROWS = 200_000
 """Rows of the journal that this command reads: half a second."""
 
@@ -52,6 +54,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *await sandbox_checks(*_confined(settings)),
         _terminal(os.environ),
         *_store(place),
+        _states(),
     ]
 
 
@@ -262,6 +265,18 @@ def _store(place: ProjectPaths) -> Sequence[Check]:
         fix = "if you restored a backup, accept it with `cockpit journal anchor --accept`"
         checks.append(Check("anchor", "broken", fault, fix))
     return [*checks, *privacy]
+
+
+def _states() -> Check:
+    """Report states that no project has any more, as that of a sample project which was deleted."""
+    gone = list_abandoned_states()
+    if not gone:
+        return Check("states", "ok", "every state belongs to a project that exists")
+    names = ", ".join(state.name for state, _ in gone[:MOST_STATES])
+    more = f" and {len(gone) - MOST_STATES:,} more" if len(gone) > MOST_STATES else ""
+    detail = f"{pluralize(len(gone), 'state')} of projects that are gone: {names}{more}"
+    fix = "`cockpit state clean` deletes them; `cockpit state adopt` takes over that of a moved project"
+    return Check("states", "missing", detail, fix)
 
 
 def _verify(connection: sqlite3.Connection) -> journal.Verdict | None:

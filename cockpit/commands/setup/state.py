@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,19 @@ import click
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.project.old_state import find_old_state
 from cockpit.core.project_paths import (
     ProjectPaths,
     ProjectRecord,
+    list_abandoned_states,
     list_states,
     read_project_record,
     write_project_record,
 )
-from cockpit.core.state_folder import DATABASE, describe_problem
+from cockpit.core.state_folder import describe_problem
+from cockpit.core.text import pluralize
 
 
 @click.group(
@@ -131,6 +134,44 @@ def adopt(path: str, as_json: bool) -> None:
     _report(place, str(folder), moved, as_json)
 
 
+@state.command("clean", epilog=examples("cockpit state clean", "cockpit state clean --yes"))
+@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.option("--yes", is_flag=True, help="Delete them without asking.")
+@AS_JSON
+def clean(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Delete the state of projects that are gone.
+
+    NAME is a state in `cockpit state list`; without one, all states whose project is gone. A project on a
+    disk that is not mounted counts as gone, so look at the list before you agree.
+    """
+    from cockpit.tasks.move_state import StateRefused, remove_state
+
+    _require_user()
+    gone = [folder for folder, _ in list_abandoned_states()]
+    chosen = [_find_state(name) for name in names] if names else gone
+    for folder in chosen:
+        if folder not in gone:
+            raise StateRefused(
+                f"The project of {folder.name} exists, or is not named. Nothing was deleted."
+            )
+    rows = [_row(folder) for folder in chosen]
+    if chosen and not yes:
+        for row in rows:
+            say(f"{row['name']}  {row['bytes'] / 1e6:.1f} MB  was in {row['home']}")
+        if not is_terminal(sys.stdin):
+            raise WrongUse("No terminal to confirm on; nothing was deleted. Pass --yes.")
+        if not click.confirm(f"Delete {pluralize(len(chosen), 'state')}?", err=True):
+            chosen = rows = []
+    for folder in chosen:
+        remove_state(folder)
+    if as_json:
+        show_json({"deleted": [row["name"] for row in rows]})
+    elif chosen:
+        say(f"Deleted {pluralize(len(chosen), 'state')}.")
+    else:
+        say("Nothing was deleted." if gone else "Every state belongs to a project that exists.")
+
+
 def _report(place: ProjectPaths, before: str, moved: int, as_json: bool) -> None:
     if as_json:
         show_json({"before": before, "after": str(place.state), "worktrees": moved})
@@ -158,7 +199,7 @@ def _require_user() -> None:
 def _row(folder: Path) -> dict[str, Any]:
     record = read_project_record(folder)
     try:
-        size = sum(path.stat().st_size for path in folder.glob(f"{DATABASE}*"))
+        size = sum(path.lstat().st_size for path in folder.rglob("*"))
     except OSError:
         size = 0
     return {

@@ -241,6 +241,14 @@ def resume(tx: Tx, chain_id: str, **limits: Any) -> Chain:
     return chain
 
 
+def has_open(connection: sqlite3.Connection) -> bool:
+    """Tell whether any chain has not ended by its row."""
+    row = connection.execute(
+        "SELECT 1 FROM chains WHERE status IN ('running','draining') LIMIT 1"
+    ).fetchone()
+    return row is not None
+
+
 def is_watched(chain: Chain) -> bool:
     """Tell whether a live process supervises the chain."""
     return chain.owner is not None and is_process_alive(chain.owner)

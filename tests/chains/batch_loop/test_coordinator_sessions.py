@@ -212,22 +212,22 @@ async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld
     assert chained.statuses() == {mine: "in_progress", meets: "todo"}
 
 
-async def test_a_task_that_breaks_off_takes_nothing_down(chained: ChainWorld) -> None:
+async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) -> None:
     """Its tests are red, and how often they may be mended is no number: an error of ours."""
-    broken, (other,) = chained.world.task("Change add"), chained.tasks(1)
-    chain = chained.chain()
-    desk = chained.desk(chain, 1, ALL_PASS + breaks(broken))
+    broken, (other,) = hurried.world.task("Change add"), hurried.tasks(1)
+    chain = hurried.chain()
+    desk = hurried.desk(chain, 1, ALL_PASS + breaks(broken))
     desk = replace(desk, work=WorkSettings(max_test_retries=None))  # type: ignore[arg-type]
-    ended = await chained.session(chain, desk=desk)
-    assert chained.statuses() == {broken: "blocked", other: "done"}
+    ended = await hurried.session(chain, desk=desk)
+    assert hurried.statuses() == {broken: "blocked", other: "done"}
     assert (ended.reason, ended.tasks_done, ended.tasks_blocked) == ("empty", 1, 1)
-    first, second = chained.batches()
+    first, second = hurried.batches()
     assert (first["outcome"], first["done"], first["interrupted"]) == ("failed", [other], [broken])
     assert (second["outcome"], second["blocked"]) == ("failed", [broken])
-    assert any(line.startswith(f"{broken} broke off and keeps its work") for line in chained.said)
-    assert chained.world.handoff(broken).status == "BLOCKED"
-    assert "TypeError" in chained.world.read(broken).blocker
-    assert "a * b" in chained.world.show("calc.py", chained.world.tree(broken).branch)
+    assert any(line.startswith(f"{broken} broke off and keeps its work") for line in hurried.said)
+    assert hurried.world.handoff(broken).status == "BLOCKED"
+    assert "TypeError" in hurried.world.read(broken).blocker
+    assert "a * b" in hurried.world.show("calc.py", hurried.world.tree(broken).branch)
 
 
 async def test_what_is_red_is_mended_while_the_other_goes_on(chained: ChainWorld) -> None:

@@ -169,6 +169,22 @@ class WorkerCrashed(WorkerState, frozen=True, kw_only=True):
     """The tasks whose leases it had; another worker resumes them."""
 
 
+class WorkerDelayed(Detail, frozen=True, kw_only=True):
+    """A worker died or could not start; the next one waits before it starts."""
+
+    chain_id: str
+    ordinal: int
+    """The number of the worker that waits, from 1."""
+    attempt: int
+    """Which try it is: 2 after the first failure in a row."""
+    delay_s: float
+    """The seconds that it waits."""
+    starts_at: str
+    """When it starts."""
+    reason: str
+    """Why the one before ended."""
+
+
 class BatchStarted(Detail, frozen=True, kw_only=True):
     """A worker began a batch of tasks."""
 

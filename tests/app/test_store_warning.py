@@ -1,0 +1,122 @@
+"""A store that was cut, rewritten or swapped is told on every screen, in any width."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from app_world import settled
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.question import Warn
+from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
+from cockpit.backlog import service
+from cockpit.core.project_paths import ProjectPaths, locate_project
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.journal.head_anchor import find_anchor_file
+
+pytestmark = pytest.mark.slow
+
+WARNING = "⚠ the journal was changed from outside"
+
+
+def work(place: ProjectPaths, title: str) -> None:
+    with Store.open(place.database) as store:
+        store.write_now(lambda tx: service.create_task(tx, title, by="person"))
+
+
+def older_copy(place: ProjectPaths) -> None:
+    shutil.copyfile(place.state / "older.db", place.database)
+
+
+def cut(place: ProjectPaths) -> None:
+    with closing(sqlite3.connect(place.database)) as connection, connection:
+        connection.execute("DELETE FROM journal WHERE seq=(SELECT max(seq) FROM journal)")
+
+
+def rewritten(place: ProjectPaths) -> None:
+    with closing(sqlite3.connect(place.database)) as connection, connection:
+        connection.execute("UPDATE journal SET digest='0' WHERE seq=(SELECT max(seq) FROM journal)")
+
+
+def without_anchor(place: ProjectPaths) -> None:
+    anchor = find_anchor_file(place.database)
+    assert anchor is not None
+    anchor.unlink()
+
+
+def drawn(app: CockpitApp | ReplayApp) -> list[str]:
+    return [strip.text for strip in app.screen._compositor.render_strips()]
+
+
+@pytest.fixture
+def place(project: Path) -> ProjectPaths:
+    """A project whose store was closed in order, beside an older copy of it."""
+    place = locate_project(project)
+    place.prepare()
+    work(place, "First")
+    shutil.copyfile(place.database, place.state / "older.db")
+    for at in range(20):
+        work(place, f"Task {at}")
+    return place
+
+
+@pytest.mark.parametrize("change", [older_copy, cut, rewritten, without_anchor])
+async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path, change):
+    change(place)
+    async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=(80, 24)) as pilot:
+            while not isinstance(app.screen, Warn):
+                await pilot.pause()
+            told = " ".join(drawn(app))
+            assert WARNING in told
+            assert "cockpit journal anchor" in told
+            await pilot.press("enter")
+            screen = await settled(pilot)
+            assert drawn(app)[0].strip().startswith(WARNING)
+            screen.host.main.prompt.focus()
+            for width in (300, 40, 20):
+                await pilot.resize_terminal(width, 12)
+                await pilot.pause()
+                assert drawn(app)[0].strip().startswith(WARNING[: width - 4]), width
+
+
+async def test_the_board_and_a_replay_tell_it_as_well(place, tmp_path):
+    async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
+        session_id = await runtime.start("Look around", model="offline")
+    without_anchor(place)
+    async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
+        await board(runtime)
+        rows = await read_session_rows(runtime.store, session_id)
+        replay = ReplayApp(rows, session_id, warning=WARNING.removeprefix("⚠ "))
+        async with replay.run_test(size=(80, 24)) as pilot:
+            while WARNING not in drawn(replay)[0]:
+                await pilot.pause()
+
+
+async def board(runtime: Runtime) -> None:
+    app = CockpitApp(runtime)
+    async with app.run_test(size=(80, 24)) as pilot:
+        while not isinstance(app.screen, Warn):
+            await pilot.pause()
+        await pilot.press("escape")
+        await settled(pilot)
+        await pilot.press("ctrl+t")
+        while "Board" not in drawn(app)[0]:
+            await pilot.pause()
+        assert WARNING in drawn(app)[0]
+
+
+async def test_a_store_that_is_the_one_it_was_is_not_warned_of(place, tmp_path):
+    async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            assert app.store_warning == ""
+            assert not any("⚠" in line for line in drawn(app))

@@ -1,0 +1,211 @@
+"""What crashes starts again after a pause that grows and is bounded, by the clock, journalled and shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
+from hypothesis import given
+from hypothesis import strategies as st
+from tasks.taskrun_world import World
+
+from cockpit.app.projection.chain_trees import Trees
+from cockpit.app.projection.current_chains import read_chains
+from cockpit.app.projection.fold import State
+from cockpit.chains.chain_lifecycle import MAX_CRASHES, ChainOptions, create_chain
+from cockpit.chains.progress_lines import ProgressLines
+from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, supervise
+from cockpit.core.clock import FixedClock, RandomIds, format_time
+from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.store.chains import chains, workers
+from cockpit.store.chains.retry_delays import (
+    FIRST_S,
+    LONGEST_S,
+    describe_retry,
+    retry_delay,
+    seconds_until,
+    start_after,
+)
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+DIES = (
+    "import sys; from pathlib import Path; from cockpit.store.db.database import Store;"
+    "from cockpit.store.chains import chains, workers;"
+    "s = Store.open(Path(sys.argv[1]));"
+    "chain = s.read_now(lambda found: chains.load(found, 'ch-1'));"
+    "s.write_now(lambda tx: workers.start(tx, chain, int(sys.argv[-1]), token_limit=9));"
+    "import os; os._exit(9)"
+)
+"""It becomes a worker, and dies."""
+
+
+class Watched(FixedClock):
+    """A clock that stands still but for pauses, and notes how long each stretch of them was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        await asyncio.sleep(0.001)
+        self.advance(seconds)
+
+
+@given(st.integers(-5, 10**9))
+def test_the_pause_grows_and_is_bounded(failures: int) -> None:
+    pause = retry_delay(failures)
+    assert 0.0 <= pause <= LONGEST_S
+    assert (pause == 0.0) == (failures < 1)
+    assert retry_delay(failures + 1) in (2 * pause or FIRST_S if failures >= 0 else 0.0, LONGEST_S)
+
+
+@given(st.timedeltas(timedelta(days=-400), timedelta(days=400)))
+def test_a_clock_that_is_set_back_makes_no_pause_longer(change: timedelta) -> None:
+    starts_at = start_after(format_time(NOW), 3)
+    assert 0.0 <= seconds_until(starts_at, NOW + change) <= LONGEST_S
+
+
+def test_the_pause_in_words() -> None:
+    assert describe_retry(8.0, 3) == "starts again in 8 s; third try"
+    assert describe_retry(0.2, 2) == "starts again in 1 s; second try"
+    assert describe_retry(60.0, 12) == "starts again in 60 s; 12th try"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.made(tmp_path)
+    made.task()
+    yield made
+    made.store.close()
+
+
+def rows(store: Store) -> list[journal.Row]:
+    return store.read_now(lambda seen: journal.rows(seen, limit=100_000))
+
+
+async def supervised(world: World, program: str) -> tuple[Watched, Store, chains.Chain]:
+    clock = Watched()
+    store = Store.open(world.place.database, clock, RandomIds())
+    await create_chain(store, world.place, ChainOptions("all"))
+    argv = (sys.executable, "-c", program, str(world.place.database))
+    ended = await supervise(Supervision(store, world.place, os.environ, argv), "ch-1")
+    return clock, store, ended
+
+
+@pytest.mark.slow
+async def test_workers_that_die_start_again_ever_later(world: World) -> None:
+    # The workers' processes have the machine's clock, so only their order counts here.
+    clock, store, ended = await supervised(world, DIES)
+    with store:
+        delayed = [row.raw_detail() for row in rows(store) if row.action == "chain.session.delayed"]
+        deaths = [row for row in rows(store) if row.action == "chain.session.crashed"]
+    assert (ended.status, len(deaths)) == ("failed", MAX_CRASHES)
+    assert [row["delay_s"] for row in delayed] == [2.0, 4.0, 8.0, 16.0]
+    assert [row["ordinal"] for row in delayed] == [2, 3, 4, 5]
+    assert [row["attempt"] for row in delayed] == [2, 3, 4, 5]
+    assert delayed[0]["reason"] == "its process is gone"
+    assert clock.slept >= sum(row["delay_s"] for row in delayed)
+
+
+async def test_workers_that_cannot_start_are_tried_ever_later(world: World) -> None:
+    clock, store, ended = await supervised(world, "print('no room'); raise SystemExit(1)")
+    with store:
+        delayed = [row.raw_detail() for row in rows(store) if row.action == "chain.session.delayed"]
+    assert ended.status == "failed"
+    assert [row["delay_s"] for row in delayed] == [2.0, 4.0][: MAX_FAILED_STARTS - 1]
+    assert all("no room" in row["reason"] for row in delayed)
+    assert clock.slept >= 6.0
+
+
+async def test_a_chain_that_waits_is_stopped_at_once(world: World) -> None:
+    clock = Watched()
+    with Store.open(world.place.database, clock, RandomIds()) as store:
+        chain = await create_chain(store, world.place, ChainOptions("all"))
+        for ordinal in (1, 2, 3):
+            store.write_now(lambda tx, at=ordinal: workers.start(tx, chain, at, token_limit=9))
+            store.write_now(lambda tx, at=ordinal: workers.record_crash(tx, chain, at, "it died"))
+        watch = Supervision(store, world.place, os.environ, (sys.executable, "-c", "exit(1)"))
+        watching = asyncio.ensure_future(supervise(watch, "ch-1"))
+        while not any(row.action == "chain.session.delayed" for row in rows(store)):
+            await asyncio.sleep(0)
+        store.write_now(lambda tx: chains.drain(tx, "ch-1"))
+        ended = await watching
+    assert (ended.status, ended.reason) == ("stopped", "drained")
+    assert clock.slept < retry_delay(3)
+
+
+CRASHES = RunnerSettings("small", (sys.executable, "-c", "raise SystemExit(7)"))
+"""An external agent that ends without a word."""
+
+
+@pytest.mark.slow
+async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path) -> None:
+    world = World.made(tmp_path)
+    world.store.close()
+    clock = Watched()
+    world.store = Store.open(world.place.database, clock, RandomIds())
+    with world.store:
+        chained = ChainWorld(world)
+        chained.green()
+        first, second = chained.tasks(2)
+        chain = chained.chain(batch="1")
+        settings = RuntimeSettings(
+            user_dir=tmp_path / "config", environment=dict(os.environ), runners={"small": CRASHES}
+        )
+        desk = chained.desk(chain, 1, ALL_PASS, runner="small", settings=settings)
+        ended = await chained.session(chain, desk=desk)
+        delayed = [row.raw_detail() for row in chained.rows("task.delayed")]
+        assert chained.statuses() == {first: "blocked", second: "blocked"}
+        assert ended.reason == "empty"
+        for task_id in (first, second):
+            mine = [row for row in delayed if row["task_id"] == task_id]
+            assert [(row["step"], row["delay_s"], row["attempt"]) for row in mine] == [
+                ("implement", 2.0, 2),
+                ("implement", 4.0, 3),
+            ]
+            assert "exit code 7" in mine[0]["reason"]
+        started = list(chained.rows("batch.started"))
+        for row in chained.rows("task.delayed"):
+            task_id, starts_at = row.raw_detail()["task_id"], row.raw_detail()["starts_at"]
+            after = [
+                each.at
+                for each in started
+                if each.seq > row.seq and task_id in each.raw_detail()["task_ids"]
+            ]
+            assert min(after) >= starts_at
+        assert clock.slept >= 6.0
+
+
+async def test_the_pause_is_shown_in_words_and_ends_with_it(world: World) -> None:
+    store = world.store
+    chain = await create_chain(store, world.place, ChainOptions("all"))
+    for ordinal in (1, 2):
+        store.write_now(lambda tx, at=ordinal: workers.start(tx, chain, at, token_limit=9))
+        store.write_now(lambda tx, at=ordinal: workers.record_crash(tx, chain, at, "it died"))
+    watch = Supervision(store, world.place, os.environ, (sys.executable, "-c", "exit(1)"))
+    watching = asyncio.ensure_future(supervise(watch, "ch-1"))
+    while not any(row.action == "chain.session.delayed" for row in rows(store)):
+        await asyncio.sleep(0.001)
+    (delayed,) = (row for row in rows(store) if row.action == "chain.session.delayed")
+    watching.cancel()
+    line = ProgressLines("ch-1").line_for(delayed)
+    assert line is not None
+    assert line.line == "◌ s3 starts again in 4 s; third try"
+    begun = datetime.fromisoformat(delayed.raw_detail()["starts_at"]) - timedelta(seconds=3)
+    state = State().fold(rows(store))
+    for shown in (state.chains, store.read_now(read_chains)):
+        for now, words in ((begun, "starts again in 3 s; third try"), (begun + timedelta(5), "")):
+            (head, *_) = Trees().rows(shown, state.work, now=now)
+            assert head.state == words  # type: ignore[union-attr]
+    assert state.chains.has_retries
+    store.write_now(lambda tx: workers.start(tx, chain, 3, token_limit=9))
+    assert not State().fold(rows(store)).chains.has_retries

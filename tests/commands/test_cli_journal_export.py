@@ -1,0 +1,100 @@
+"""An export has its digests and seals: it verifies without its store, and what was changed in it is told."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from chains.chain_world import Chains
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, list[str]]:
+    world = Chains.made(tmp_path_factory.mktemp("exported"), 2)
+    return world, world.project.run("journal", "export").stdout.splitlines()
+
+
+def verdict(world: Chains, lines: list[str], expect: int = 0) -> dict[str, object]:
+    """What `verify --export -` says of these lines."""
+    told = world.project.run(
+        "journal", "verify", "--export", "-", "--json", stdin="\n".join(lines), expect=expect
+    )
+    answer: dict[str, object] = json.loads(told.stdout)
+    return answer
+
+
+def test_an_export_verifies_with_its_seals_and_is_compared_with_the_store(exported) -> None:
+    world, lines = exported
+    rows = [json.loads(line) for line in lines]
+    sealed = [row for row in rows if row.get("seals")]
+    assert any("tasks" in json.loads(row["seals"]) for row in sealed)
+    told = verdict(world, lines)
+    assert (told["ok"], told["rows"], told["seals"]) == (True, len(rows), len(sealed))
+    assert (told["last"], told["digest"]) == (rows[-1]["seq"], rows[-1]["digest"])
+    assert told["store"] == ""
+
+
+def test_an_export_verifies_elsewhere(exported, tmp_path: Path) -> None:
+    _, lines = exported
+    file = tmp_path / "journal.jsonl"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    other = Chains.made(tmp_path / "other", 1)
+    told = other.project.run("journal", "verify", "--export", str(file)).stdout
+    assert f"ok: {len(lines)} rows to row" in told
+    assert "store: " in told
+    assert "this project has that row" not in told
+
+
+def changes(lines: list[str]) -> dict[str, list[str]]:
+    chance = random.Random(7)
+    at = chance.randrange(1, len(lines) - 1)
+    sealed = next(place for place, line in enumerate(lines) if '"seals"' in line)
+
+    def edited(place: int, **fields: object) -> list[str]:
+        body = json.loads(lines[place]) | fields
+        return [*lines[:place], json.dumps(body), *lines[place + 1 :]]
+
+    without = json.loads(lines[sealed])
+    del without["seals"]
+    return {
+        "a detail": edited(at, detail={"task_id": "T-9"}),
+        "an actor": edited(at, actor="nobody"),
+        "seals": edited(sealed, seals='{"tasks":{"T-1":"AAAAAAAAAAAAAAAA"}}'),
+        "no seals": [*lines[:sealed], json.dumps(without), *lines[sealed + 1 :]],
+        "a row less": [*lines[:at], *lines[at + 1 :]],
+        "the first row": lines[1:],
+        "a row twice": [*lines[:at], lines[at], *lines[at:]],
+        "two swapped": [*lines[: at - 1], lines[at], lines[at - 1], *lines[at + 1 :]],
+        "no JSON": [*lines[:at], "nothing", *lines[at:]],
+        "no row": [*lines[:at], "{}", *lines[at:]],
+    }
+
+
+def test_whatever_was_changed_in_an_export_is_told(exported) -> None:
+    world, lines = exported
+    for name, changed in changes(lines).items():
+        told = verdict(world, changed, expect=1)
+        assert told["ok"] is False, name
+        assert told["why"], name
+
+
+def test_a_cut_export_still_follows_and_names_its_end(exported) -> None:
+    world, lines = exported
+    told = verdict(world, lines[:-3])
+    assert (told["ok"], told["last"]) == (True, json.loads(lines[-4])["seq"])
+
+
+def test_an_export_of_a_pruned_journal_verifies(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    world.project.run("prune", "--older-than", "2999-01-01", "--journal")
+    world.project.run("tasks", "add", "Later")
+    lines = world.project.run("journal", "export").stdout.splitlines()
+    assert any("journal.pruned" in line for line in lines)
+    told = verdict(world, lines)
+    assert (told["ok"], told["store"]) == (True, "")
+    at = next(place for place, line in enumerate(lines) if "journal.pruned" in line)
+    assert verdict(world, [*lines[:at], *lines[at + 1 :]], expect=1)["ok"] is False
