@@ -96,7 +96,7 @@ SILENT = (
 
 
 class HeardClock(FixedClock):
-    """Time that passes, a second at each look, only while a session of the chain runs."""
+    """Time that passes only while a session of the chain runs, a second at each look, or one has to wait."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -106,6 +106,8 @@ class HeardClock(FixedClock):
         await asyncio.sleep(0.001)
         if any(one.status == "running" for one in sessions_of(self._world)):
             self.advance(1.0)
+        elif self._world.rows("chain.session.delayed"):
+            self.advance(seconds)
 
 
 async def watched(world: World, store: Store, stop_after: int) -> Chain:

@@ -6,7 +6,9 @@ import os
 import random
 import shutil
 import signal
-import time
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from faults.session_trials import Child, Verdict, World, judge_rows, make_world, run_session
@@ -48,11 +50,12 @@ def try_crowd(folder: Path, processes: int, seed: int) -> Verdict:
     scenario.write_text(
         "".join(_TURNS.replace("NUMBER", str(number)) for number in range(processes))
     )
-    verdict = Verdict()
+    world.use_state()
+    verdict, database = Verdict(), locate_project(world.root).database
     children = {number: _start(world, number) for number in range(processes)}
     starts = dict.fromkeys(children, 1)
     while children:
-        time.sleep(chance.uniform(0.02, 0.3))
+        _wait_for_rows(database, chance.randint(1, 60), children)
         if chance.random() < 0.5:
             os.kill(children[chance.choice(list(children))].pid, signal.SIGKILL)
         for number, child in list(children.items()):
@@ -76,6 +79,24 @@ def try_crowd(folder: Path, processes: int, seed: int) -> Verdict:
 
 def _start(world: World, number: int) -> Child:
     return Child.start(world, lambda: run_session(world, f"write number {number} now"))
+
+
+def _wait_for_rows(database: Path, count: int, children: Mapping[int, Child]) -> None:
+    """Wait until the journal has so many rows more, or a process has ended."""
+    before = _last_row(database)
+    while _last_row(database) < before + count:
+        if any(_has_ended(child) for child in children.values()):
+            return
+        os.sched_yield()
+
+
+def _last_row(database: Path) -> int:
+    """The journal's last row, read by a connection that no forked process inherits."""
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return int(connection.execute("SELECT seq FROM journal_head").fetchone()[0])
+    except (sqlite3.Error, TypeError):
+        return 0  # nobody has made it yet
 
 
 def _has_ended(child: Child) -> bool:

@@ -164,7 +164,6 @@ print("done" if libc.unshare(0x10000000) == 0 else ctypes.get_errno())
         assert await answer(loosened(ground, NO_FILTER), script) == str(errno.ENOSPC)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
 async def test_system_calls_that_no_build_needs_are_refused(ground: Workspace) -> None:
     script = """
 import ctypes, json, sys
@@ -176,15 +175,21 @@ for number in json.loads(sys.argv[1]):
     answers[number] = ctypes.get_errno()
 print(answers)
 """
+    machine = platform.machine()
+    if machine not in seccomp_filter._REFUSED:
+        assert seccomp_filter.filter_program() is None  # and the proposal says so
+        return
     numbers = sorted(
-        {*seccomp_filter._REFUSED["x86_64"].values(), *seccomp_filter._SINCE_424.values()}
+        {*seccomp_filter._REFUSED[machine].values(), *seccomp_filter._SINCE_424.values()}
     )
     answers = eval(await answer(ground, script, str(numbers)))
     assert set(answers) == set(numbers) and set(answers.values()) == {errno.EPERM}
-    for number in (425, 426, 427, 435, 0x40000000 + 1):  # io_uring, clone3, the other numbering
+    other_numbering = (0x40000000 + 1,) if machine == "x86_64" else ()
+    for number in (425, 426, 427, 435, *other_numbering):  # io_uring, clone3
         assert await answer(ground, CALL, number, 0, 0, 0) == str(errno.ENOSYS), number
     assert await answer(loosened(ground, NO_FILTER), CALL, 425, 0, 0, 0) != str(errno.ENOSYS)
-    new_user_in_clone = await answer(ground, CALL, 56, NEW_USER | 17, 0, 0, 0, 0)
+    clone = seccomp_filter._JUDGED[machine]["clone"]
+    new_user_in_clone = await answer(ground, CALL, clone, NEW_USER | 17, 0, 0, 0, 0)
     assert new_user_in_clone == str(errno.EPERM)
 
 
@@ -321,7 +326,6 @@ for step in (lambda: os.rename("libs/sub", "libs/gone"), lambda: os.rename("libs
     assert await answer(ground, WRITE, "libs/sub/.git") == read_only
 
 
-@pytest.mark.skipif(not IS_ADMINISTRATOR, reason="only the administrator could write them at all")
 async def test_the_kernels_settings_and_the_administrators_files_are_shut(
     ground: Workspace,
 ) -> None:
@@ -329,7 +333,8 @@ async def test_the_kernels_settings_and_the_administrators_files_are_shut(
     pattern = "/proc/sys/kernel/core_pattern"
     assert await answer(ground, may, pattern, os.W_OK) == "False"
     open_ground = loosened(ground, swap(["--remount-ro", "/proc"], []))
-    assert await answer(open_ground, may, pattern, os.W_OK) == "True"
+    # Others than the administrator could not write it without the sandbox either.
+    assert await answer(open_ground, may, pattern, os.W_OK) == str(IS_ADMINISTRATOR)
     assert await answer(ground, READ, "/etc/shadow") in ("", "PermissionError")
 
 

@@ -1,0 +1,205 @@
+"""Canaries: secrets planted wherever text comes in are in no file that cockpit writes, of whatever kind.
+
+A chain works in a project whose files, commands, models, agents and tasks all tell secrets. Then every file
+of the state folder, the project, its worktrees, the configuration and the log is searched, archives and the
+objects of git included, and whatever commands print or export.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chains.chain_world import WORK, Chains
+from commands.cli_world import PATIENCE_S
+from state_for_tests import state_of
+from tasks.taskrun_world import finish, git, turn
+
+pytestmark = pytest.mark.slow
+
+CHANNELS = (
+    *("file", "output", "words", "context", "summary", "verdict", "title", "description", "agent"),
+    *("agent-words", "branch-words", "name"),
+)
+"""Where a secret comes from."""
+
+
+def random_text(channel: str, kind: str, length: int) -> str:
+    """Letters and digits that are the same in every run and look random."""
+    body = hashlib.blake2b(f"{channel} {kind}".encode(), digest_size=64).hexdigest()
+    letters = "".join(
+        chr(ord("G") + int(pair[0], 16)) + pair[1] for pair in zip(*[iter(body)] * 2, strict=True)
+    )
+    return letters[:length]
+
+
+def canaries(channel: str) -> dict[str, str]:
+    """A secret of each kind, with its part that must not be found."""
+    hexadecimal = hashlib.sha256(channel.encode()).hexdigest()
+    base = {kind: random_text(channel, kind, 40) for kind in ("github", "key", "url", "pem", "jwt")}
+    return {
+        f"token ghp_{base['github'][:36]}": base["github"][:36],
+        f"AWS_SECRET_ACCESS_KEY={base['key']}": base["key"],
+        f"https://ada:{base['url'][:24]}@example.org/x": base["url"][:24],
+        f"SECRET_KEY={hexadecimal}": hexadecimal,
+        f"sk-ant-api03-{base['jwt']}": base["jwt"],
+    }
+
+
+def told(channel: str) -> str:
+    """All of a channel's secrets in one line."""
+    return " and ".join(canaries(channel))
+
+
+def quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def scenario() -> str:
+    """A model that reads the project's secrets, repeats them, and tells its own."""
+    said = "Write part1\\\\b"
+    first = f'text = "{quoted(told("words"))}"\n[[turn.call]]'
+    reads = turn("implementer", "run", 'argv = ["cat", "secrets.env"], reason = "look"', said=said)
+    purpose = quoted(told("context"))
+    asks = (
+        f'purpose = "{purpose}", question = "what?", scope = ["file:secrets.env"], escalation = ""'
+    )
+    return (
+        reads.replace("[[turn.call]]", first, 1)
+        + turn("implementer", "request_context", asks, when='called = ["run"]', said=said)
+        + turn(
+            "implementer",
+            "write_file",
+            'path = "part1.py", content = "x = 1\\n"',
+            when='called = ["request_context"]',
+            said=said,
+        )
+        + finish("implementer", quoted(told("summary")), when='called = ["write_file"]', said=said)
+        + finish("spec reviewer", f"VERDICT: PASS\n{quoted(told('verdict'))}")
+        + finish("quality reviewer", "VERDICT: PASS\nSound.")
+    )
+
+
+AGENT = """
+import sys
+print(TOLD_ON_OUTPUT)
+print(TOLD_ON_ERRORS, file=sys.stderr)
+sys.exit(7)
+"""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
+    """The project after the chain, with all that was printed."""
+    folder = tmp_path_factory.mktemp("canaries")
+    world = Chains.made(folder, 0)
+    project, root = world.project, world.root
+    secrets = "\n".join([*canaries("file"), *canaries("output")]) + "\n"
+    (root / "secrets.env").write_text(secrets, encoding="utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Settings")
+    project.extra |= {
+        "COCKPIT_LOG_JSON": str(folder / "log.jsonl"),
+        "COCKPIT_REPORT": "always",
+        "COCKPIT_NOTIFY": "terminal",
+    }
+    project.config.mkdir(exist_ok=True)
+    agent = folder / "agent.py"
+    agent.write_text(
+        AGENT.replace("TOLD_ON_OUTPUT", repr(told("agent-words"))).replace(
+            "TOLD_ON_ERRORS", repr(told("agent"))
+        ),
+        encoding="utf-8",
+    )
+    (project.config / "config.toml").write_text(
+        f'[runner.leaky]\ncommand = ["{sys.executable}", "{agent}"]\nsandbox = false\n',
+        encoding="utf-8",
+    )
+    printed = []
+
+    def run(*words: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "cockpit", *words], cwd=root, env=project.env, input=stdin,
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+        printed.append(f"$ {words[:2]}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    run("tasks", "add", f"Write part1 {next(iter(canaries('title')))}", "--file", "part1.py", "--description",
+        told("description"))  # fmt: skip
+    run(*WORK, "--all", "--model", project.script(scenario()))
+    run("tasks", "add", "Leak", "--file", "part2.py")
+    run("work", "--task", "T-2", "--runner", "leaky", "--approve", "all")
+    for words in (
+        ("journal", "export"), ("sessions", "export", "last"), ("tasks", "export"),
+        ("tasks", "show", "T-1"), ("handoff", "show", "T-1", "--details"), ("chain", "report", "1"),
+        ("outbox", "list"), ("packet", "explain"), ("proposals", "list"), ("wip", "show", "T-2"),
+        ("prune", "--older-than", "2999-01-01", "--journal"),
+    ):  # fmt: skip
+        run(*words)
+    return world, "\n".join(printed)
+
+
+def files_written(world: Chains) -> Iterator[tuple[str, bytes]]:
+    """Every file that cockpit may have written, with its content; archives unpacked."""
+    folder = world.root.parent
+    planted = {world.root / "secrets.env", folder / "agent.py", folder / "scenario.toml"}
+    for top in (folder, state_of(world.root)):
+        for path in sorted(top.rglob("*")):
+            if path.is_symlink() or not path.is_file() or path in planted:
+                continue
+            if path.name == "secrets.env" and "worktrees" in path.parts:
+                continue  # git's copy of the project's own file
+            content = path.read_bytes()
+            yield str(path), content
+            if path.suffix == ".gz":
+                yield f"{path} unpacked", gzip.decompress(content)
+
+
+def messages_of_git(root: Path) -> bytes:
+    """All commits and tags, and the blobs but for the project's own files."""
+    listed = git(root, "cat-file", "--batch-all-objects", "--batch-check").splitlines()
+    own = {git(root, "rev-parse", "HEAD:secrets.env")}
+    names = [line.split()[0] for line in listed if line.split()[0] not in own]
+    done = subprocess.run(
+        ["git", "cat-file", "--batch"], cwd=root, input="\n".join(names).encode(),
+        capture_output=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_no_secret_is_in_any_file_that_was_written(
+    played: tuple[Chains, str], channel: str
+) -> None:
+    world, printed = played
+    sources = [*files_written(world), ("git", messages_of_git(world.root))]
+    assert len(sources) > 20
+    found = {
+        (name, whole)
+        for name, content in [*sources, ("output", printed.encode())]
+        for whole, secret in canaries(channel).items()
+        if secret.encode() in content
+    }
+    assert not found
+
+
+def test_the_secrets_came_by(played: tuple[Chains, str]) -> None:
+    """The chain did what it was to do, so that every channel was one."""
+    world, printed = played
+    assert world.statuses()["T-1"] == "done", printed
+    database = (state_of(world.root) / "cockpit.db").read_bytes()
+    assert b"[masked:" in database
+    exported = printed.partition("('journal', 'export')")[2]
+    for action in ("context.fetched", "action.confirmed", "handoff.set", "runner.ended"):
+        assert action in exported, action
+    assert exported.count("[masked:github-token]") >= 5
+    assert list((state_of(world.root) / "archive").glob("*.gz"))
+    assert (world.root.parent / "log.jsonl").stat().st_size
+    assert list((state_of(world.root) / "chains").glob("*.log"))
+    assert list((world.root / ".cockpit" / "reports").iterdir())
