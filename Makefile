@@ -5,6 +5,7 @@
 #   make test-fast  the tests without processes, chains and terminals
 #   make check      format, lint, types, import contracts, links
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
+#   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
 #   make docs       the generated reference pages
 #   make snapshots  draw the snapshots of the screens
@@ -26,10 +27,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check chaos bench docs snapshots clean
+.PHONY: help setup demo test test-fast check chaos defences bench docs snapshots clean
 
 help:
-	@sed -n '3,13s/^# *//p' Makefile
+	@sed -n '3,14s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -51,6 +52,9 @@ check: $(DEVELOPMENT)
 
 chaos: $(DEVELOPMENT)
 	@PYTHONPATH=tests $(BIN)/python tests/faults/chaos.py $(ARGS)
+
+defences: $(DEVELOPMENT)
+	@PYTHONPATH=tests $(BIN)/python tests/adversarial/defences.py $(ARGS)
 
 bench: $(DEVELOPMENT)
 	@$(BIN)/python bench/run.py $(ARGS)

@@ -1,0 +1,174 @@
+"""Take defences out, one after the other, and see a test fail for each.
+
+``python tests/adversarial/defences.py [NAME…]`` prints a table; ``make defences`` runs it. A defence is a
+function of cockpit whose code is replaced in a process of its own, so that everyone who imported it has the
+replacement; then the tests that are to show the defence run in that process, and one of them must fail.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Defence:
+    """A defence, how it is taken out, and the tests that must fail then."""
+
+    name: str
+    function: str
+    """``module:name``; ``name`` may be that of a class and its method or property."""
+    without: Callable[..., Any]
+    """What stands in its place; it sees the globals of the function's own module."""
+    tests: str
+    """A file below ``tests``, with ``::`` and a test where one is enough."""
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _empty(*_: Any, **__: Any) -> str:
+    return ""
+
+
+def _no(*_: Any, **__: Any) -> bool:
+    return False
+
+
+def _yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _first(value: Any, *_: Any, **__: Any) -> Any:
+    return value
+
+
+def _no_list(*_: Any, **__: Any) -> list[Any]:
+    return []
+
+
+_RECORDED = "cockpit.store.sessions.as_recorded"
+_EDITED = "adversarial/test_edited_rows.py"
+_TAMPERED = "adversarial/test_tampering.py"
+DEFENCES = (
+    Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
+            "observe/test_observe_masking.py"),
+    Defence("what is no known read is no read", "cockpit.access.reads.judge_reads:why_not_read", _empty,
+            "adversarial/test_commands.py::test_the_verdict_is_that_of_the_table"),
+    Defence("foreign text has a frame", "cockpit.commands.sessions.proposal_text:barred",
+            lambda text, *_: text.split("\n"), "adversarial/test_frames.py"),
+    Defence("escape sequences are removed", "widgets.text.clean:clean", _first, "widgets/test_clean.py"),
+    Defence("a proposal is the one that was shown", f"{_RECORDED}:require_as_shown", _nothing,
+            f"{_EDITED}::test_an_edited_proposal_is_not_approved"),
+    Defence("an approval is in the journal", f"{_RECORDED}:require_approved", _nothing, _EDITED),
+    Defence("an action is the one that was queued", f"{_RECORDED}:require_queued", _nothing,
+            f"{_EDITED}::test_an_edited_action_is_not_run"),
+    Defence("a grant is the one that was given", f"{_RECORDED}:require_granted", _nothing,
+            f"{_EDITED}::test_a_grant_that_was_widened_reads_nothing"),
+    Defence("a policy is the one that the user gave", f"{_RECORDED}:require_policy", _nothing,
+            f"{_EDITED}::test_a_policy_that_was_widened_in_the_table_approves_nothing"),
+    Defence("a script is the one that was shown", "cockpit.act.named_scripts:why_changed", _empty,
+            "act/test_act_scripts.py"),
+    Defence("guards refuse actions", "cockpit.act.guards:first_refusal", _nothing, "act/test_act_guards.py"),
+    Defence("protected tests are not changed", "cockpit.act.protected_tests:is_test", _no,
+            "act/test_act_guards.py"),
+    Defence("no path leads to .git", "cockpit.access.confined_paths:_is_git", _no, "access"),
+    Defence("a store has cockpit's schema", "cockpit.store.db.check_schema:check_schema", _nothing,
+            "store/test_check_schema.py"),
+    Defence("state is in folders of one's own", "cockpit.core.state_folder:describe_problem", _empty,
+            "core/test_core_project_paths.py::test_a_folder_of_another_user_is_refused"),
+    Defence("the journal's end is anchored", "cockpit.store.journal.head_anchor:compare", _empty,
+            f"{_TAMPERED}::test_an_older_copy_in_place_of_the_store_is_told"),
+    Defence("rows of tables are sealed", "cockpit.store.journal.verify_tables:verify_tables",
+            lambda *_: TablesVerdict(0, (), ""),  # type: ignore[name-defined]  # noqa: F821
+            f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
+    Defence("rows of the journal are chained", "cockpit.store.journal.journal:verify",
+            lambda *_: Verdict(1, None),  # type: ignore[name-defined]  # noqa: F821
+            f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
+    Defence("the screen warns of a changed store", "cockpit.app.projection.header:store_warning", _empty,
+            "app/test_store_warning.py"),
+    Defence("a decision is armed by a pause", "cockpit.app.key_policy:KeyPolicy.is_armed", _yes,
+            "app/test_key_policy.py"),
+    Defence("secret files are not read", "cockpit.access.secret_files:is_sensitive", _no,
+            "observe/test_observe_files.py"),
+    Defence("dead chains are closed", "cockpit.chains.close_dead_chains:find_dead_chains", _no_list,
+            "chains/test_dead_chains_seen.py::test_below_an_agent_only_what_sees_all_processes_closes_it"),
+    Defence("what crashes waits", "cockpit.store.chains.retry_delays:retry_delay", lambda *_: 0.0,
+            "chains/test_chain_backoff.py::test_the_pause_grows_and_is_bounded"),
+)  # fmt: skip
+SAMPLE = ("secrets are masked", "a policy is the one that the user gave", "what crashes waits")
+"""Those that every run of the tests takes out: cheap ones."""
+
+
+def take_out(defence: Defence) -> None:
+    """Replace the code of the defence's function in this process."""
+    module, _, path = defence.function.partition(":")
+    target: Any = importlib.import_module(module)
+    for name in path.split("."):
+        target = inspect.getattr_static(target, name)
+    target = inspect.unwrap(target.fget if isinstance(target, property) else target)
+    assert isinstance(target, FunctionType), f"{defence.function} is no function"
+    assert isinstance(defence.without, FunctionType)
+    assert len(target.__code__.co_freevars) == len(defence.without.__code__.co_freevars)
+    target.__code__ = defence.without.__code__
+    target.__defaults__ = target.__kwdefaults__ = None
+
+
+def fails_without(defence: Defence) -> tuple[bool, str]:
+    """Whether a test of the defence fails in a process without it, and what the tests printed."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        pid = os.fork()
+        if pid == 0:
+            code = 99
+            try:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+                take_out(defence)
+                words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header"]
+                code = int(pytest.main([*words, str(TESTS / defence.tests)]))
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        output.seek(0)
+        text = output.read()
+    failed = os.waitstatus_to_exitcode(status) == int(pytest.ExitCode.TESTS_FAILED)
+    return failed and "\nFAILED " in text, text
+
+
+def main(names: list[str]) -> int:
+    """Take out the named defences, or all; the number of those that no test missed."""
+    os.chdir(TESTS.parent)
+    unknown = set(names) - {defence.name for defence in DEFENCES}
+    if unknown:
+        sys.exit(f"There is no defence {', '.join(sorted(unknown))}.")
+    missed = 0
+    for defence in DEFENCES:
+        if names and defence.name not in names:
+            continue
+        failed, text = fails_without(defence)
+        missed += not failed
+        print(
+            f"{'a test fails' if failed else 'NO TEST FAILS':14} {defence.name}: {defence.tests}",
+            flush=True,
+        )
+        if not failed:
+            print("\n".join(text.splitlines()[-15:]), flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]) > 0)

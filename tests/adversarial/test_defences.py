@@ -1,0 +1,32 @@
+"""Tests fail when what they test is taken out: a few of the defences here, all with ``make defences``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from adversarial.defences import DEFENCES, SAMPLE
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).with_name("defences.py")
+
+
+def test_a_test_fails_without_its_defence() -> None:
+    played = subprocess.run(
+        [sys.executable, str(SCRIPT), *SAMPLE],
+        env={**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert played.stdout.count("a test fails") == len(SAMPLE)
+
+
+def test_every_defence_and_its_tests_are_there() -> None:
+    assert set(SAMPLE) <= {defence.name for defence in DEFENCES}
+    assert len({defence.name for defence in DEFENCES}) == len(DEFENCES)
+    for defence in DEFENCES:
+        assert (SCRIPT.parents[1] / defence.tests.partition("::")[0]).exists(), defence.tests
