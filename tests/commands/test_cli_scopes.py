@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 DECIDE_THEMSELVES = {
     *("run", "review", "work", "mcp", "serve", "hook", "hook install", "hook status"),
     *("hook uninstall", "init", "doctor", "demo", "trust"),
-    *("state adopt", "state list", "state move", "state show"),
+    *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
 }
 """Commands that look a token up in the transaction that writes, or read no store."""

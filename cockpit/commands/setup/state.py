@@ -136,10 +136,10 @@ def adopt(path: str, as_json: bool) -> None:
 
 @state.command("clean", epilog=examples("cockpit state clean", "cockpit state clean --yes"))
 @click.argument("names", nargs=-1, metavar="[NAME]…")
-@click.option("--yes", is_flag=True, help="Delete them without asking.")
+@click.option("--yes", is_flag=True, help="Remove them without asking.")
 @AS_JSON
 def clean(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Delete the state of projects that are gone.
+    """Remove the state of projects that are gone.
 
     NAME is a state in `cockpit state list`; without one, all states whose project is gone. A project on a
     disk that is not mounted counts as gone, so look at the list before you agree.
