@@ -153,7 +153,12 @@ def _verify_export(lines: TextIO, as_json: bool) -> bool:
             difference = store.read_now(lambda connection: compare_with_store(connection, verdict))
     number, why = verdict.broken or (None, None)
     if as_json:
-        body = {"ok": verdict.ok, "rows": verdict.rows, "seals": verdict.seals, "broken_at": number}
+        body: dict[str, object] = {
+            "ok": verdict.ok,
+            "rows": verdict.rows,
+            "seals": verdict.seals,
+            "broken_at": number,
+        }
         body |= {"why": why, "last": verdict.last, "digest": verdict.digest}
         show_json(body | {"unchained": verdict.unchained, "store": difference})
     elif why is not None:

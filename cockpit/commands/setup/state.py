@@ -161,7 +161,7 @@ def clean(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
         if not is_terminal(sys.stdin):
             raise WrongUse("No terminal to confirm on; nothing was deleted. Pass --yes.")
         if not click.confirm(f"Delete {pluralize(len(chosen), 'state')}?", err=True):
-            chosen = rows = []
+            chosen, rows = [], []
     for folder in chosen:
         remove_state(folder)
     if as_json:
