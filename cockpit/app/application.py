@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STORE_ADVICE = "Until you accept the store or restore the right one, do not rely on what it shows."
 _DRAFT_S = 0.5
 _ERROR_S = 8.0
 _NOTICE_S = 4.0
@@ -244,8 +243,7 @@ class CockpitApp(App[int], inherit_bindings=False):
             super().refresh_css(animate)
 
     def _after_frame(self) -> None:
-        from cockpit.app.dialogs.question import Warn
-        from cockpit.chains import watch_dead_chains
+        from cockpit.app.store_watch import watch_store
 
         gc.freeze()  # objects of the start-up live as long as the program: never collect them
         gc.enable()
@@ -255,11 +253,9 @@ class CockpitApp(App[int], inherit_bindings=False):
         if self._open_engine is None:  # else it runs since the engine is open
             self.run_in_background(self.feed.run())
         self.run_in_background(self._read_default_model())
-        self.set_interval(watch_dead_chains.LOOK_S, self._close_dead_chains)
         if self._after_first_frame is not None:
             self.run_in_background(self._start_up(self._after_first_frame()))
-        if fault := self.engine.store.anchor.fault:
-            self.open_screen(Warn(self.store_warning, f"{fault}\n\n{_STORE_ADVICE}"))
+        watch_store(self)
         if self._first_message:
             self.send_message(self._first_message)
         elif self._resumed_session:
@@ -272,13 +268,6 @@ class CockpitApp(App[int], inherit_bindings=False):
             )
         for error in self._key_errors:
             self.show_error(error)
-
-    async def _close_dead_chains(self) -> None:
-        """Close chains whose processes died while the screen is open, and say so."""
-        from cockpit.chains.watch_dead_chains import describe_end, look_for_dead_chains
-
-        for chain in await look_for_dead_chains(self.engine.store):
-            self.show_error(describe_end(chain))
 
     async def _read_default_model(self) -> None:
         """Read the model of a new session; the header shows it before there is a session."""

@@ -1,0 +1,28 @@
+"""What the screen looks after while it is open: a store that was changed from outside, and dead chains.
+
+See ``docs/reference/screen.md`` and ``docs/reference/chains.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cockpit.app.dialogs.question import Warn
+from cockpit.chains import watch_dead_chains
+
+if TYPE_CHECKING:
+    from cockpit.app.application import CockpitApp
+
+_ADVICE = "Until you accept the store or restore the right one, do not rely on what it shows."
+
+
+def watch_store(app: CockpitApp) -> None:
+    """Warn of a store that differs from its anchor, and close chains whose processes die, saying so."""
+
+    async def close_dead_chains() -> None:
+        for chain in await watch_dead_chains.look_for_dead_chains(app.engine.store):
+            app.show_error(watch_dead_chains.describe_end(chain))
+
+    app.set_interval(watch_dead_chains.LOOK_S, close_dead_chains)
+    if fault := app.engine.store.anchor.fault:
+        app.open_screen(Warn(app.store_warning, f"{fault}\n\n{_ADVICE}"))
