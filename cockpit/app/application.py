@@ -255,7 +255,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.run_in_background(self._read_default_model())
         if self._after_first_frame is not None:
             self.run_in_background(self._start_up(self._after_first_frame()))
-        watch_store(self)
+        watch_store(self, self.set_interval)
         if self._first_message:
             self.send_message(self._first_message)
         elif self._resumed_session:
@@ -312,9 +312,7 @@ class CockpitApp(App[int], inherit_bindings=False):
     @property
     def store_warning(self) -> str:
         """The warning of every screen while the store does not match its anchor; empty while it does."""
-        from cockpit.app.projection.header import store_warning
-
-        return store_warning(self.engine.store.anchor.fault)
+        return self.engine.store.anchor.warning
 
     @property
     def pending(self) -> list[str]:

@@ -11,18 +11,25 @@ from cockpit.app.dialogs.question import Warn
 from cockpit.chains import watch_dead_chains
 
 if TYPE_CHECKING:
-    from cockpit.app.application import CockpitApp
+    from collections.abc import Awaitable, Callable
+
+    from cockpit.app.host import Host
 
 _ADVICE = "Until you accept the store or restore the right one, do not rely on what it shows."
 
 
-def watch_store(app: CockpitApp) -> None:
-    """Warn of a store that differs from its anchor, and close chains whose processes die, saying so."""
+def watch_store(
+    app: Host, set_interval: Callable[[float, Callable[[], Awaitable[None]]], object]
+) -> None:
+    """Warn of a store that differs from its anchor, and close chains whose processes die, saying so.
+
+    ``set_interval`` calls a function again and again, after so many seconds each time.
+    """
 
     async def close_dead_chains() -> None:
         for chain in await watch_dead_chains.look_for_dead_chains(app.engine.store):
             app.show_error(watch_dead_chains.describe_end(chain))
 
-    app.set_interval(watch_dead_chains.LOOK_S, close_dead_chains)
+    set_interval(watch_dead_chains.LOOK_S, close_dead_chains)
     if fault := app.engine.store.anchor.fault:
         app.open_screen(Warn(app.store_warning, f"{fault}\n\n{_ADVICE}"))

@@ -98,7 +98,7 @@ DEFENCES = (
     Defence("rows of the journal are chained", "cockpit.store.journal.journal:verify",
             lambda *_: Verdict(1, None),  # type: ignore[name-defined]  # noqa: F821
             f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
-    Defence("the screen warns of a changed store", "cockpit.app.projection.header:store_warning", _empty,
+    Defence("the screen warns of a changed store", "cockpit.store.db.anchored:StoreAnchor.warning", _empty,
             "app/test_store_warning.py"),
     Defence("a decision is armed by a pause", "cockpit.app.key_policy:KeyPolicy.is_armed", _yes,
             "app/test_key_policy.py"),

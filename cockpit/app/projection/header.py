@@ -140,11 +140,6 @@ def _changed(value: str | UnsetType, before: str) -> str:
     return value if isinstance(value, str) else before
 
 
-def store_warning(fault: str) -> str:
-    """Return the warning of every screen while the store differs from its anchor; empty without a fault."""
-    return "the journal was changed from outside" if fault else ""
-
-
 def header(
     session: SessionState | None,
     *,

@@ -17,7 +17,6 @@ import themes
 from cockpit.app.actions.context import Pane
 from cockpit.app.exit_on_signal import exit_on_signals
 from cockpit.app.projection.fold import State
-from cockpit.app.projection.header import store_warning
 from cockpit.app.screens.panes import NARROW, Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
 from cockpit.core.clock import parse_time
@@ -217,7 +216,7 @@ async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAU
                 " the archive folder of the project's state (`cockpit state show`)."
             )
         raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
-    app = ReplayApp(rows, session_id, theme=theme, warning=store_warning(store.anchor.fault))
+    app = ReplayApp(rows, session_id, theme=theme, warning=store.anchor.warning)
     with exit_on_signals(app):
         code = await app.run_async()
     return app.return_code or code or 0

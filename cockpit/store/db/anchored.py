@@ -46,6 +46,11 @@ class StoreAnchor:
         if self.file is not None:
             self.fault = self._compare(self.file, is_new=is_new)
 
+    @property
+    def warning(self) -> str:
+        """What a screen warns of, in few words; empty while the store does not differ."""
+        return "the journal was changed from outside" if self.fault else ""
+
     def keep(self) -> None:
         """Write the anchor when it is due; called after a commit."""
         if self.file is None or self.fault:
