@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
+from cockpit.access.reads.judge_reads import why_not_read_options
 from cockpit.access.shell_commands import RanCommand
 from cockpit.learn.capture_scripts import list_node_writes, list_python_writes
 
@@ -59,7 +60,9 @@ def list_edited_files(
 
     for place, command in enumerate(simple):
         broke = failure if place == len(simple) - 1 else None
-        for path in (*command.writes, *_by_program(command, text, broke)):
+        # What the judge of reads knows to read changes nothing, whatever its words look like.
+        reads = not why_not_read_options(command.argv)
+        for path in (*command.writes, *([] if reads else _by_program(command, text, broke))):
             inside = relative_to_root(path, command.cwd, root)
             if inside:
                 paths[inside] = None

@@ -14,8 +14,13 @@ from pathlib import Path
 import pytest
 from adversarial.hostile_project import Row, git, make_project, plant, rows
 
-from cockpit.access.reads.judge_reads import why_not_read
+from cockpit.access.confined_paths import Confined
+from cockpit.access.reads.git_reads import NAMES_SECRETS
+from cockpit.access.reads.judge_reads import why_not_read, why_not_read_options
 from cockpit.access.reads.reading_place import ReadingPlace
+from cockpit.access.shell_commands import list_commands
+from cockpit.act.command_line import CommandRefused, split_command
+from cockpit.act.reading.reading_commands import find_reading
 from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use
 
@@ -60,6 +65,29 @@ def test_nothing_behind_a_read_is_a_read(row: Row, place: ReadingPlace) -> None:
         " & touch out",
     ):
         assert why_not_read(row.command + tail, place)
+
+
+ACTING = [row for row in ROWS if not row.is_read]
+
+
+def test_the_engine_takes_no_command_for_a_reading_that_the_judge_does_not_know(
+    place: ReadingPlace,
+) -> None:
+    """``sort --compress-program=./x`` and its like: nothing is read in their place."""
+    confined = Confined(Path(place.root))
+    for row in ACTING:
+        try:
+            argv = split_command(row.command)
+        except CommandRefused:
+            argv = ("sh", "-c", row.command)
+        reading = find_reading(argv, confined)
+        if reading is None or reading.refusal:
+            continue
+        for command in list_commands(argv):
+            if command.program in ("", "cd", "set", "exit", "read", "done", "fi", "}"):
+                continue  # it prints nothing beside the reading
+            trouble = why_not_read_options(command.argv)
+            assert trouble in ("", NAMES_SECRETS), (row.command, reading.items)
 
 
 SETTINGS = [

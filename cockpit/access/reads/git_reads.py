@@ -24,6 +24,9 @@ from cockpit.access.reads.reading_place import ReadingPlace
 from cockpit.access.secret_files import is_sensitive
 from cockpit.core.secrets import mask
 
+NAMES_SECRETS = "it names a file that may hold secrets"
+"""Why a command of git that only reads is none."""
+
 _HEADER = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 _SAFE = re.compile(SAFE_SETTINGS)
@@ -70,7 +73,7 @@ def _why_not_operands(verb: str, kind: str, arguments: Arguments) -> str:
     if (kind == "stash" and operands != ["list"]) or (kind == "worktree" and operands != ["list"]):
         return f"git {verb} {' '.join(operands)} is not known to only read".rstrip()
     if any(is_sensitive(part) for word in operands for part in _path_parts(word)):
-        return "it names a file that may hold secrets"
+        return NAMES_SECRETS
     return ""
 
 

@@ -2,8 +2,9 @@
 
 ``run cat a.py`` would bring a file into the context past the gateway: without its place in the packet,
 without the guard against repeated reads, under another approval. Such a command becomes a context request,
-or is refused with the reason. A command that reads as part of its work (``make``, ``pytest``, a script)
-stays a command. See ``docs/reference/actions.md``, reading commands.
+or is refused with the reason. Whether it only reads is for the judge of reads to say, as in hooks; here is
+what it reads. A command that reads as part of its work (``make``, ``pytest``, a script) stays a command.
+See ``docs/reference/actions.md``, reading commands.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.parse_shell import parse_shell
+from cockpit.access.reads.git_reads import NAMES_SECRETS
+from cockpit.access.reads.judge_reads import why_not_read_options
 from cockpit.access.shell_commands import SHELLS, RanCommand, list_commands
 from cockpit.access.shell_syntax import SimpleCommand, iter_items, iter_words
 from cockpit.act.reading.file_programs import translate_program
@@ -41,8 +44,8 @@ _SILENT = frozenset(
 
 _FILTERS = frozenset(
     """
-    cat head tail sed awk gawk grep egrep fgrep rg sort uniq cut tr nl tac rev column fold fmt less more jq
-    bat batcat expand strings od xxd hexdump base64 paste tee
+    cat head tail sed awk gawk grep egrep fgrep rg sort uniq cut tr nl tac rev column fold jq expand strings
+    od xxd hexdump base64 paste
     """.split()  # noqa: SIM905 - thirty quoted words a line each are no easier to read
 )
 """Programs that pass on what they read."""
@@ -103,7 +106,7 @@ def _read_pipeline(
     """Return what a pipeline prints of files; None when it does not, or writes it to a file."""
     if pipeline[-1].writes or pipeline[-1].program == "wc":
         return None
-    if any(stage.program not in _FILTERS for stage in pipeline[1:]):
+    if any(stage.program not in _FILTERS or not _only_reads(stage) for stage in pipeline[1:]):
         runner = next((each for each in pipeline[1:] if each.program in _GIVEN_FILES), None)
         return _given_files(runner) if runner is not None else None
     head = pipeline[0]
@@ -126,6 +129,24 @@ def _read_pipeline(
 def _read_command(command: RanCommand, confined: Confined, pinned_rev: bool) -> Reading | None:
     if command.writes:
         return None
+    reading = _translate_command(command, confined, pinned_rev)
+    # Nobody else runs a program or writes a file in the name of reading.
+    if reading is not None and reading.items and not _only_reads(command):
+        return None
+    return reading
+
+
+def _only_reads(command: RanCommand) -> bool:
+    """Whether the judge knows the program and its options to only read, wherever it runs.
+
+    Which files may be read the gateway decides, item by item.
+    """
+    if command.program in ("", "done", "}", "fi"):
+        return True
+    return why_not_read_options(command.argv) in ("", NAMES_SECRETS)
+
+
+def _translate_command(command: RanCommand, confined: Confined, pinned_rev: bool) -> Reading | None:
     folder = Folder(confined, command.cwd, pinned_rev=pinned_rev)
     if command.program == "git":
         return translate_git(command.argv[1:], folder)
@@ -147,7 +168,7 @@ def _given_files(command: RanCommand) -> Reading | None:
         *("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch")
     }:
         return None
-    readers = [word for word in command.argv[1:] if word in _FILTERS - {"tee", "tr"}]
+    readers = [word for word in command.argv[1:] if word in _FILTERS - {"tr"}]
     if not readers or ("sed" in readers and any(word.startswith("-i") for word in words)):
         return None
     if words & {"-l", "-c", "-q", "-lE", "-rl"}:

@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import iglob
 
 from cockpit.access.confined_paths import Confined, PathRefused
 
@@ -50,7 +51,7 @@ class Folder:
             return self._confined.root.joinpath(path).is_file()
         if self._confined.root.joinpath(path).is_file():
             return True
-        return bool(_GLOB.search(path)) and any(self._confined.root.glob(path))
+        return bool(_GLOB.search(path)) and any(iglob(path, root_dir=self._confined.root))
 
     def is_folder(self, word: str) -> bool:
         """Whether ``word`` names a folder."""

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from cockpit.act.reading.scope import Folder, Reading, is_unknown, read_files, search_item
 
-SEARCHING = frozenset(
-    ["grep", "egrep", "fgrep", "rgrep", "zgrep", "rg", "ripgrep", "ag", "ack", "pcregrep", "ugrep"]
-)
+SEARCHING = frozenset(["grep", "egrep", "fgrep", "rg"])
 
 _VALUED = frozenset(
     """
@@ -35,7 +33,7 @@ _CLASSES = {
 
 def translate_search(program: str, rest: list[str], folder: Folder) -> Reading | None:
     """``grep``, ``rg`` and their like."""
-    is_grep = "grep" in program and program != "ripgrep"
+    is_grep = program != "rg"
     valued = _VALUED - {"-r", "-T", "-t", "-g", "-M", "-j"} if is_grep else _VALUED
     options: list[tuple[str, str]] = []
     words: list[str] = []
@@ -63,7 +61,7 @@ def translate_search(program: str, rest: list[str], folder: Folder) -> Reading |
         if not words:
             return None
         patterns, words = words[:1], words[1:]
-    recursive = not is_grep or program == "rgrep" or letters & {"r", "R"} or "--recursive" in names
+    recursive = not is_grep or letters & {"r", "R"} or "--recursive" in names
     places = [word for word in words if word not in ("-", "/dev/null", "/dev/stdin")]
     if not places and not recursive:
         return None  # it filters its input
@@ -116,9 +114,10 @@ def _expression(program: str, patterns: Sequence[str], letters: set[str], names:
     """Return the regular expression that finds the same lines."""
     if "F" in letters or "--fixed-strings" in names or program == "fgrep":
         texts = [re.escape(pattern) for pattern in patterns]
-    elif (
-        "grep" not in program or program in ("egrep", "ripgrep", "pcregrep") or letters & {"E", "P"}
-    ) or {"--extended-regexp", "--perl-regexp"} & names:
+    elif (program in ("rg", "egrep") or letters & {"E", "P"}) or {
+        "--extended-regexp",
+        "--perl-regexp",
+    } & names:
         texts = [_classes(pattern) for pattern in patterns]
     else:
         texts = [_basic(pattern) for pattern in patterns]
