@@ -51,7 +51,10 @@ class Folder:
             return self._confined.root.joinpath(path).is_file()
         if self._confined.root.joinpath(path).is_file():
             return True
-        return bool(_GLOB.search(path)) and any(iglob(path, root_dir=self._confined.root))
+        if not _GLOB.search(path):
+            return False
+        # Path.glob raises for `***` and for `a**`, which a shell takes.
+        return any(iglob(path, root_dir=self._confined.root))  # noqa: PTH207
 
     def is_folder(self, word: str) -> bool:
         """Whether ``word`` names a folder."""
