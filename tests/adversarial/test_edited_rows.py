@@ -161,20 +161,21 @@ def test_an_added_proposal_is_not_approved(world: World) -> None:
         world.write(world.decide)
 
 
-def test_an_approval_that_was_written_into_the_table_queues_nothing(world: World) -> None:
+def _approve_in_the_table(world: World) -> None:
     world.write(world.propose)
     world.edit(
         "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
     )
+
+
+def test_an_approval_that_was_written_into_the_table_queues_nothing(world: World) -> None:
+    _approve_in_the_table(world)
     with pytest.raises(Altered, match="the journal does not"):
         world.write(world.queue)
 
 
 def test_an_approval_behind_the_end_of_the_journal_counts_for_nothing(world: World) -> None:
-    world.write(world.propose)
-    world.edit(
-        "UPDATE proposals SET status='approved', decided_by='person', decided_at='2026-01-01'"
-    )
+    _approve_in_the_table(world)
     world.edit(
         "INSERT INTO journal(seq, at, session_id, wave_id, actor, action, detail_json, digest)"
         " SELECT h.seq+1, '2026', ?, ?, 'person', 'proposal.approved',"
