@@ -26,7 +26,7 @@ from faults.injected_faults import Fault, Moment, install
 from loop.loop_calc import CALC, TEST, git
 
 from cockpit.core.clock import Clock
-from cockpit.core.errors import AlreadyDecided, CockpitError
+from cockpit.core.errors import AlreadyDecided, CockpitError, StoreBusy, StoreUnwritable
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -203,8 +203,9 @@ async def _approve_what_waits(runtime: Runtime, database: Path) -> None:
                 " AND EXISTS (SELECT 1 FROM sessions WHERE status='waiting')"
             ).fetchall()
             for (proposal_id,) in waiting:
-                # Where several processes have a user, another one may have been first.
-                with contextlib.suppress(AlreadyDecided):
+                # Where several processes have a user, another one may have been first. Who is told that
+                # nothing was stored presses the key again.
+                with contextlib.suppress(AlreadyDecided, StoreUnwritable, StoreBusy):
                     await runtime.approve(proposal_id)
             await asyncio.sleep(0.005)
 

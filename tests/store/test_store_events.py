@@ -53,6 +53,21 @@ def test_lower_tiers_first_then_the_oldest(tmp_path: Path) -> None:
         ]
 
 
+def test_what_came_before_the_clock_was_set_back_is_taken_at_once(tmp_path: Path) -> None:
+    """Else a message that came afterwards would begin the session in the place of its task."""
+    clock = FixedClock()
+    with open_store(tmp_path, clock=clock) as store:
+        store.write_now(lambda tx: put(tx, "task"))
+        clock.advance(-86_400)
+        store.write_now(lambda tx: put(tx, "message"))
+        taken = store.write_now(
+            lambda tx: events.claim_waiting(
+                tx, events.select_waiting(tx, "s"), owner="o", lease_s=LEASE_S
+            )
+        )
+        assert {event.payload["n"] for event in taken} == {"task", "message"}
+
+
 def test_the_table_itself_refuses_an_event_both_acked_and_dead(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.write_now(lambda tx: put(tx, "a"))

@@ -156,7 +156,8 @@ def _claimable(tx: Tx, source: str, at_once: int) -> list[tuple[Any, ...]]:
         "SELECT event_id, event_type, tier, payload_json, attempts, max_attempts, trace_id,"
         " lease_owner IS NULL AND nacked_at IS NULL"
         " FROM events WHERE source=? AND acked_at IS NULL AND dead_letter_at IS NULL"
-        " AND available_at<=? AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
+        # One that was never leased waits for nothing: its time lies ahead only where the clock was set back.
+        " AND (available_at<=? OR attempts=0) AND (lease_expires_at IS NULL OR lease_expires_at<=?)"
         " ORDER BY tier, available_at, event_id LIMIT ?",
         (source, now, now, at_once),
     ).fetchall()
