@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from prompt_cache import Cache, blocks_of
+from quoted import NOTHING, Quoted, ShownText
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.named_files import FileNames
@@ -28,8 +29,8 @@ from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.spent_facts import find_spent
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, SessionFact
-from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change
-from cockpit.store.context.packets import Packet, Rendering
+from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change, SpentFacts
+from cockpit.store.context.packets import Packet, Rendering, detail_of
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
 VOCABULARY = "o200k_base"
@@ -42,12 +43,13 @@ class Step:
     """What one wave adds.
 
     ``facts`` are cockpit's, ``plain`` is what a transcript gets of the same exchange. ``needs`` are the facts
-    seen before, by id, that the wave's action was about.
+    seen before, by id, that the wave's action was about; ``quotes`` is what its command quotes of results.
     """
 
     facts: tuple[Fact, ...]
     plain: tuple[Fact, ...]
     needs: frozenset[str] = frozenset()
+    quotes: Quoted = NOTHING
 
 
 @dataclass(slots=True)
@@ -60,6 +62,10 @@ class Costs:
     largest: int = 0
     present: int = 0
     needed: int = 0
+    lines: tuple[int, int] = (0, 0)
+    """Lines that later commands quote: those in the packet, and all of them."""
+    names: tuple[int, int] = (0, 0)
+    """Identifiers that later commands quote: those in the packet, and all of them."""
     epochs: int = 0
     within_budget: bool = True
 
@@ -92,20 +98,28 @@ class Session:
     plain: list[tuple[int, Fact]] = field(default_factory=list)
     texts: dict[str, FactText] = field(default_factory=dict)
     names: dict[str, FileNames] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+    """The facts that the last packet shows whole."""
     ordinal: int = 0
 
     def see(self, step: Step) -> None:
-        """Begin the next wave with these facts; one of the same key replaces an older one."""
+        """Begin the next wave with these facts; one of the same key replaces an older one.
+
+        What is read again and is not whole in the last packet is linked again, as a store does it.
+        """
         self.ordinal += 1
         fresh = list(step.facts)
         self.plain += [(self.ordinal, fact) for fact in step.plain]
         keys = {fact.dedupe_key for fact in fresh if fact.dedupe_key}
         ids = {fact.fact_id for fact in fresh}
         subjects = {_subject(fact) for fact in fresh if fact.source_type == "exchange"}
+        again = {fact.fact_id for fact in fresh if fact.source_type != "exchange"} - self.whole
         self.linked = [
             replace(
                 old,
-                superseded=old.superseded or (old.dedupe_key in keys and old.fact_id not in ids),
+                superseded=old.superseded
+                or (old.dedupe_key in keys and old.fact_id not in ids)
+                or old.fact_id in again,
                 pinned=old.pinned and not self._is_replaced(old, subjects),
             )
             for old in self.linked
@@ -208,6 +222,7 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
     caches = {name: Cache("any prefix" if "any" in name else "breakpoints") for name in ways}
     session = Session(profile)
     before: Packet | None = None
+    shown = ShownText()
     opening = (*head(), task_fact(task, band="objectives"))
     for number, step in enumerate([Step(opening, opening), *steps]):
         session.see(step)
@@ -219,7 +234,7 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
         def changes(pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
             return count_differences(pairs, lambda ids: {i: session.texts[i] for i in ids})
 
-        def spent(columns: FactColumns, ordinal: int) -> Sequence[str]:
+        def spent(columns: FactColumns, ordinal: int) -> SpentFacts:
             return find_spent(columns, ordinal, session.name_files)
 
         standing = Standing(before, digest_tools(tools()), False, changes, spent)
@@ -231,6 +246,9 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
             columns, profile, session.ordinal, rendering, session.render, alone
         )
         before = packet
+        session.whole = frozenset(
+            entry.fact_id for _, entry in packet.in_force().values() if detail_of(entry) == 0
+        )
         sent = blocks_of(prompt)
         for name in ("epochs", "epochs, any prefix"):
             ways[name].add(caches[name].send(sent))
@@ -239,9 +257,10 @@ def run(steps: Sequence[Step], task: str, budget: int) -> Mapping[str, Costs]:
         for name in ("transcript", "transcript, any prefix"):
             ways[name].add(caches[name].send(grown))
         ways["fresh"].add(caches["fresh"].send(blocks_of(fresh_prompt)))
-        following = steps[number].needs if number < len(steps) else frozenset()
-        _look_for(ways["epochs"], packet, following)
-        _look_for(ways["fresh"], fresh, following)
+        if number < len(steps):
+            for name, seen in (("epochs", packet), ("fresh", fresh)):
+                _look_for(ways[name], seen, steps[number].needs)
+                _look_for_quotes(ways[name], shown.in_packet(seen, session.texts), steps[number])
         answer = rendering.overheads.answer
         ways["epochs"].within_budget &= (packet.rendered_tokens or 0) + answer <= budget
     _summarise(ways["summarised"], session, budget)
@@ -254,6 +273,14 @@ def _look_for(costs: Costs, packet: Packet, needed: frozenset[str]) -> None:
     }
     costs.needed += len(needed)
     costs.present += len(needed & shown)
+
+
+def _look_for_quotes(costs: Costs, shown: Quoted, step: Step) -> None:
+    present = step.quotes & shown
+    for name in ("lines", "names"):
+        held, of_all = getattr(costs, name)
+        quoted = len(getattr(step.quotes, name))
+        setattr(costs, name, (held + len(getattr(present, name)), of_all + quoted))
 
 
 SUMMARY_TOKENS = 2_000

@@ -32,10 +32,15 @@ _HERE_DOCUMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The files that a fact names. ``called`` are those that the agent's call itself is about."""
+    """The files that a fact names."""
 
     all: frozenset[str]
     called: frozenset[str]
+    """Those that the agent's call itself is about."""
+    used: frozenset[str]
+    """Those of the call, with the ones in the texts that its command writes."""
+    is_answered: bool = False
+    """Whether this is a request of which all was granted: other facts hold what it asked for."""
 
 
 def find_named_files(text: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import REASONS, Entry, Overheads, Packet, PacketBand, Rendering
 from cockpit.store.context.profile_model import Profile, check
 
-ALGORITHM = "bands/4"
+ALGORITHM = "bands/5"
 """The algorithm's name, part of every digest. A change that alters results needs a new name."""
 
 ALGORITHMS = MappingProxyType(
@@ -29,6 +29,7 @@ ALGORITHMS = MappingProxyType(
             Algorithm("bands/1", weighs=False),
             Algorithm("bands/2", weighs=True),
             Algorithm("bands/3", weighs=True, renders=True),
+            Algorithm("bands/4", weighs=True, renders=True, condenses=True),
             Algorithm(ALGORITHM, weighs=True, renders=True, condenses=True),
         )
     }

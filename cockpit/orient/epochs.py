@@ -29,7 +29,7 @@ from cockpit.orient.select_facts import (
     Selection,
     select_facts,
 )
-from cockpit.orient.spent_facts import condense, flag_facts, restore_levels
+from cockpit.orient.spent_facts import NO_SPENT, SpentFlags, condense, flag_spent, restore_levels
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import APPENDED, CachePrices, Change, Epoch
@@ -92,12 +92,12 @@ class _Wave:
     shown: Mapping[str, tuple[str, Entry]]
     """What the packet before says, by fact id."""
     prices: CachePrices
-    spent: Flags
+    spent: SpentFlags
 
     def select(self, profile: Profile) -> Selection:
         offered, level = condense(self.columns, self.spent)
         chosen = select_facts(offered, profile, self.ordinal, self.way, self.overheads)
-        return restore_levels(chosen, self.columns, level)
+        return restore_levels(chosen, self.columns, level, self.spent)
 
 
 def compile_wave(
@@ -143,13 +143,13 @@ def select_for_wave(
     if before is None or before.epoch is None:
         return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
     prices = standing.prices or profile.cache
-    spent = tuple(standing.find_spent(columns, ordinal)) if way.condenses else ()
+    spent = standing.find_spent(columns, ordinal) if way.condenses else NO_SPENT
     epoch = replace(epoch, spent=spent)
     wave = _Wave(
         *(columns, profile, ordinal, way, overheads, before),
         before.in_force(),
         prices,
-        flag_facts(columns, spent),
+        flag_spent(columns, spent),
     )
     new = _new_rows(wave)
     fresh = _select_with_room_to_append(wave, new)

@@ -97,7 +97,7 @@ def explain_stored(
     )
     judged = _judge(selection.fresh, _in_band(columns, band))
     if selection.appended is None:
-        spent = frozenset(selection.epoch.spent)
+        spent = frozenset(selection.epoch.spent.ids)
         return tuple(
             replace(each, standing="spent")
             if each.verdict == "shortened" and each.fact_id in spent

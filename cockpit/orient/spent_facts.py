@@ -1,37 +1,60 @@
 """What a session has read and done, and no longer needs whole when a packet is compiled afresh.
 
-The last word on each file that the agent's calls named stays whole, and so does what the last waves brought.
-All else is *spent*: a fresh packet shows it in outline, or as a reference where it has none. Whatever else a
-packet holds costs its read price in every wave that follows. See ``docs/reference/kernel.md``, epochs.
+What the agent *read* is quoted and edited later far more often than what it *ran*, so both are judged apart.
+Of what ran, the last word on each file stays in outline, or whole where it is short; the rest is a reference.
+Of what was read, the last word on each file stays whole, and so do the parts that the agent works with, up to
+a number of tokens. Whatever else a packet holds costs its read price in every wave that follows.
+See ``docs/reference/kernel.md``, epochs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cockpit.core.named_files import FileNames
 from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
-from cockpit.orient.greedy_fill import OUTLINE
+from cockpit.orient.greedy_fill import DROPPED, OUTLINE
 from cockpit.orient.select_facts import Selection
+from cockpit.store.context.packet_epoch import SpentFacts
+from cockpit.store.context.packets import REASONS
 
-SPENDABLE = ("exchange", "file", "symbol", "search", "tree", "log")
+_CALL = "exchange"
+SPENDABLE = (_CALL, "file", "symbol", "search", "tree", "log")
 """Sources whose facts can be spent: what the agent asked for and did, and can ask for again."""
 WHOLE_WAVES = 2
 """Waves, the current one included, of which every fact stays whole."""
+SMALL_TOKENS = 50
+"""A fact that takes no more stays: a reference to it takes nearly as much."""
+WORKING_TOKENS = 2_500
+"""Tokens of what was read before the last word on its file, and stays: files called last come first."""
+LISTED_FILES = 8
+"""A short result that names so many files that no later one names is a listing, and stays."""
 MAX_NAMED = 2_000
 """Facts, the newest, whose files are looked at; older ones are spent."""
+NO_SPENT = SpentFacts()
 _REFERENCE = 2
+_DUPLICATE = REASONS.index("duplicate")
+_NOTHING = FileNames(frozenset(), frozenset(), frozenset())
 
 
 NameFiles = Callable[[Sequence[str]], Mapping[str, FileNames]]
 """Reads the files that facts name, by fact id."""
 
 
-def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> tuple[str, ...]:
-    """Return the ids of the facts that are spent in wave ``ordinal``, in order of time.
+@dataclass(frozen=True, slots=True)
+class SpentFlags:
+    """Which facts of columns are spent, which of these come as references, and which are left out."""
+
+    spent: Flags
+    brief: Flags
+    left_out: Flags
+
+
+def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> SpentFacts:
+    """Return the facts that are spent in wave ``ordinal``.
 
     What the session began with and what is superseded is not among them.
     """
@@ -42,33 +65,79 @@ def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> tup
     places = np.flatnonzero(open_to & (columns.ordinal > 1)).tolist()
     near, far = places[-MAX_NAMED:], places[:-MAX_NAMED]
     names = name_files([columns.fact_ids[i] for i in near])
-    nothing = FileNames(frozenset(), frozenset())
-    touched = frozenset[str]().union(*(each.called for each in names.values()))
+    used = frozenset[str]().union(*(each.used for each in names.values()))
+    last_called: dict[str, int] = {}
+    for i in near:
+        called = names.get(columns.fact_ids[i], _NOTHING).called
+        last_called.update(dict.fromkeys(called, int(columns.ordinal[i])))
+    spent, brief, left_out = set(far), set(far), set[int]()
+    read: list[tuple[int, int, int]] = []
     later: set[str] = set()
-    spent: list[int] = []
     for i in reversed(near):
-        about = names.get(columns.fact_ids[i], nothing).all & touched
-        if columns.ordinal[i] <= ordinal - WHOLE_WAVES and about <= later:
-            spent.append(i)
-        later |= about
-    return tuple(columns.fact_ids[i] for i in [*far, *reversed(spent)])
+        named = names.get(columns.fact_ids[i], _NOTHING)
+        is_last = not named.all & used <= later
+        if columns.ordinal[i] > ordinal - WHOLE_WAVES:
+            pass
+        elif columns.types[int(columns.source_type[i])] != _CALL:
+            if not is_last and columns.full[i] > SMALL_TOKENS:
+                when = max((last_called[name] for name in named.called), default=0)
+                read.append((when, int(columns.ordinal[i]), i))
+        elif named.is_answered and not columns.pinned[i]:
+            spent.add(i)
+            left_out.add(i)
+        elif columns.full[i] > SMALL_TOKENS:
+            has_outline = bool(columns.outline[i] < NEVER)
+            if has_outline and not is_last:
+                brief.add(i)
+            if has_outline or not (is_last or _lists_files(named, later)):
+                spent.add(i)
+        later |= named.all
+    spent |= _beyond_working_set(columns, read)
+
+    def ids(places: set[int]) -> tuple[str, ...]:
+        return tuple(columns.fact_ids[i] for i in sorted(places))
+
+    return SpentFacts(ids(spent), ids(brief), ids(left_out))
 
 
-def flag_facts(columns: FactColumns, fact_ids: Sequence[str]) -> Flags:
-    """Return which facts of ``columns`` have one of these ids."""
+def _lists_files(named: FileNames, later: set[str]) -> bool:
+    """Whether a result names many files of the project for the last time."""
+    return sum(not name.startswith("/") for name in named.all - later) >= LISTED_FILES
+
+
+def _beyond_working_set(columns: FactColumns, read: list[tuple[int, int, int]]) -> set[int]:
+    """Return the places of ``read``, as (wave that called its file last, wave, place), that do not stay."""
+    held, beyond = 0, set[int]()
+    for _, _, i in sorted(read, reverse=True):
+        held += int(columns.full[i])
+        if held > WORKING_TOKENS:
+            beyond.add(i)
+    return beyond
+
+
+def flag_spent(columns: FactColumns, spent: SpentFacts) -> SpentFlags:
+    """Return which facts of ``columns`` are spent."""
+    return SpentFlags(
+        _flag(columns, spent.ids), _flag(columns, spent.brief), _flag(columns, spent.left_out)
+    )
+
+
+def _flag(columns: FactColumns, fact_ids: Sequence[str]) -> Flags:
     ids = frozenset(fact_ids)
     return np.array([identity in ids for identity in columns.fact_ids], np.bool_)
 
 
-def condense(columns: FactColumns, spent: Flags) -> tuple[FactColumns, Ints]:
-    """Return the facts as they compete when ``spent`` ones have no level but their shortest useful one.
+def condense(columns: FactColumns, flags: SpentFlags) -> tuple[FactColumns, Ints]:
+    """Return the facts as they compete when spent ones have no level but their shortest useful one.
 
-    That is the outline, or the reference of what has none and is not pinned. What is pinned whole stays. The
-    array says, for each fact, the level that stands in the place of the full one: 0 where that stays.
+    That is the outline, or the reference of what has none or is brief, and is not pinned. What is pinned
+    whole stays. What is left out does not compete. The array says, for each fact, the level that stands in
+    the place of the full one: 0 where that stays.
     """
     has_outline = columns.outline < NEVER
-    to_reference = spent & ~has_outline & ~columns.pinned & (columns.reference < NEVER)
-    to_outline = spent & has_outline & (~columns.pinned | columns.short)
+    is_free = ~columns.pinned & (columns.reference < NEVER)
+    to_reference = flags.spent & (~has_outline | flags.brief) & is_free
+    to_outline = flags.spent & has_outline & (~columns.pinned | columns.short) & ~to_reference
     level = np.where(to_outline, OUTLINE, np.where(to_reference, _REFERENCE, 0))
     shortened = level > 0
     tokens = np.where(to_outline, columns.outline, columns.reference)
@@ -80,10 +149,22 @@ def condense(columns: FactColumns, spent: Flags) -> tuple[FactColumns, Ints]:
             to_outline, columns.reference, np.where(to_reference, NEVER, columns.reference)
         ),
         short=columns.short & ~shortened,
+        superseded=columns.superseded | (flags.left_out & ~columns.pinned),
     )
     return offered, level
 
 
-def restore_levels(chosen: Selection, columns: FactColumns, level: Ints) -> Selection:
-    """Return a selection of condensed facts as one of ``columns``, with the levels that they have there."""
-    return replace(chosen, columns=columns, level=np.where(chosen.level == 0, level, chosen.level))
+def restore_levels(
+    chosen: Selection, columns: FactColumns, level: Ints, flags: SpentFlags
+) -> Selection:
+    """Return a selection of condensed facts as one of ``columns``, with the levels that they have there.
+
+    What was left out is a duplicate of what other facts hold.
+    """
+    left_out = flags.left_out & ~columns.superseded & (chosen.level == DROPPED)
+    return replace(
+        chosen,
+        columns=columns,
+        level=np.where(chosen.level == 0, level, chosen.level),
+        dropped_for=np.where(left_out, _DUPLICATE, chosen.dropped_for),
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cockpit.store.context import packets
-from cockpit.store.context.packet_epoch import CachePrices, Change
+from cockpit.store.context.packet_epoch import CachePrices, Change, SpentFacts
 from cockpit.store.context.packets import Packet
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 CountChanges = Callable[[Sequence[tuple[str, str]]], Sequence[Change]]
 """Counts the differences of (fact id, fact id of the one that it replaces); leaves out those without one."""
 
-FindSpent = Callable[["FactColumns", int], Sequence[str]]
-"""Finds, for a wave's facts and its ordinal, the ids of those that are spent."""
+FindSpent = Callable[["FactColumns", int], SpentFacts]
+"""Finds, for a wave's facts and its ordinal, those that are spent."""
 
 
-def _find_nothing(_columns: FactColumns, _ordinal: int) -> Sequence[str]:
-    return ()
+def _find_nothing(_columns: FactColumns, _ordinal: int) -> SpentFacts:
+    return SpentFacts()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.orient.spent_facts import find_spent
 from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
-from cockpit.store.context.packet_epoch import Change
+from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body
 from cockpit.store.context.profile_model import Profile, load_shipped, scale
 
@@ -101,7 +101,7 @@ class Session:
     def count_changes(self, pairs: Sequence[tuple[str, str]]) -> Sequence[Change]:
         return count_differences(pairs, lambda ids: {name: self.texts[name] for name in ids})
 
-    def find_spent(self, columns: FactColumns, ordinal: int) -> Sequence[str]:
+    def find_spent(self, columns: FactColumns, ordinal: int) -> SpentFacts:
         return find_spent(
             columns,
             ordinal,

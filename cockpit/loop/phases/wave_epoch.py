@@ -21,7 +21,7 @@ from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.orient.standing import Standing
 from cockpit.store.context import packets
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.packet_epoch import Change
+from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.event_types import Action
@@ -62,7 +62,7 @@ def read_standing(
         kept_names.update(name_files_of(load_texts(missing)) if missing else {})
         return {name: kept_names[name] for name in fact_ids if name in kept_names}
 
-    def find_spent_facts(columns: FactColumns, ordinal: int) -> Sequence[str]:
+    def find_spent_facts(columns: FactColumns, ordinal: int) -> SpentFacts:
         # Arrays are loaded by who compiles, not by who opens a session.
         from cockpit.orient.spent_facts import find_spent
 
@@ -73,25 +73,35 @@ def read_standing(
 
 def name_files_of(texts: Mapping[str, FactText]) -> dict[str, FileNames]:
     """Return the files that facts name: an exchange in its call and result, others in source and text."""
-    names = {}
-    for fact_id, text in texts.items():
-        if text.source_type == "exchange":
-            about, rest = _describe_call(text.provenance), str(text.provenance.get("result", ""))
-        else:
-            about, rest = text.source_ref, text.full
-        called = find_named_files(about)
-        names[fact_id] = FileNames(called | find_named_files(rest), called)
-    return names
+    return {
+        fact_id: _names_of_call(text.provenance)
+        if text.source_type == "exchange"
+        else _names_of_reading(text)
+        for fact_id, text in texts.items()
+    }
 
 
-def _describe_call(provenance: Mapping[str, Any]) -> str:
-    """Return what a call is about: its arguments without the texts that it writes to files."""
-    arguments = provenance.get("arguments", {})
+def _names_of_reading(text: FactText) -> FileNames:
+    called = find_named_files(text.source_ref)
+    return FileNames(called | find_named_files(text.full), called, called)
+
+
+def _names_of_call(provenance: Mapping[str, Any]) -> FileNames:
+    """Return the files of a call: it is about its arguments without the texts that it writes to files.
+
+    A program that the agent writes in a here-document changes files, so their names count as used.
+    """
+    arguments, result = provenance.get("arguments", {}), str(provenance.get("result", ""))
     if provenance.get("call") in ("write_file", "edit_file"):
-        return str(arguments.get("path", ""))
-    if "command" in arguments:
-        return drop_here_documents(str(arguments["command"]))
-    return canonical_json(arguments)
+        called = used = find_named_files(str(arguments.get("path", "")))
+    elif "command" in arguments:
+        command = str(arguments["command"])
+        called, used = find_named_files(drop_here_documents(command)), find_named_files(command)
+    else:
+        called = used = find_named_files(canonical_json(arguments))
+    # One line: nothing of what was granted failed, and each part is in the context under its source.
+    is_answered = provenance.get("status") == "approved" and "\n" not in result.strip()
+    return FileNames(used | called | find_named_files(result), called, used | called, is_answered)
 
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:

@@ -93,6 +93,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class SpentFacts:
+    """Facts that a packet which begins a later epoch does not show whole, by id, in order of time."""
+
+    ids: tuple[str, ...] = ()
+    """All of them: they come in outline, or as a reference where they have none."""
+    brief: tuple[str, ...] = ()
+    """Those that come as a reference even though they have an outline."""
+    left_out: tuple[str, ...] = ()
+    """Those that do not come at all: another fact says what they said."""
+
+
+@dataclass(frozen=True, slots=True)
 class Epoch:
     """A packet's place in its epoch."""
 
@@ -118,8 +130,8 @@ class Epoch:
     """Tokens of the prompt that the provider is expected to have in its cache."""
     changes: tuple[Change, ...] = ()
     """The differences that could stand for whole texts in this wave."""
-    spent: tuple[str, ...] = ()
-    """Facts that a fresh packet of this wave shows in outline or as references, by id."""
+    spent: SpentFacts = SpentFacts()
+    """Facts that a fresh packet of this wave does not show whole."""
     prices: CachePrices | None = None
     """What the session's model costs with its provider's cache; None: as the profile says."""
 
@@ -133,9 +145,14 @@ class Epoch:
             **{name: getattr(self, name) for name in _PLAIN},
             "changes": [[change.fact_id, change.base, change.tokens] for change in self.changes],
         }
-        if self.spent:
-            body["spent"] = list(self.spent)
+        for name, fact_ids in _spent_lists(self.spent).items():
+            if fact_ids:
+                body[name] = list(fact_ids)
         return body if self.prices is None else {**body, "prices": self.prices.document()}
+
+
+def _spent_lists(spent: SpentFacts) -> dict[str, tuple[str, ...]]:
+    return {"spent": spent.ids, "spent_brief": spent.brief, "spent_left_out": spent.left_out}
 
 
 _PLAIN = tuple(
@@ -148,5 +165,7 @@ def epoch_from_body(body: Mapping[str, Any]) -> Epoch:
     """Make an epoch from its body. Raises ``TypeError`` or ``KeyError`` for any other value."""
     changes = tuple(Change(*change) for change in body["changes"])
     prices = CachePrices(**body["prices"]) if "prices" in body else None
-    spent = tuple(body.get("spent", ()))
-    return Epoch(**{**body, "changes": changes, "spent": spent, "prices": prices})
+    lists = _spent_lists(SpentFacts())
+    spent = SpentFacts(*(tuple(body.get(name, ())) for name in lists))
+    plain = {name: value for name, value in body.items() if name not in lists}
+    return Epoch(**{**plain, "changes": changes, "spent": spent, "prices": prices})
