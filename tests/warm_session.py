@@ -1,17 +1,22 @@
-"""One whole session, run in the warm server before it forks: what a process works out once is there then.
+"""Commands and a session, run in the warm server before it forks: what a process works out once is there.
 
 Among it: which sandbox works on this machine (two programs), the built-in task types and roles, readers of
-the journal's details, patterns. None of it comes from an environment or a project.
+the journal's details, patterns, modules that commands load when they need them. None of it comes from an
+environment or a project. It also leaves the interpreter's own notes on types and code, each of which a
+forked process would write into a page of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
+from cockpit import cli
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -44,24 +49,72 @@ name = "finish"
 arguments = { status = "done", summary = "add adds" }
 """
 
+COMMANDS = (
+    ("--version",),
+    ("--help",),
+    ("tasks", "--help"),
+    ("init",),
+    ("review", "HEAD~1..HEAD", "--approve", "all", "--output-format", "stream-json"),
+    ("run", "fix add", "--approve", "all"),
+    ("tasks", "add", "Add tests"),
+    ("tasks", "list"),
+    ("tasks", "show", "T-1", "--json"),
+    ("tasks", "show", "T-99"),
+    ("sessions", "list", "--json"),
+    ("proposals", "list"),
+    ("journal", "verify"),
+)
+"""Commands of each kind: of what they print and how they end, nothing matters here."""
+
 
 def run_session() -> None:
-    """Run a session that reads, edits, runs a command, commits and finishes."""
+    """Run a session that reads, edits, runs a command, commits and finishes, and then the commands."""
+    before = Path.cwd()
+    on_term = signal.getsignal(signal.SIGTERM)
     with tempfile.TemporaryDirectory(prefix="warm-session-") as folder:
-        asyncio.run(_run_session(Path(folder)))
+        root = _prepare(Path(folder))
+        asyncio.run(_run_session(Path(folder), root))
+        os.chdir(root)
+        try:
+            for words in COMMANDS:
+                _run_command(words, Path(folder))
+        finally:
+            os.chdir(before)
+            signal.signal(signal.SIGTERM, on_term)
 
 
-async def _run_session(folder: Path) -> None:
+def _prepare(folder: Path) -> Path:
+    """Make the project, and leave the environment as one of no user."""
     root = folder / "calc"
     root.mkdir()
-    (root / "calc.py").write_text("def add(a, b):\n    return a - b\n", encoding="utf-8")
     (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
-    os.environ["COCKPIT_STATE_DIR"] = str(
-        folder / "state"
-    )  # every process has an environment of its own
+    # Every process has an environment of its own.
+    os.environ.update(
+        HOME=str(folder),
+        COCKPIT_STATE_DIR=str(folder / "state"),
+        COCKPIT_CONFIG_DIR=str(folder / "user"),
+        COCKPIT_MODEL=f"script:{folder / 'scenario.toml'}",
+    )
     who = ("-c", "user.name=T", "-c", "user.email=t@example.invalid")
-    for words in (("init", "-q"), ("add", "-A"), (*who, "commit", "-q", "-m", "Add calc")):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    for text in ("def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a - b\n"):
+        (root / "calc.py").write_text(text, encoding="utf-8")
+        subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+        subprocess.run(["git", *who, "commit", "-q", "-m", "Add calc"], cwd=root, check=True)
+    return root
+
+
+def _run_command(words: tuple[str, ...], folder: Path) -> None:
+    with (
+        open(folder / "printed", "a", encoding="utf-8") as printed,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        contextlib.suppress(SystemExit),
+    ):
+        print(words, cli.main(list(words)))
+
+
+async def _run_session(folder: Path, root: Path) -> None:
     settings = RuntimeSettings(user_dir=folder / "user")
     async with open_runtime(locate_project(root), settings) as runtime:
         session_id = await runtime.start(
