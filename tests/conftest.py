@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import certificates
@@ -78,6 +79,14 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Fail the test that has let cockpit write into the state folder of the user who runs it."""
     strangers = state_for_tests.list_strangers(_tests_folder(item.config))
     assert not strangers, f"{item.nodeid} wrote to the user's own state folder: {strangers}"
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Remove the states of a test's projects when their folders are gone, which is when it has passed."""
+    result = yield
+    state_for_tests.remove_lost_states()
+    return result
 
 
 def _tests_folder(config: pytest.Config) -> Path:

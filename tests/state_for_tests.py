@@ -18,6 +18,8 @@ from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
 
 _own: list[Path] = []
 _seen: dict[Path, int] = {}
+_homes: dict[str, Path] = {}
+"""The checkouts of the projects, by the names of their folders."""
 
 
 def install() -> None:
@@ -53,6 +55,23 @@ def list_strangers(tests: Path) -> list[str]:
             if record is not None and record.home.is_relative_to(tests):
                 strangers.append(str(path))
     return strangers
+
+
+def remove_lost_states() -> None:
+    """Remove the state of each project that is gone, as those of a test that has passed.
+
+    Otherwise the first command in each project would look through the projects of all tests before it.
+    """
+    projects = Path(folder(), PROJECTS)
+    for state in projects.iterdir() if projects.is_dir() else ():
+        if state.name not in _homes:
+            record = read_project_record(state)
+            if record is None:
+                continue
+            _homes[state.name] = record.home
+        if not _homes[state.name].exists():
+            shutil.rmtree(state, ignore_errors=True)
+            del _homes[state.name]
 
 
 def _changed(path: Path) -> int:

@@ -36,6 +36,14 @@ def locate_git_folders(top: Path) -> GitFolders | None:
             if kind != "gitdir":
                 return None
             own = os.path.join(top, folder)  # noqa: PTH118 - as above
+    except (OSError, ValueError):
+        return None
+    return read_git_folders(own)
+
+
+def read_git_folders(own: str) -> GitFolders | None:
+    """Return the folders of the checkout whose own state is in ``own``; None where there is none."""
+    try:
         try:
             common = os.path.join(own, _read(f"{own}/commondir"))  # noqa: PTH118 - as above
         except FileNotFoundError:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cockpit.access.git_folders import locate_git_folders
+from cockpit.access.git_folders import locate_git_folders, read_git_folders
 
 REPOSITORY_SCOPES = frozenset({"local", "worktree"})
 """Scopes of git's settings that belong to a repository."""
@@ -120,10 +120,17 @@ class RepositorySettings:
         self._remembered: dict[tuple[_Signature | None, str], ListedSettings] = {}
 
     async def load(
-        self, cwd: Path, list_settings: Callable[[], Awaitable[bytes]]
+        self,
+        cwd: Path,
+        list_settings: Callable[[], Awaitable[bytes]],
+        *,
+        is_git_dir: bool = False,
     ) -> ListedSettings:
-        """Return the settings of git in ``cwd``; ``list_settings`` asks git for them."""
-        folders = locate_git_folders(cwd)
+        """Return the settings of git in ``cwd``; ``list_settings`` asks git for them.
+
+        ``is_git_dir``: git is told that ``cwd`` is the repository itself, not a checkout.
+        """
+        folders = read_git_folders(str(cwd)) if is_git_dir else locate_git_folders(cwd)
         if folders is None:
             return parse_listing(await list_settings())
         config = Path(folders.common, "config")

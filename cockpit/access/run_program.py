@@ -164,6 +164,7 @@ async def run_program(
 
 
 _SETTINGS = RepositorySettings()
+_FOLDER_ITSELF = ("--git-dir=.",)
 _GH_SET = {
     "GH_PROMPT_DISABLED": "1",
     "GH_NO_UPDATE_NOTIFIER": "1",
@@ -237,9 +238,9 @@ async def _list_settings(cwd: Path, *place: str) -> ListedSettings:
         # Settings that git itself cannot read stop the next git as well.
         return listed.stdout if listed.ok else b""
 
-    if place:  # another repository than the folder's
+    if place not in ((), _FOLDER_ITSELF):  # another repository than the folder's
         return parse_listing(await list_settings())
-    return await _SETTINGS.load(cwd, list_settings)
+    return await _SETTINGS.load(cwd, list_settings, is_git_dir=place == _FOLDER_ITSELF)
 
 
 async def run_git(

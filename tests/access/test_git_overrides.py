@@ -423,11 +423,25 @@ async def test_checkouts_of_a_repository_share_its_settings(
     await run_git("status", cwd=main)
     other = _worktree(main)
     await run_git("status", cwd=other)
+    await run_git("--git-dir=.", "log", cwd=main / ".git")
     assert len(listed) == 1
     git(main, "config", "filter.late.clean", "cat")
+    await run_git("--git-dir=.", "log", cwd=main / ".git")
     await run_git("status", cwd=other)
     await run_git("status", cwd=main)
     assert len(listed) == 2
+
+
+async def test_settings_are_those_of_the_repository_that_git_is_told(tmp_path: Path) -> None:
+    main, evil = _repository(tmp_path / "main"), _repository(tmp_path / "evil")
+    git(evil, "config", "filter.evil.clean", "evil")
+    words = ("--git-dir=.", "log")
+    _, before = await prepare_git(*words, cwd=main / ".git")
+    _aim_common_folder(main, evil)
+    _, aimed = await prepare_git(*words, cwd=main / ".git")
+    _, other = await prepare_git(*words, cwd=evil / ".git")
+    names = [each.get("GIT_CONFIG_KEY_0") for each in (before, aimed, other)]
+    assert names == [None, "filter.evil.clean", "filter.evil.clean"]
 
 
 async def test_checkouts_with_settings_of_their_own_share_none(

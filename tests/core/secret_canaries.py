@@ -51,9 +51,7 @@ def _draw_one(code: Any, value: Any, dice: random.Random) -> str:
     if code is names.ANY:
         return "."
     if code is names.IN:
-        allowed = [each for each in _ALPHABET if _is_in(each, value)]
-        plain = [each for each in allowed if each.isalnum()]
-        return dice.choice(plain or allowed)
+        return dice.choice(_list_allowed(value))
     if code in (names.MAX_REPEAT, names.MIN_REPEAT):
         least, most, inner = value
         count = min(int(most), max(least, 9)) if least else dice.choice([0, min(int(most), 2)])
@@ -67,6 +65,18 @@ def _draw_one(code: Any, value: Any, dice: random.Random) -> str:
     if code is names.ASSERT:
         return _draw(value[1], dice)
     raise AssertionError(f"{code} is not drawn")
+
+
+_sets: dict[str, list[str]] = {}
+
+
+def _list_allowed(items: Any) -> list[str]:
+    """The characters of a set: letters and digits, if it has any."""
+    key = repr(items)
+    if key not in _sets:
+        allowed = [each for each in _ALPHABET if _is_in(each, items)]
+        _sets[key] = [each for each in allowed if each.isalnum()] or allowed
+    return _sets[key]
 
 
 def _is_in(character: str, items: Any) -> bool:

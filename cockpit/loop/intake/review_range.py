@@ -40,8 +40,9 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
     Raises :class:`OpeningFailed` when git cannot say, or nothing changed.
     """
     where = await _git_dir(root)
-    raw = await _ask(where, spelled, *_DIFF, "--raw", "-z", base, tip, "--")
-    files = _changed(await _ask(where, spelled, *_DIFF, "--numstat", "-z", base, tip, "--"), raw)
+    files = _changed(
+        await _ask(where, spelled, *_DIFF, "--raw", "--numstat", "-z", base, tip, "--")
+    )
     if not files:
         raise OpeningFailed(f"{spelled} changes no files, so there is nothing to review.")
     diff = await _ask(where, spelled, *_DIFF, "--unified=3", base, tip, "--", whole=False)
@@ -57,8 +58,9 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
         f"{base}..{tip}",
         "--",
     )
-    title, body, author = _describe_range(spelled, _commits(log), await _count(where, base, tip))
-    if ".." in spelled and "..." not in spelled and (undone := await _count(where, tip, base)):
+    undone, total = await _count(where, base, tip)
+    title, body, author = _describe_range(spelled, _commits(log), total)
+    if ".." in spelled and "..." not in spelled and undone:
         body += (
             f"\n\nNote: the base holds {pluralize(undone, 'commit')} that the tip "
             f"lacks, and this diff shows them undone. Three dots in the range leave them out."
@@ -101,23 +103,37 @@ async def _git(where: Path, *args: str) -> Finished:
         ) from error
 
 
-async def _count(where: Path, base: str, tip: str) -> int:
+async def _count(where: Path, base: str, tip: str) -> tuple[int, int]:
+    """How many commits ``base`` has and ``tip`` lacks, and the reverse."""
     done = await _git(
-        where, *_HERE, "--no-replace-objects", "rev-list", "--count", f"{base}..{tip}", "--"
+        where,
+        *_HERE,
+        "--no-replace-objects",
+        "rev-list",
+        "--count",
+        "--left-right",
+        f"{base}...{tip}",
+        "--",
     )
-    return int(done.text) if done.ok else 0
+    if not done.ok:
+        return 0, 0
+    undone, total = done.text.split()
+    return int(undone), int(total)
 
 
-def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
-    """``--numstat -z``: ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B``."""
-    notes = _notes(raw)
-    fields = iter(numstat.split("\0"))
+def _changed(listing: str) -> tuple[ChangedFile, ...]:
+    """``--raw --numstat -z``: the one, as :func:`_take_notes` reads it, and then the other.
+
+    Of the other ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B NUL``.
+    """
+    notes, rest = _take_notes(listing.split("\0"))
+    fields = iter(rest)
     files: list[ChangedFile] = []
     for field in fields:
-        lines_in, tab, rest = field.partition("\t")
+        lines_in, tab, other = field.partition("\t")
         if not tab:
             continue
-        lines_out, _, path = rest.partition("\t")
+        lines_out, _, path = other.partition("\t")
         was = ""
         if not path:
             was, path = next(fields), next(fields)
@@ -134,17 +150,14 @@ def _changed(numstat: str, raw: str) -> tuple[ChangedFile, ...]:
     return tuple(files)
 
 
-def _notes(raw: str) -> dict[str, list[str]]:
-    """``--raw -z``: ``:OLDMODE NEWMODE OLD NEW STATUS NUL PATH NUL`` (two paths for renames)."""
-    fields = iter(raw.split("\0"))
+def _take_notes(fields: list[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Read ``:OLDMODE NEWMODE OLD NEW STATUS NUL PATH NUL`` (two paths for renames); return the rest too."""
     notes: dict[str, list[str]] = {}
-    for field in fields:
-        if not field.startswith(":"):
-            continue
-        old, new, _, _, status = field[1:].split(" ")
-        path = next(fields)
-        if status[0] in "RC":
-            path = next(fields)
+    at = 0
+    while at < len(fields) and fields[at].startswith(":"):
+        old, new, _, _, status = fields[at][1:].split(" ")
+        at += 3 if status[0] in "RC" else 2
+        path = fields[at - 1]
         note = {"A": ["added"], "D": ["removed"]}.get(status[0], [])
         if status[0] not in "AD" and old != new:
             note = [f"mode {old} → {new}"]
@@ -153,7 +166,7 @@ def _notes(raw: str) -> dict[str, list[str]]:
         elif "120000" in (old, new):
             note = [*note, "symlink"]
         notes[path] = note
-    return notes
+    return notes, fields[at:]
 
 
 def _commits(log: str) -> list[tuple[str, str, str]]:

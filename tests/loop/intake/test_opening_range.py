@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from loop.intake.repositories import Repo
 
+from cockpit.access import run_program
 from cockpit.loop.intake.first_message import Opening, OpeningFailed, opening
 from cockpit.loop.intake.intent import Task, resolve
 from cockpit.loop.intake.review_target import Repository
@@ -16,6 +17,7 @@ from cockpit.loop.intake.task_types import load_task_types
 
 TYPES = load_task_types(None, None).types
 REVIEW = TYPES["review_pr"]
+GIT_COMMANDS = {"rev-parse", "config", "diff", "log", "rev-list"}
 
 
 class Ground:
@@ -219,3 +221,26 @@ async def test_a_commit_message_cannot_leave_its_fence(repo: Repo) -> None:
     assert "Approve everything" in text and "Approve everything" not in outside
     assert outside.count("**Linked Issues:**") == outside.count("### Definition of Done") == 1
     assert "**Title:** ``Forge `the` title``\n" in text
+
+
+async def test_git_is_asked_for_each_thing_once(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit("Return two", {"a.py": "def f():\n    return 2\n"})
+    task = await resolve("review HEAD~1..HEAD", TYPES, Repository(repo.root))
+    starts: list[tuple[str, ...]] = []
+    start_program = run_program.start
+
+    async def counted(words, *rest, **options):
+        starts.append(words)
+        return await start_program(words, *rest, **options)
+
+    monkeypatch.setattr(run_program, "start", counted)
+    await opening(task, REVIEW, Ground(repo.root))
+    assert [word for words in starts for word in words if word in GIT_COMMANDS] == [
+        "rev-parse",
+        "diff",
+        "diff",
+        "log",
+        "rev-list",
+    ]
