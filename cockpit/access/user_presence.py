@@ -97,7 +97,8 @@ class Process:
         file = Path(f"/proc/{self.pid}/exe")
         try:
             info = file.stat()
-            if info.st_uid == 0 and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            others_write = info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if info.st_uid == 0 and not others_write and not _plays_administrator():
                 return file.readlink().name.removesuffix(" (deleted)")
         except OSError:
             # Of another user: the system's own, as sshd and login. A process of the user can hide its program
@@ -252,6 +253,15 @@ def _find(pid: int) -> Process | None:
         return None
     name = head.partition("(")[2]
     return Process(pid, int(fields[1]), int(fields[3]), int(fields[4]), name)
+
+
+def _plays_administrator() -> bool:
+    """Whether this is the administrator of a user namespace only: files of its user look like the system's.
+
+    ``unshare --map-root-user`` makes one for any user.
+    """
+    ids = _read(os.getpid(), "uid_map").split()
+    return os.geteuid() == 0 and ids != [b"0", b"0", b"4294967295"]
 
 
 def _owner(pid: int) -> int | None:

@@ -6,6 +6,7 @@ Every process here starts from nothing, so that it is judged as on a user's mach
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import pty
 import select
@@ -24,8 +25,14 @@ import msgspec
 import pytest
 import state_for_tests
 
+from cockpit.access.capability_tokens import ensure_root, listed
 from cockpit.access.socket_peer import explain_peer_absence, find_peers
 from cockpit.access.user_presence import Process
+from cockpit.act.adapters.run_command import CommandAdapter
+from cockpit.act.preview_command import preview_run
+from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.act.tool_payloads import Run
+from cockpit.act.workspace import open_workspace
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import proposals
@@ -365,3 +372,78 @@ def test_a_shielded_process_is_not_traced_by_another_of_its_user(state: str) -> 
         )
         return
     pytest.skip("no Python that another user may start")
+
+
+def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Path) -> None:
+    """A copy of an interpreter that is called tmux makes the terminal: whose file it is counts."""
+    fake = tmp_path / "tmux"
+    shutil.copy(Path(sys.executable).resolve(), fake)
+    program, out = tmp_path / "orphan.py", tmp_path / "out"
+    program.write_text(ORPHAN, encoding="utf-8")
+    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("no namespaces here")
+    # In a namespace of the agent's own, the file seems to be the system's.
+    fake.chmod(0o755)
+    home = {"PYTHONHOME": sys.base_prefix}
+    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; true"
+    clean = f"env -u PYTHONHOME {ask}"
+    words = [*unshare, "sh", "-c", f"{fake} {program} {out} '{clean}'; {wait}"]
+    subprocess.run(words, env=env(**home), check=True, timeout=90)
+    shown = out.with_name("out.done").read_text(encoding="utf-8")
+    assert "which nobody started" in shown or "nobody sits" in shown
+
+
+def test_the_root_token_decides_nothing_on_the_command_line_below_an_agent(tmp_path: Path) -> None:
+    """The file is the user's, and so is the agent's shell: with its text, it is an agent's shell still."""
+    state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
+    project = tmp_path / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    place = locate_project(project)
+    place.prepare()
+    with Store.open(place.database) as store:
+        store.write_now(lambda tx: ensure_root(tx, place.state))
+        store.write_now(
+            lambda tx: proposals.create(
+                tx, proposal_id="p-1", kind="action", session_id="", wave_id="", title="t",
+                body={"type": "backlog_plan", "payload": {"markdown": ""}}, risk="low",
+            )
+        )  # fmt: skip
+    root = (place.state / "root.token").read_text(encoding="utf-8").strip()
+    issue = ["tokens", "issue", "--namespace", "ci", "--scope", "orientation.approve"]
+    for words in (["proposals", "approve", "p-1"], issue, [*issue, "--token", root]):
+        done = subprocess.run(
+            [sys.executable, "-m", "cockpit", *words],
+            cwd=project, env=env(**state, CLAUDECODE="1", COCKPIT_TOKEN=root),
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert "for you alone" in done.stderr and "CLAUDECODE is set" in done.stderr
+    with Store.open(place.database) as store:
+        assert store.read_now(lambda c: proposals.load(c, "p-1")).status == "pending"
+        assert len(store.read_now(listed)) == 1
+
+
+async def test_a_confined_command_finds_neither_the_root_token_nor_the_store(
+    tmp_path: Path,
+) -> None:
+    sandbox = await detect(os.environ)
+    if not sandbox.works:
+        pytest.skip("no sandbox here")
+    project = tmp_path / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    place = locate_project(project)
+    place.prepare()
+    with Store.open(place.database) as store:
+        store.write_now(lambda tx: ensure_root(tx, place.state))
+    ground = await open_workspace(project)
+    look = f"cat {place.state}/root.token; cat {place.database}; find / -name root.token; env; true"
+    preview = preview_run(Run(("sh", "-c", look), "because", 60), ground)
+    outcome = await CommandAdapter().perform(preview.payload, "key", ground)
+    shown = json.dumps(outcome.detail)
+    token = (place.state / "root.token").read_text(encoding="utf-8").strip()
+    assert token not in shown and shown.count("No such file") == 2, shown
+    assert "root.token\\n" not in shown.replace("root.token: No", "")
+    assert "COCKPIT_" not in shown

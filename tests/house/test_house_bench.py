@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import json
 import runpy
 import sys
@@ -75,3 +77,28 @@ def test_a_broken_bench_fails_and_the_others_still_run(
     assert bench(benches=("met", "missed")) == 0
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert [row["bench"] for row in results] == ["met", "met", "missed", "missed"]
+
+
+def test_the_bench_of_policies_answers_recorded_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls what hooks call: this shows when that changes."""
+    commands = ["cd /testbed/src && ls", "touch out", "sudo ls", "rm -rf /testbed"]
+    lines = [json.dumps({"schema": 1}), *(json.dumps({"command": each}) for each in commands)]
+    (tmp_path / "agent-traces").mkdir()
+    with gzip.open(tmp_path / "agent-traces" / "run.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    monkeypatch.setenv("COCKPIT_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("COCKPIT_APPROVE", "ask")
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.delitem(sys.modules, "judge", raising=False)
+    counts = {
+        row["name"]: row["value"]
+        for row in importlib.import_module("judge").rows()
+        if row["unit"] == ""
+    }
+    expected = {"ask": (0, 3, 1), "reads": (1, 2, 1), "all": (2, 1, 1)}
+    for policy, numbers in expected.items():
+        answers = ("allow", "ask", "deny")
+        assert tuple(counts[f"{policy}: {each}, of 4"] for each in answers) == numbers, policy
