@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widget import Widget
 
 from widgets.conversation.static_turns import details, draw, label
@@ -39,6 +40,9 @@ class Rows(Widget):
 
     DEFAULT_CSS = "Rows { height: auto; width: 1fr; text-wrap: nowrap; }"
 
+    # Nothing scrolls in it. Textual would lay out the whole screen again after each change of its size.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+
     def rows(self, width: int) -> list[Content]:
         """Lay the lines out for ``width`` cells."""
         raise NotImplementedError
@@ -61,6 +65,8 @@ class Card(Rows):
     def __init__(self, view: TurnView) -> None:
         super().__init__(classes="-note" if view.role == "note" else None)
         self.view = view
+        self._drawn: tuple[TurnView, int, list[Content]] | None = None
+        """The rows of this view at this width: layout and drawing ask for the same ones."""
 
     @property
     def text(self) -> str:
@@ -78,7 +84,10 @@ class Card(Rows):
         self.show(replace(self.view, text=self.view.text + fragment))
 
     def rows(self, width: int) -> list[Content]:
-        return draw(self.view, max(1, width), first=True)
+        drawn = self._drawn
+        if drawn is None or drawn[0] is not self.view or drawn[1] != width:
+            drawn = self._drawn = (self.view, width, draw(self.view, max(1, width), first=True))
+        return drawn[2]
 
 
 class Answer(Vertical):

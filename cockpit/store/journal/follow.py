@@ -1,7 +1,7 @@
 """Following the journal live: commits of this process at once, those of others through the file.
 
 A commit of another process shows as a write to the ``-wal`` file. SQLite writes there before the commit
-can be read, so a few looks follow within a fifth of a second. Where nothing reports writes, a look ten
+can be read (a busy disk takes its time), so a few looks follow within a fifth of a second. Where nothing reports writes, a look ten
 times a second finds commits.
 """
 
@@ -21,7 +21,7 @@ SLOW_LOOK_S = 1.0
 """Seconds between two looks while no write is reported."""
 BLIND_LOOK_S = 0.1
 """Seconds between two looks where writes cannot be reported."""
-_LOOKS_S = (0.003, 0.03, 0.2)
+_LOOKS_S = (0.003, 0.008, 0.016, 0.03, 0.06, 0.2)
 """Seconds after a write of another process at which its commit may be readable."""
 BATCH = 1000
 SLICE = 200_000
