@@ -61,9 +61,12 @@ def _commands(root: Path, environment: dict[str, str]) -> list[Row]:
     run("journal", "tail", "-n", "1")
     start = median(run("journal", "tail", "-n", "1") for _ in range(3))
     first = run("metrics")
-    whole, recent = run("journal", "verify"), run("journal", "verify", "--recent")
+    began = time.perf_counter()
+    whole = run("journal", "verify")
+    waited, recent = time.perf_counter() - began, run("journal", "verify", "--recent")
     return [
-        row("journal verify, 1,000,000 rows", whole, "s CPU", most=2.5),
+        row("journal verify with all tables, 1,000,000 rows", waited, "s", most=2.5),
+        row("… in CPU, of all its processes", whole, "s CPU"),
         row("journal verify --recent, over tail", recent - start, "s CPU", most=0.3),
         row("metrics, first time", first, "s CPU"),
         row("metrics, from stored counts", run("metrics"), "s CPU", most=1.0),

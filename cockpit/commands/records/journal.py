@@ -22,6 +22,7 @@ from cockpit.commands.terminal import say, show, show_json, show_json_line
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
+from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
 from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
@@ -30,6 +31,7 @@ from cockpit.store.journal.export_rows import compare_with_store, select_exporte
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
+from cockpit.store.journal.verify_parts import start_check
 from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
 
 BATCH = 1000
@@ -193,13 +195,33 @@ def _show_tables(tables: TablesVerdict) -> None:
         )
 
 
+def _verify_all(store: Store) -> tuple[stored.Verdict, TablesVerdict]:
+    """Verify the chain, a long one in other processes meanwhile, and the tables."""
+    check = store.read_now(lambda connection: start_check(store.path, connection))
+    if check is not None:
+        tables = _try_tables(store)
+        if (verdict := check.read_verdict()) is not None:
+            return verdict, tables or store.read_now(verify_tables)
+    verdict = store.read_now(stored.verify)
+    return verdict, store.read_now(verify_tables) if verdict.ok else TablesVerdict(0, (), "")
+
+
+def _try_tables(store: Store) -> TablesVerdict | None:
+    """Compare the tables with a journal that may turn out to be broken; None where that fails."""
+    try:
+        return store.read_now(verify_tables)
+    except (CockpitError, sqlite3.Error, ValueError, TypeError):
+        return None  # it is asked again once the journal is known to be sound
+
+
 def _verify_and_remember(recent: bool) -> tuple[stored.Verdict, TablesVerdict, str]:
     """Verify; returns what the chain, the tables and the anchor outside the store say."""
     require_records()
     with open_store(find_project()) as store:
-        verdict = store.read_now(verify_recent if recent else stored.verify)
-        nothing = TablesVerdict(0, (), "")
-        tables = nothing if recent or not verdict.ok else store.read_now(verify_tables)
+        if recent:
+            verdict, tables = store.read_now(verify_recent), TablesVerdict(0, (), "")
+        else:
+            verdict, tables = _verify_all(store)
         remember_verdict(store, verdict)
         if verdict.ok and tables.ok:
             store.anchor.write()

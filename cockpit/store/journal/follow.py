@@ -1,8 +1,8 @@
 """Following the journal live: commits of this process at once, those of others through the file.
 
 A commit of another process shows as a write to the ``-wal`` file. SQLite writes there before the commit
-can be read (a busy disk takes its time), so a few looks follow within a fifth of a second. Where nothing reports writes, a look ten
-times a second finds commits.
+can be read, and a busy disk takes its time, so a few looks follow within a fifth of a second. Where nothing
+reports writes, a look ten times a second finds commits.
 """
 
 from __future__ import annotations
