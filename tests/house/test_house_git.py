@@ -22,6 +22,7 @@ STARTERS = {
     "cockpit/core/project/git_words.py": "git, with its own words",
     "cockpit/hook/ingest_worker.py": "cockpit itself",
     "cockpit/hook/start_chain.py": "cockpit itself",
+    "cockpit/store/journal/verify_parts.py": "cockpit itself",
 }
 """The modules that start programs, with what they start."""
 _STARTS = {
