@@ -44,7 +44,8 @@ class Part(msgspec.Struct, frozen=True):
     """A part of the chain in which every row follows from the one before it."""
 
     rows: int
-    last: int
+    start: str
+    """The digest of the row before it."""
     digest: str
     """The digest of the last row."""
     begun: tuple[tuple[str, str], ...]
@@ -81,7 +82,7 @@ class Check:
         try:
             for answer in answers:
                 part = _Answer.decode(answer)
-                if part is None:
+                if part is None or part.start != last:
                     return None
                 for ended in part.ended:
                     streaming.pop(ended, None)
@@ -139,19 +140,21 @@ def start_check(path: Path, connection: sqlite3.Connection) -> Check | None:
 
 def check_part(connection: sqlite3.Connection, after: int, until: int) -> Part | None:
     """Check the rows after < seq ≤ until; None where one of them needs a closer look."""
-    previous = anchor.START.digest
+    start = anchor.START.digest
     if after:
         row = connection.execute("SELECT digest FROM journal WHERE seq=?", (after,)).fetchone()
-        previous = row[0] if row is not None else None
-    counted, last = 0, after
+        if row is None or row[0] is None:
+            return None
+        start = row[0]
+    counted, last, previous = 0, after, start
     rows = connection.execute(_BODIES, (after, until))
     while part := rows.fetchmany(_AT_ONCE):
         bodies, stored, seqs = zip(*part, strict=True)
         # Each row against what is stored of the row before: that one is compared, too.
         before = (previous, *stored)
         digests = [
-            sha256(f"{start}\n{body}".encode()).hexdigest()
-            for start, body in zip(before, bodies, strict=False)
+            sha256(f"{digest}\n{body}".encode()).hexdigest()
+            for digest, body in zip(before, bodies, strict=False)
         ]
         if digests != list(stored):
             return None
@@ -172,7 +175,7 @@ def check_part(connection: sqlite3.Connection, after: int, until: int) -> Part |
             del begun[message]
         else:
             ended.append(message)
-    return Part(counted, last, previous, tuple(begun), tuple(ended))
+    return Part(counted, start, previous, tuple(begun), tuple(ended))
 
 
 def _row_at(connection: sqlite3.Connection, seq: int) -> int:
