@@ -90,7 +90,7 @@ class WorkerSample:
 
 def rows() -> list[Row]:
     """The table of this bench."""
-    calls, cpu_s = asyncio.run(_measure_task())
+    calls, commits, cpu_s = asyncio.run(_measure_task())
     samples, cached = asyncio.run(_run_chain())
     tokens = [sample.ended.tokens for sample in samples]
     alone = sum(sample.alone for sample in samples)
@@ -98,6 +98,7 @@ def rows() -> list[Row]:
     whole = samples[:-1] or samples
     return [
         row("git processes of a task", calls, "", most=10),
+        row("write transactions of a task", commits, ""),
         row("CPU of a task, with git's", 1000 * cpu_s, "ms CPU", most=120),
         row("tasks a minute in a chain", 60 * TASKS / sum(sample.wall_s for sample in samples), ""),
         row(
@@ -131,8 +132,8 @@ def rows() -> list[Row]:
     ]
 
 
-async def _measure_task() -> tuple[float, float]:
-    """Git processes of a task, and CPU seconds of this process and of them, after a first task."""
+async def _measure_task() -> tuple[float, float, float]:
+    """Git processes of a task, its transactions, and CPU seconds of this process and of git's, after a first."""
     count = 0
     run = run_program.run_program
 
@@ -147,10 +148,12 @@ async def _measure_task() -> tuple[float, float]:
         async with _project(FEW) as context:
             waiting = context.store.read_now(lambda seen: tasks.select(seen, limit=FEW))
             await run_task(context, waiting[0].task_id)
-            count, before = 0, _used()
+            count, before, commits = 0, _used(), context.store.commits
             for task in waiting[1:]:
                 await run_task(context, task.task_id)
-            return count / (FEW - 1), (_used() - before) / (FEW - 1)
+            commits = context.store.commits - commits
+            more = FEW - 1
+            return count / more, commits / more, (_used() - before) / more
     finally:
         use_reading_sandbox(None)
         run_program.run_program = run

@@ -67,17 +67,22 @@ class Dispatcher:
                 current = claimed
         return await self._store.read(lambda c: outbox.select_for_wave(c, wave_id))
 
+    async def find_abandoned(self, session_id: str) -> list[OutboxAction]:
+        """Return the actions of the session that a dead process left unfinished."""
+        actions = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
+        return [
+            action for action in actions if action.phase == "dispatched" and self._abandoned(action)
+        ]
+
     async def recover(self, session_id: str) -> list[OutboxAction]:
-        """Probe the actions that a dead process of this session left unfinished; returns the changed ones.
+        """Probe the actions of :meth:`find_abandoned`; returns the changed ones.
 
         A done action becomes ``confirmed``, one not done ``queued`` (run its wave again), an unknown one
         ``uncertain``.
         """
-        actions = await self._store.read(lambda c: outbox.select_for_session(c, session_id))
         return [
             recovered
-            for action in actions
-            if action.phase == "dispatched" and self._abandoned(action)
+            for action in await self.find_abandoned(session_id)
             if (recovered := await self._resolve(action)) is not None
         ]
 

@@ -65,15 +65,13 @@ async def run_session(
     session within its wave, and it can be resumed.
     """
     store = engine.store
-    lease_token = await _take_lease(engine, session_id)
+    lease_token = await _take_lease(engine, session_id, interactive)
     runner = asyncio.current_task()
     lease_errors: list[Stale] = []
     heartbeat = asyncio.create_task(
         _renew_lease(engine, session_id, lease_token, runner, lease_errors)
     )
     try:
-        if interactive is not None:
-            await store.write(lambda tx: _set_interactive(tx, session_id, interactive))
         return await _run_waves(engine, session_id)
     except asyncio.CancelledError:
         if lease_errors:
@@ -95,10 +93,17 @@ def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
         proposals.set_deadline(tx, session_id, deadline_s)
 
 
-async def _take_lease(engine: Engine, session_id: str) -> str:
+async def _take_lease(engine: Engine, session_id: str, interactive: bool | None) -> str:
     """Take the lease of the session. Cancelled meanwhile, mark it stopped, as if it had run."""
     store = engine.store
-    taking = asyncio.ensure_future(store.write(lambda tx: sessions.acquire(tx, session_id)))
+
+    def take(tx: Tx) -> str:
+        lease_token = sessions.acquire(tx, session_id)
+        if interactive is not None:
+            _set_interactive(tx, session_id, interactive)
+        return lease_token
+
+    taking = asyncio.ensure_future(store.write(take))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
@@ -121,11 +126,18 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
             f"Session {session_id} cannot resume: its facts were pruned. Restore them with `cockpit prune "
             "--restore ARCHIVE`, or start a new session. `cockpit state show` names the archives' folder."
         )
-    await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
-    await Dispatcher(store, engine.ground).recover(session_id)
+    dispatcher = Dispatcher(store, engine.ground)
+    if await dispatcher.find_abandoned(session_id):
+        await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+        await dispatcher.recover(session_id)
     wave: Wave | None = None
+
+    def begin(tx: Tx) -> tuple[Session, Wave | None]:
+        sessions.set_status(tx, session_id, "running")
+        return _begin_or_stop(tx, session_id, engine)
+
     try:
-        session, wave = await store.write(lambda tx: _begin_or_stop(tx, session_id, engine))
+        session, wave = await store.write(begin)
         if wave is not None:
             engine.forget(wave.wave_id)  # another process may have run it since
         while wave is not None:

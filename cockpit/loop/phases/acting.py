@@ -156,7 +156,8 @@ async def _propose_and_await(
     proposal_id = f"p-{digest([action.key, body])[:10]}"
     policy = approving_policy(session.policy, "action", risk=preview.risk, action_type=preview.type)
 
-    def propose(tx: Tx) -> None:
+    def propose(tx: Tx) -> bool:
+        """Propose; where a policy approves, queue the action in the same transaction, and return True."""
         before = find_discussed_predecessor(
             tx.connection, session.session_id, "action", proposal_id
         )
@@ -183,10 +184,16 @@ async def _propose_and_await(
                 policy,
                 shown_digest=proposal.shown_digest,
             )
+            approved = proposals.load(tx.connection, proposal_id)
+            if approved.status == "approved":
+                payload = approved.body["payload"]
+                outbox.enqueue(tx, action.action_id, proposal_id=proposal_id, payload=payload)
+                return True
+        return False
 
-    await context.store.write(propose)
+    is_queued = await context.store.write(propose)
     decided = await await_decision(context, proposal_id)
-    if decided.status == "approved":
+    if decided.status == "approved" and not is_queued:
         payload = decided.proposal.body["payload"]
         await context.store.write(
             lambda tx: outbox.enqueue(

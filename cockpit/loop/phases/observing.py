@@ -63,9 +63,11 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
     work = context.store.read_now(
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
-    await run_observation_jobs(context, work)
+    close_jobs = await run_observation_jobs(context, work)
 
     def take_in(tx: Tx) -> tuple[Session, Wave]:
+        if close_jobs is not None:
+            close_jobs(tx)
         wave = _take_in_results(tx, context)
         return sessions.load_in(tx, context.session.session_id), wave
 

@@ -88,10 +88,13 @@ def _facts_full_in_all_packets(
     return common
 
 
-async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> None:
-    """Read everything in ``work``, durably, and answer the granted requests.
+async def run_observation_jobs(
+    context: WaveContext, work: ObservationWork
+) -> Callable[[Tx], None] | None:
+    """Read everything in ``work``, durably; returns the write that answers the granted requests, if any.
 
-    Jobs that an earlier process planned for the wave and did not end run as they were planned.
+    Observe commits it with its own. Jobs that an earlier process planned for the wave and did not end run as
+    they were planned.
     """
     started = context.store.clock.monotonic()
     unplanned = await _list_unplanned(context, work)
@@ -107,7 +110,7 @@ async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> N
     elif work.granted:
         jobs = []
     else:
-        return
+        return None
     wave = context.wave
     look = ObservingWave(
         context.session.session_id,
@@ -119,7 +122,7 @@ async def run_observation_jobs(context: WaveContext, work: ObservationWork) -> N
     )
     unwritten = await _run_jobs(context, look, jobs)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
-    await context.store.write(_close_jobs(context, look, work.granted, unwritten, latency_ms))
+    return _close_jobs(context, look, work.granted, unwritten, latency_ms)
 
 
 async def _list_unplanned(context: WaveContext, work: ObservationWork) -> list[tuple[str, str]]:
