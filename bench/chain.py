@@ -133,7 +133,7 @@ def rows() -> list[Row]:
 
 
 async def _measure_task() -> tuple[float, float, float]:
-    """Git processes of a task, its transactions, and CPU seconds of this process and of git's, after a first."""
+    """Git processes of a later task, its transactions, and CPU seconds of this process and of git's."""
     count = 0
     run = run_program.run_program
 
