@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 CHANNELS = (
     *("file", "output", "words", "context", "summary", "verdict", "title", "description", "agent"),
-    *("agent-words", "branch-words", "name"),
+    *("agent-words", "crash", "commit"),
 )
 """Where a secret comes from."""
 
@@ -79,7 +79,14 @@ def scenario() -> str:
             when='called = ["request_context"]',
             said=said,
         )
-        + finish("implementer", quoted(told("summary")), when='called = ["write_file"]', said=said)
+        + turn(
+            "implementer",
+            "git_commit",
+            f'message = "Add part1, {quoted(told("commit"))}", paths = ["part1.py"]',
+            when='called = ["write_file"]',
+            said=said,
+        )
+        + finish("implementer", quoted(told("summary")), when='called = ["git_commit"]', said=said)
         + finish("spec reviewer", f"VERDICT: PASS\n{quoted(told('verdict'))}")
         + finish("quality reviewer", "VERDICT: PASS\nSound.")
     )
@@ -142,6 +149,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
         ("prune", "--older-than", "2999-01-01", "--journal"),
     ):  # fmt: skip
         run(*words)
+    crash = "import sys; from cockpit.commands.report_error import report_error;"
+    subprocess.run(
+        [sys.executable, "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
+        cwd=root, env=project.env, check=True, capture_output=True,
+    )  # fmt: skip
     return world, "\n".join(printed)
 
 
@@ -202,4 +214,6 @@ def test_the_secrets_came_by(played: tuple[Chains, str]) -> None:
     assert list((state_of(world.root) / "archive").glob("*.gz"))
     assert (world.root.parent / "log.jsonl").stat().st_size
     assert list((state_of(world.root) / "chains").glob("*.log"))
+    assert "ValueError" in next(world.root.parent.rglob("errors.log")).read_text("utf-8")
+    assert "Add part1" in git(world.root, "log", "--all", "--format=%B")
     assert list((world.root / ".cockpit" / "reports").iterdir())
