@@ -1,8 +1,8 @@
 """Let the apps of tests share what Textual works out for each of them anew, and draw only for somebody.
 
 A stylesheet is parsed once for all apps whose themes give its variables the same values. A frame is drawn
-when a test looks: when its pilot has paused. Without a terminal nobody could see those in between, whose
-number is one of chance.
+when a test looks, and the last one. Without a terminal nobody could see those in between, whose number is
+one of chance.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import textual_idle
 from rich.console import Console
@@ -33,6 +33,7 @@ def install() -> None:
     Screen._compositor_refresh = _owe_frame
     textual_idle.install()
     Pilot.pause = _pause
+    App._shutdown = _shut_down
 
 
 _rules: LRUCache[tuple[Any, ...], list[RuleSet]] = LRUCache(4_096)
@@ -74,8 +75,11 @@ def _export_svg(console: Console, **options: Any) -> str:
     return _export_svg_before(console, **{"unique_id": "terminal-0", **options})
 
 
+changes: WeakKeyDictionary[App[Any], int] = WeakKeyDictionary()
+"""How often each app had a new frame to draw."""
 _owing: WeakSet[Screen[Any]] = WeakSet()
 _draw_frame = Screen._compositor_refresh
+_shut_down_before = App._shutdown
 
 
 def _owe_frame(screen: Screen[Any]) -> None:
@@ -83,28 +87,30 @@ def _owe_frame(screen: Screen[Any]) -> None:
     if not app.is_headless or screen is not app.screen:
         _draw_frame(screen)
         return
+    changes[app] = changes.get(app, 0) + 1
     _owing.add(screen)
     screen._dirty_widgets.clear()
     app._update_mouse_over(screen)
 
 
-def _settle(app: App[Any]) -> None:
-    """Draw what has changed since the last look."""
-    if app._screen_stack and app.screen in _owing:
-        _owing.discard(app.screen)
-        _draw_frame(app.screen)
+async def _shut_down(app: App[Any]) -> None:
+    """Draw the last frame, which must be possible although no test may look at it."""
+    try:
+        if app.is_headless and app._running and app._screen_stack and app.screen in _owing:
+            _owing.discard(app.screen)
+            _draw_frame(app.screen)
+    finally:
+        await _shut_down_before(app)
 
 
-async def rest(pilot: Pilot[Any], *, is_looking: bool = True) -> None:
-    """Wait until the app has nothing left to do, and its workers nothing either; then draw it."""
+async def rest(pilot: Pilot[Any]) -> None:
+    """Wait until the app has nothing left to do, and its workers nothing either."""
     while True:
         await textual_idle.wait_for_screen(pilot)
         await textual_idle.work(pilot.app)
         if not len(pilot.app.workers):
             break
         await pilot.app.workers.wait_for_complete()
-    if is_looking:
-        _settle(pilot.app)
 
 
 async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:
@@ -112,4 +118,3 @@ async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:
     if delay is not None:
         await asyncio.sleep(delay)
     await textual_idle.work(pilot.app)
-    _settle(pilot.app)

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
+import textual_caches
 from textual._compositor import LayoutUpdate
 from textual.app import App
 from textual.pilot import Pilot
-from textual.screen import Screen
 from textual.strip import Strip
 
 from cockpit.app.application import CockpitApp
@@ -17,6 +17,8 @@ from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
 STILL = 2
+BLINKS = 10
+"""After how many looks pictures are compared."""
 
 
 async def until(
@@ -57,36 +59,33 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
 
 
 async def calm(pilot: Pilot[int]) -> None:
-    """Wait until workers are done (Markdown, diffs) and the picture stands still.
+    """Wait until workers are done (Markdown, diffs) and the picture stands still; then draw it.
 
-    Only a frame can change the picture: without a new one there is nothing to compare.
+    Only a frame can change the picture: without a new one there is nothing to compare. Pictures are compared
+    where frames come all the time, as of a cursor that blinks.
     """
+    app = pilot.app
     still, before, frame = 0, None, -1
-    for _ in range(LOOKS):
+    for looks in range(LOOKS):
         await pilot.pause()
-        busy = any(not worker.is_finished for worker in pilot.app.workers)
-        same, frame = frame == frames[pilot.app], frames[pilot.app]
-        if not same:
+        busy = any(not worker.is_finished for worker in app.workers)
+        latest = textual_caches.changes.get(app, 0)
+        same, frame = frame == latest, latest
+        if not same and looks >= BLINKS:
             now = drawn(pilot)
             same, before = now == before, now
         still = still + 1 if same and not busy else 0
         if still >= STILL:
+            if _last_drawn.get(app) != frame:
+                _last_drawn[app] = frame
+                drawn(pilot)
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the screen never came to rest")
 
 
-frames: WeakKeyDictionary[App[object], int] = WeakKeyDictionary()
-"""How many frames each app has shown."""
-_display = App._display
-
-
-def _count_frames(app: App[object], screen: Screen[object], frame: object) -> None:
-    frames[app] = frames.get(app, 0) + 1
-    _display(app, screen, frame)
-
-
-App._display = _count_frames  # type: ignore[method-assign,assignment]
+_last_drawn: WeakKeyDictionary[App[int], int] = WeakKeyDictionary()
+"""The frame of each app that was drawn last."""
 
 
 def drawn(pilot: Pilot[int]) -> list[list[Strip]]:

@@ -121,7 +121,7 @@ async def shown(pilot: Any, name: str, text: str) -> AsyncIterator[None]:
 async def look(pilot: Any, text: str) -> None:
     """Look at what is drawn."""
     app = pilot.app
-    await textual_caches.rest(pilot, is_looking=False)
+    await textual_caches.rest(pilot)
     assert app.is_running, text
     strips = app.screen._compositor.render_strips()
     assert not HOSTILE.findall("\n".join(strip.text for strip in strips)), text
