@@ -25,7 +25,7 @@ from textual.screen import Screen
 
 ROUNDS = 50
 """The most pictures that one wait lays out: an app that never rests is for the test to stop."""
-UNSEEN_S = 0.25
+UNSEEN_S = 1.0
 """How often a screen whose pilot does not wait lays out what has changed, in seconds."""
 THREADS_S = 0.02
 """How long to wait for threads that give no sign, in seconds: some wait for what never comes."""

@@ -271,6 +271,10 @@ async def test_a_chain_begins_from_the_board_and_the_prompt(still, project, monk
     assert commands[1] == ("chain", "resume", "ch-1")
 
 
+def background(app):
+    return {task.get_coro().__name__ for task in app._tasks}
+
+
 async def test_a_chain_is_started_on_the_board_and_finishes_there(tmp_path, monkeypatch):
     """The real command, its worker process and a scripted model, from the key to the branch."""
     world = Chains.made(tmp_path, 1)
@@ -291,7 +295,9 @@ async def test_a_chain_is_started_on_the_board_and_finishes_there(tmp_path, monk
             await until(pilot, lambda: "✔ T-1" in text(app), looks=600, pause_s=0.1)
             await pilot.press("escape")
             await until(pilot, lambda: "✔ ch-1" in text(app), looks=600, pause_s=0.1)
-            await settled(pilot)  # the process of the chain has ended
+            # The process of the chain ends a little after the chain.
+            await until(pilot, lambda: "start_work" not in background(app), looks=600, pause_s=0.1)
+            await settled(pilot)
             assert not [told for told in toasts(app) if "failed" in told]
     assert world.statuses() == {"T-1": "done"}
     assert git(world.root, "show", "cockpit/ch-1:part1.py") == "x = 1"
