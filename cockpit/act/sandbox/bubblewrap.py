@@ -249,12 +249,14 @@ async def detect(environment: Mapping[str, str], choices: SandboxChoices | None 
 
 
 _tried: dict[tuple[str, str | None], Sandbox] = {}
+_TRIAL_S = 60.0
+"""A trial that runs out of time counts as failed, and a busy machine is not one without a sandbox."""
 
 
 async def _try(bwrap: str, prlimit: str | None) -> Sandbox:
     """Run nothing in the sandbox: as it should be, then without what this machine may not have."""
     try:
-        listed = await run_program((bwrap, "--help"), cwd=Path("/"), timeout_s=10)
+        listed = await run_program((bwrap, "--help"), cwd=Path("/"), timeout_s=_TRIAL_S)
     except ProgramMissing as error:
         return Sandbox(None, prlimit, str(error))
     text = listed.text + listed.error_text
@@ -272,7 +274,7 @@ async def _try(bwrap: str, prlimit: str | None) -> Sandbox:
             ("true",), Path("/usr"), {}, extra=Extra(git="none", root="read")
         ) as trial:
             finished = await run_program(
-                trial.argv, cwd=Path("/"), timeout_s=10, env=_BARE, files=trial.files
+                trial.argv, cwd=Path("/"), timeout_s=_TRIAL_S, env=_BARE, files=trial.files
             )
         if finished.ok:
             return sandbox
