@@ -16,8 +16,9 @@ import signal
 import sqlite3
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
+from cockpit.orient.verify_packet import recompile_packet
+from cockpit.store.context import packets
+from cockpit.store.context.packets import Entry, Packet
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.sessions import messages, outbox, sessions, waves
@@ -282,17 +286,87 @@ def try_fault(world: World, folder: Path, fault: Fault) -> Verdict:
     """Let ``fault`` befall the session of a copy of ``world`` in ``folder``; another process goes on."""
     copy = world.copy(folder)
     code, words, _ = Child.start(copy, lambda: run_session(copy), fault).wait()
+    before = read_packets(copy)
     expected = (-signal.SIGKILL,) if fault.kind == "kill" else (0, 1)
     code_after, words_after, _ = Child.start(copy, lambda: run_session(copy)).wait()
     verdict = Verdict()
     if code_after == 0:
         verdict = judge(copy)
+        judge_epochs(copy, before, verdict)
     else:
         verdict.stranded.append(f"going on ended with {code_after}: {words_after}")
     if code not in expected:
         verdict.stranded.append(f"the fault ended it with {code}: {words}")
     shutil.rmtree(folder)
     return verdict
+
+
+_PACKETS = (
+    "SELECT w.session_id, p.digest_sha256 FROM orientation_packets p JOIN wave_runs w USING (wave_id)"
+    " ORDER BY w.session_id, w.ordinal"
+)
+
+
+def read_packets(world: World) -> dict[str, list[str]]:
+    """Return the digests of the packets that are stored, by session, in the order of their waves."""
+    world.use_state()
+    database = locate_project(world.root).database
+    digests: dict[str, list[str]] = {}
+    if database.exists():
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            has_tables = connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name='orientation_packets'"
+            ).fetchone()
+            rows = connection.execute(_PACKETS) if has_tables else ()
+            for session_id, digest in rows:
+                digests.setdefault(session_id, []).append(digest)
+    return digests
+
+
+def judge_epochs(world: World, before: dict[str, list[str]], verdict: Verdict) -> None:
+    """Judge what became of the epochs: ``before`` are the packets that were there before it went on.
+
+    They stay as they are. Each packet names the one before, goes on with its epoch or begins one, and
+    compiles to its digest again.
+    """
+    after = read_packets(world)
+    for session_id, digests in before.items():
+        if after.get(session_id, [])[: len(digests)] != digests:
+            verdict.lost.append(f"packets of {session_id} are others than before")
+    with Store.open(locate_project(world.root).database) as store:
+        for session_id in after:
+            store.read_now(partial(_judge_chain, session_id=session_id, verdict=verdict))
+
+
+def _judge_chain(connection: sqlite3.Connection, *, session_id: str, verdict: Verdict) -> None:
+    last: Packet | None = None
+    for wave in waves.select_for_session(connection, session_id):
+        packet = packets.load(connection, wave.wave_id).packet
+        epoch = packet.epoch
+        if not recompile_packet(connection, wave.wave_id).ok:
+            verdict.lost.append(f"packet {wave.ordinal} compiles to another digest")
+        if epoch is None or epoch.previous != (last.digest if last else ""):
+            verdict.lost.append(f"packet {wave.ordinal} does not name the one before")
+        elif last is None or last.epoch is None:
+            if epoch.reason != "first":
+                verdict.lost.append(f"packet {wave.ordinal} begins no epoch")
+        elif not epoch.begins and (epoch.first != last.epoch.first or not _appends(packet, last)):
+            verdict.lost.append(f"packet {wave.ordinal} does not go on with its epoch")
+        elif epoch.begins and epoch.first != wave.ordinal:
+            verdict.lost.append(f"packet {wave.ordinal} begins an epoch of another wave")
+        last = packet
+
+
+def _appends(packet: Packet, last: Packet) -> bool:
+    """Whether a packet begins, in each band, with all that the one before says."""
+
+    def shown(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+        return [(entry.fact_id, entry.level) for entry in entries]
+
+    return all(
+        shown(band.entries[: len(old.entries)]) == shown(old.entries)
+        for band, old in zip(packet.bands, last.bands, strict=True)
+    )
 
 
 def judge(world: World) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from cockpit.core.canonical_json import canonical_json
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
 from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
@@ -171,6 +173,8 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
             assert _messages(prompt)[: len(sent.messages)] == _messages(sent)
             assert epoch.cached == (0 if cold else before.rendered_tokens)
         _check_again(packet, standing, session, profile)
+        if session.dice.random() < 0.5:
+            _check_after_a_kill(packet, standing, session, profile)
         before, sent = packet, prompt
 
 
@@ -193,6 +197,28 @@ def _check_what_it_says(packet: Packet, linked: Sequence[SessionFact]) -> None:
     rows = [fact for fact in linked if fact.fact_id not in shown]
     assert packet.dropped == sum(band.dropped for band in packet.bands)
     assert packet.dropped == len(rows) or (packet.epoch and packet.epoch.begins)
+
+
+def _check_after_a_kill(
+    packet: Packet, standing: Standing, session: Session, profile: Profile
+) -> None:
+    """A process that knows only what is stored compiles the wave to the same digest."""
+    assert packet.rendering is not None
+    stored = standing.before and packet_from_body(
+        json.loads(canonical_json(standing.before.body()))
+    )
+    anew = replace(standing, before=stored)
+    again = compile_wave(
+        columns_from_facts(session.linked),
+        profile,
+        packet.ordinal,
+        anew,
+        rendering=packet.rendering,
+    )
+    assert again.epoch is not None
+    assert packet.epoch is not None
+    again = replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached))
+    assert again.digest == packet.digest
 
 
 def _check_again(packet: Packet, standing: Standing, session: Session, profile: Profile) -> None:
