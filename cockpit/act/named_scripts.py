@@ -74,6 +74,7 @@ MOST_ABSENT = 200
 """Names that are kept because a file of that name would be loaded if it appeared."""
 MOST_TEXT = 1_500_000
 """Characters of scripts that are searched for what they load."""
+_EMPTY = hashlib.sha256(b"").hexdigest()
 _MOST_FOLDERS = 2_000
 _SHOWN_LOADED = 30
 _SHOWN_UNKNOWN = 6
@@ -152,7 +153,8 @@ def find_scripts(argv: Sequence[str], confined: Confined) -> NamedScripts:
     root = confined.root
 
     def exists(path: str) -> bool:
-        return not path.startswith(("/", "..")) and (root / path).is_file()
+        # A name that no file can have is that of none.
+        return not path.startswith(("/", "..")) and os.path.isfile(root / path)  # noqa: PTH113
 
     walk = _Walk(confined)
     for command in list_commands(argv):
@@ -161,6 +163,8 @@ def find_scripts(argv: Sequence[str], confined: Confined) -> NamedScripts:
     while walk.waiting:
         source = walk.waiting.popleft()
         script = walk.read(source)
+        if script is not None and not script.text and script.sha256 != _EMPTY:
+            walk.add(Includes(unknown=[f"what {script.path} loads (it is no text)"]))
         if script is not None and script.text and walk.has_room(script):
             walk.add(
                 list_includes(
@@ -334,7 +338,9 @@ def _list_test_files(words: Sequence[str], top: str, root: Path, exists: Exists)
     named = [word.partition("::")[0] for word in words if not word.startswith("-")]
     places = [_from_root(posixpath.join(top, word), root) for word in named if word]
     places = [
-        path for path in places if not path.startswith(("/", "..")) and (root / path).exists()
+        path
+        for path in places
+        if not path.startswith(("/", "..")) and os.path.exists(root / path)  # noqa: PTH110
     ]
     for path in places:
         if exists(path):

@@ -147,6 +147,7 @@ OPEN: list[tuple[str, Files, str]] = [
     ("node a.js", {"a.js": "require('./gone')\n"}, "./gone in a.js"),
     ("npm test", {"package.json": "{"}, "the scripts of package.json"),
     ("./tool", {"tool": "some text\n"}, "what tool loads"),
+    ("sh a.sh", {"a.sh": "\0\n. ./lib.sh\n"}, "what a.sh loads (it is no text)"),
     ("pytest -q", {"a.py": ""}, "the tests that pytest collects"),
 ]  # fmt: skip
 
@@ -189,3 +190,11 @@ def test_links_out_of_the_project_and_secrets_are_not_shown(tmp_path: Path) -> N
     scripts = find_scripts(("sh", "a.sh"), Confined(root))
     assert [script.path for script in scripts.loaded] == ["lib.sh"]
     assert "away.sh" in scripts.missing and token not in scripts.body()
+
+
+@pytest.mark.parametrize("argv", [
+    ("python", "-m", "x" * 5_000), ("pytest", "x" * 5_000), ("sh", "x" * 5_000), ("pytest", "a\0b"),
+    ("python", "-m", "a..b"), ("python", "-m", ".."), ("python", "-m"), ("make", "-C", ".."), ("node", "."),
+], ids=lambda argv: " ".join(argv)[:20].replace("\0", "-"))  # fmt: skip
+def test_names_that_no_file_can_have_end_nothing(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    assert find_scripts(argv, Confined(fill(tmp_path, {}))).present == ()
