@@ -9,12 +9,16 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
-from cockpit.core.state_folder import PROJECTS, VARIABLE, state_root
+from cockpit.core.state_folder import DATABASE, PROJECTS, VARIABLE, state_root
+from cockpit.store.journal import head_anchor
+from cockpit.store.journal.head_anchor import HeadAnchor
 
 _own: list[Path] = []
 _seen: dict[Path, int] = {}
@@ -110,6 +114,16 @@ def copy_project(source: Path, target: Path) -> None:
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copytree(state, copy, symlinks=True, ignore=shutil.ignore_patterns(PROJECT_FILE))
         locate_project(target).prepare()
+        _anchor_copy(copy / DATABASE)
+
+
+def _anchor_copy(database: Path) -> None:
+    """Give a copied store its anchor, as if it had been written here: a screen warns of one without."""
+    file = head_anchor.find_anchor_file(database)
+    if file is not None and database.exists():
+        with closing(sqlite3.connect(database)) as connection:
+            seq, digest = head_anchor.last_row(connection)
+        head_anchor.write_anchor(file, HeadAnchor(seq, digest, ""))
 
 
 ASK_TRUST = {"COCKPIT_TEST_TRUST": "ask"}
