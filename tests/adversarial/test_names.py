@@ -91,7 +91,6 @@ def test_the_attack_works_without_the_defence(
     monkeypatch.setattr(task_types, "is_plain", lambda text: True)
     monkeypatch.setattr(roles, "is_plain", lambda text: True)
     assert of_type(tmp_path, "aliases", '["review\\u200b"]') == ()
-    assert of_type(tmp_path, "aliases", '["review "]') == ()
 
 
 def test_what_is_plain() -> None:
