@@ -7,6 +7,7 @@ there is; that of one that works for a tenth of a second is what a build sees.
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import subprocess
 import sys
@@ -42,12 +43,13 @@ async def _rows() -> list[Row]:
         root = Path(folder).resolve()
         _make_project(root)
         before = _used()
-        ground = await open_workspace(root)
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        ground = await open_workspace(root, environment={**os.environ, "PATH": path})
         detection = _used() - before
         if not ground.sandbox.works:
             return [row(f"no sandbox here: {ground.sandbox.missing}", 0, "")]
         nothing = ("/bin/true",)
-        works = (sys.executable, "-c", _WORKS)
+        works = ("python3", "-c", _WORKS)
         plain, confined = await _in_turns(
             lambda: _plain(ground, nothing), lambda: _confined(ground, nothing)
         )

@@ -112,6 +112,8 @@ def _line(detail: Detail) -> str:
             return f"{detail.chain_id} works on {scope}, on {detail.branch}: {counts}"
         case chains.ChainFollowed():
             return f"Started because a session of {detail.agent} ended."
+        case chains.ChainUnconfined():
+            return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
         case chains.WorkerStarted():
             return f"▶ s{detail.ordinal} (process {detail.pid}): {_progress(detail.progress)}"
         case chains.WorkerEnded():
@@ -206,6 +208,7 @@ _CHAIN_EVENTS = (
     chains.ChainState,
     chains.ChainReported,
     chains.ChainFollowed,
+    chains.ChainUnconfined,
     chains.WorkerState,
     chains.WorkerDelayed,
     chains.BatchStarted,

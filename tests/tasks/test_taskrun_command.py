@@ -14,6 +14,12 @@ from commands.cli_world import Project
 from state_for_tests import state_of
 from tasks.taskrun_world import AT_ONCE, SOURCE, finish, git, repository
 
+from cockpit.app.projection.chains import Chains
+from cockpit.core.state_folder import DATABASE
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.parts import newest_rows
+
 pytestmark = pytest.mark.slow
 
 
@@ -80,8 +86,34 @@ def test_a_limit_of_cost_binds_an_agent_from_outside(project: Project, tmp_path:
     assert not (tmp_path / "hangs").exists()
     ended = project.run(*words, "priced", expect=3)
     assert "The limit of $2.00 is reached ($2.70 spent)." in ended.stdout
+    assert "The agent of priced runs with all of your rights" in ended.stderr
     [session] = project.json("sessions", "list", "--json")
     assert session["cost_usd"] == pytest.approx(2.7)
+
+
+def test_the_board_says_which_agent_is_not_confined(project: Project, tmp_path: Path) -> None:
+    """Before the chain's first worker starts, on the command line, in the journal and on the board."""
+    command = json.dumps([sys.executable, "-c", "raise SystemExit(3)"])
+    project.config.mkdir(exist_ok=True)
+    (project.config / "config.toml").write_text(f"[runner.odd]\ncommand = {command}\n")
+    words = ("work", "--all", "--headless", "--approve", "all", "--runner", "odd")
+    done = project.run(*words, "--max-sessions", "1", expect=0)
+    assert "The agent of odd runs with all of your rights" in done.stderr
+    with Store.open(state_of(project.root) / DATABASE) as store:
+        rows = store.read_now(
+            lambda c: newest_rows(
+                c, (Action.CHAIN_CREATED, Action.CHAIN_UNCONFINED, Action.CHAIN_SESSION_STARTED), 9
+            )
+        )
+    assert [row.action for row in rows][:3] == [
+        "chain.created",
+        "chain.unconfined",
+        "chain.session.started",
+    ]
+    board = Chains()
+    for row in rows[:3]:
+        board.apply(row)
+    assert board.chains["ch-1"].unconfined == "odd"
 
 
 def test_a_blocked_task_says_where_its_work_is(project: Project) -> None:

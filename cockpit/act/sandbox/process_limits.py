@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,15 @@ def prefer_as_victim(first: int) -> None:
                 file.write("1000")
         except OSError:
             continue  # it ended meanwhile, or belongs to another user as bubblewrap with extra rights does
+
+
+def end_descendants(first: int) -> None:
+    """End ``first`` and all below it that are there now, also those with a process group of their own."""
+    for pid in list(_descendants(first)):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it ended meanwhile
 
 
 def measure(first: int) -> Usage:

@@ -12,7 +12,7 @@ from pathlib import Path
 from cockpit.access.run_program import MAX_BYTES, Finished, run_program
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
 from cockpit.act.sandbox.choices import ProcessLimits
-from cockpit.act.sandbox.process_limits import prefer_as_victim, watch
+from cockpit.act.sandbox.process_limits import end_descendants, prefer_as_victim, watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,11 @@ class ConfinedRun:
 class Watch:
     """Ends a sandbox that passes its limits. ``reason`` says which."""
 
-    def __init__(self, limits: ProcessLimits, disk: Path) -> None:
+    def __init__(self, limits: ProcessLimits, disk: Path, *, whole: bool = True) -> None:
         self.reason = ""
         self._limits = limits
         self._disk = disk
+        self._whole = whole
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, pid: int) -> None:
@@ -45,6 +46,9 @@ class Watch:
 
     async def _watch(self, pid: int) -> None:
         self.reason = await watch(pid, self._limits, self._disk)
+        if not self._whole:
+            # No first process whose end is the end of all: each of them is ended.
+            end_descendants(pid)
         try:
             # It leads a process group of its own and its end is the end of all in the sandbox.
             os.killpg(pid, signal.SIGKILL)
@@ -64,7 +68,7 @@ async def run_confined(
     extra: Extra | None = None,
 ) -> ConfinedRun:
     """Run ``argv`` in ``root``, in the sandbox where there is one. Raises what ``run_program`` raises."""
-    watched = Watch(sandbox.choices.limits, root)
+    watched = Watch(sandbox.choices.limits, root, whole=sandbox.works)
     with sandbox.launch(argv, root, environment, extra=extra) as launch:
         try:
             finished = await run_program(

@@ -114,6 +114,7 @@ class Trees(Struct):
         sessions = list(chain.chain_sessions.values())
         words = [f"{progress.ready:,} ready"] if progress.ready else []
         words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
+        words += [f"no sandbox for {chain.unconfined}"] if chain.live and chain.unconfined else []
         costs = [each.cost_usd for each in sessions if each.cost_usd is not None]
         state = chain.reason or chain.status if chain.status in ("failed", "limited") else ""
         if chain.status == "running":

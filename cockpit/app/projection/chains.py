@@ -99,6 +99,8 @@ class ChainState(Struct):
     branch: str = ""
     max_sessions: int = 0
     report: str = ""
+    unconfined: str = ""
+    """What of it runs outside the sandbox: ``commands`` or a runner; empty for nothing."""
     seq: int = 0
     progress: Progress = field(default_factory=Progress)
     """How its tasks stood at its latest row that says so."""
@@ -151,6 +153,8 @@ class Chains:
         match detail:
             case details.ChainState() | details.ChainReported():
                 _chain(chain, row.action.partition(".")[2], detail)
+            case details.ChainUnconfined():
+                chain.unconfined = detail.subject
             case details.WorkerState():
                 _worker(chain, detail)
             case details.BatchStarted() | details.BatchCompleted():
@@ -278,6 +282,7 @@ _OF_CHAIN = (
     details.ChainState,
     details.ChainReported,
     details.ChainFollowed,
+    details.ChainUnconfined,
     details.WorkerState,
     details.WorkerDelayed,
     details.BatchStarted,
@@ -327,7 +332,7 @@ def _chain(
     chain.max_sessions = detail.max_chains or chain.max_sessions
     match detail:
         case details.ChainCreated() | details.ChainResumed():
-            chain.status, chain.now = "running", False
+            chain.status, chain.now, chain.unconfined = "running", False, ""
         case details.ChainDraining():
             chain.status, chain.now = "draining", detail.now
         case _:

@@ -84,6 +84,7 @@ def _chain(connection: sqlite3.Connection, stored: Chain) -> ChainState:
         has_runs=False,
     )
     if chain.live:
+        chain.unconfined = _unconfined(connection, stored.chain_id)
         chain.progress = _progress(connection, stored)
     rows = workers.select_for_chain(connection, stored.chain_id)
     spent = chain_states.worker_usage(connection, stored.chain_id, rows)
@@ -100,6 +101,12 @@ def _chain(connection: sqlite3.Connection, stored: Chain) -> ChainState:
         if ended is False and stored.status not in chains.OPEN:
             chain.chain_sessions[worker.ordinal].status = "stopped"
     return chain
+
+
+def _unconfined(connection: sqlite3.Connection, chain_id: str) -> str:
+    rows = newest_rows(connection, (Action.CHAIN_UNCONFINED,), _NEWEST)
+    read = [row.read(details.ChainUnconfined) for row in rows]
+    return next((each.subject for each in read[::-1] if each.chain_id == chain_id), "")
 
 
 def _progress(connection: sqlite3.Connection, stored: Chain) -> Progress:

@@ -16,6 +16,7 @@ from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import open_store
 from cockpit.commands.terminal import is_terminal, ring_terminal, say, show, show_json
+from cockpit.commands.unconfined import record_unconfined, settle_unconfined
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, task_runs
@@ -47,7 +48,9 @@ async def start_and_watch(
     await say_uncommitted(place, "Tasks do")
     await _say_unmerged(store, place)
     after = await store.read(journal.last_seq)
+    unconfined = await settle_unconfined(settings, order.runner)
     chain = await create_chain(store, place, order)
+    await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, after, as_json)
 
 
@@ -100,7 +103,9 @@ async def resume_and_watch(
     if stored.status != "completed":
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
+    unconfined = await settle_unconfined(settings, order["runner"])
     chain = await store.write(lambda tx: resume_chain(tx, named, replaced, more_workers=more))
+    await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, after, as_json)
 
 
@@ -134,7 +139,9 @@ async def _follow_session(
     from cockpit.chains.chain_after_session import start_after_session
 
     last = await store.read(journal.last_seq)
+    unconfined = await settle_unconfined(settings, order.runner)
     chain = await start_after_session(store, place, order, seq, create=start_new)
+    await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, last, as_json=False)
 
 

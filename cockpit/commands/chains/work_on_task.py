@@ -15,6 +15,7 @@ from cockpit.commands.open_project import (
     require_repository,
 )
 from cockpit.commands.terminal import say, show, show_json
+from cockpit.commands.unconfined import settle_unconfined
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.backlog import tasks
@@ -180,6 +181,7 @@ async def _do(
     from cockpit.tasks.task_context import TaskContext
 
     await say_uncommitted(place, "The task does")
+    await settle_unconfined(settings, runner)
     context = TaskContext(
         store=store,
         place=place,

@@ -30,6 +30,7 @@ from cockpit.commands.terminal import (
     show_json,
     show_json_line,
 )
+from cockpit.commands.unconfined import settle_unconfined
 from cockpit.config.load_settings import Settings
 from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
@@ -114,6 +115,7 @@ async def _drive(
     flags: Mapping[str, object],
     prints_review: bool,
 ) -> Exit:
+    await settle_unconfined(settings, None)
     async with open_project_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
         session_id = await _begin(runtime, settings, text, session, task_id, flags)

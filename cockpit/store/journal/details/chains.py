@@ -104,6 +104,16 @@ class ChainReported(Detail, frozen=True, kw_only=True):
     """The report's file."""
 
 
+class ChainUnconfined(Detail, frozen=True, kw_only=True):
+    """Something of a chain runs outside the sandbox."""
+
+    chain_id: str
+    subject: str
+    """``commands``, or the runner of an external agent."""
+    reason: str
+    """Why it cannot be confined."""
+
+
 class ChainFollowed(Detail, frozen=True, kw_only=True):
     """A chain was started or resumed because an external agent's session ended."""
 
