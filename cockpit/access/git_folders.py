@@ -14,6 +14,8 @@ from pathlib import Path
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
+_MOST_ALTERNATES = 64
+_LARGEST_LIST = 65_536
 _BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
 
 
@@ -57,6 +59,108 @@ def read_git_folders(own: str) -> GitFolders | None:
     except (OSError, ValueError):
         return None
     return GitFolders(own, common) if is_repository else None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A file by which a repository reads what lies outside of it."""
+
+    file: str
+    """``objects/info/alternates``, ``commondir``, ``.git`` and the like."""
+    target: str
+    """Where it leads, as git reads it."""
+    refused: str = ""
+    """Why cockpit starts no git there; '' for one that is only listed."""
+
+
+def list_redirects(top: Path) -> list[Redirect]:
+    """List where the repository of the checkout at ``top`` reads outside of it.
+
+    A linked worktree and a submodule lead to git directories that lead back: those are none.
+    """
+    dot = f"{top}/.git"
+    redirects = []
+    if os.path.islink(dot):  # noqa: PTH114 - as above
+        redirects.append(Redirect(".git", os.path.realpath(dot)))
+    folders = locate_git_folders(top)
+    if folders is None:
+        return redirects
+    own, common = os.path.realpath(folders.own), os.path.realpath(folders.common)
+    if os.path.isfile(dot) and not _leads_back(own, dot) and not _is_submodule(own, top):  # noqa: PTH113
+        redirects.append(Redirect(".git", own, _owner_problem(own)))
+    if common != own:
+        why = _owner_problem(common)
+        if os.path.isdir(dot):  # noqa: PTH112
+            # Only the directory of a linked worktree shares another's, and that one lies apart.
+            why = "a repository of its own shares no other's settings and objects"
+        if why:
+            redirects.append(Redirect("commondir", common, why))
+    for name in ("objects", "refs"):
+        place = f"{common}/{name}"
+        if os.path.islink(place):  # noqa: PTH114
+            redirects.append(Redirect(name, os.path.realpath(place)))
+    redirects += [
+        Redirect("objects/info/alternates", target, _owner_problem(target))
+        for target in list_alternates(common)
+    ]
+    return redirects
+
+
+def find_refused_redirect(cwd: Path) -> Redirect | None:
+    """Return the first redirect for which no git is started in ``cwd``."""
+    for top in (cwd, *cwd.parents):
+        if os.path.lexists(f"{top}/.git"):
+            return next((each for each in list_redirects(top) if each.refused), None)
+    return None
+
+
+def list_alternates(common: str) -> list[str]:
+    """Return the folders of objects that a repository borrows, directly or through others."""
+    listed: list[str] = []
+    waiting = [f"{common}/objects"]
+    while waiting and len(listed) < _MOST_ALTERNATES:
+        objects = waiting.pop(0)
+        try:
+            with open(f"{objects}/info/alternates", "rb") as file:
+                lines = os.fsdecode(file.read(_LARGEST_LIST)).splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if line and not line.startswith("#"):
+                target = os.path.realpath(os.path.join(objects, line.strip('"')))  # noqa: PTH118
+                if target not in listed:
+                    listed.append(target)
+                    waiting.append(target)
+    return listed
+
+
+def _leads_back(own: str, dot: str) -> bool:
+    try:
+        back = os.path.join(own, _read(f"{own}/gitdir"))  # noqa: PTH118
+        return os.path.realpath(back) == os.path.realpath(dot)
+    except (OSError, UnicodeError):
+        return False
+
+
+def _is_submodule(own: str, top: Path) -> bool:
+    """Whether a git directory is one of the modules of a repository that ``top`` is in."""
+    for parent in top.parents:
+        folders = locate_git_folders(parent)
+        if folders is not None:
+            places = {os.path.realpath(folders.own), os.path.realpath(folders.common)}
+            return own.startswith(tuple(f"{place}/modules/" for place in places))
+    return False
+
+
+def _owner_problem(folder: str) -> str:
+    """Say why what is in a folder may be somebody else's; '' for one of this user or the administrator."""
+    try:
+        info = os.stat(folder)  # noqa: PTH116
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if info.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "others can write to it" if info.st_mode & 0o002 else ""
 
 
 def _read(file: str) -> str:

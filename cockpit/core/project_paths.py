@@ -18,6 +18,7 @@ from cockpit.core.project.git_words import ask_git
 from cockpit.core.state_folder import (
     DATABASE,
     VARIABLE,
+    config_root,
     create_folder,
     describe_problem,
     project_folder,
@@ -45,9 +46,7 @@ def user_folder(env: Mapping[str, str]) -> Path:
     folder = env.get("COCKPIT_CONFIG_DIR", "").strip()
     if folder:
         return Path(folder).expanduser()
-    from platformdirs import user_config_path
-
-    return user_config_path("cockpit", appauthor=False)
+    return Path(config_root())
 
 
 PROJECT_FILE = "project.json"

@@ -46,6 +46,21 @@ def state_root() -> str:
     return os.path.realpath(os.path.join(base, "cockpit"))
 
 
+def config_root() -> str:
+    """Return the path of the folder of the user's own configuration, which need not exist.
+
+    ``COCKPIT_CONFIG_DIR`` is the caller's to read.
+    """
+    if sys.platform in ("darwin", "win32"):
+        from platformdirs import user_config_dir
+
+        return user_config_dir("cockpit", appauthor=False)
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # from the working directory it would be the repository's
+        base = os.path.expanduser("~/.config")
+    return os.path.join(base, "cockpit")
+
+
 def project_folder(identity: str) -> str:
     """Return the folder of the project with this identity; it need not exist."""
     return os.path.join(state_root(), PROJECTS, _folder_name(identity))

@@ -7,7 +7,8 @@ can only tighten to ``ask``), the environment. An unreadable value is ``ask``.
 from __future__ import annotations
 
 import os
-import tomllib
+
+from cockpit.core.state_folder import config_root
 
 POLICIES = ("ask", "reads", "all")
 _LARGEST = 1_000_000
@@ -29,6 +30,8 @@ def _of(path: str) -> str:
     """Return the file's policy; '' without one, ``?`` when the file cannot be read."""
     if not os.path.isfile(path):
         return ""
+    import tomllib  # few users and projects have the file, and each call of a hook would load it
+
     try:
         with open(path, "rb") as file:
             table = tomllib.loads(file.read(_LARGEST).decode("utf-8")).get("approval", {})
@@ -42,6 +45,4 @@ def _user_folder() -> str:
     named = os.environ.get("COCKPIT_CONFIG_DIR", "").strip()
     if named:
         return os.path.expanduser(named)
-    from platformdirs import user_config_dir
-
-    return user_config_dir("cockpit", appauthor=False)
+    return config_root()

@@ -8,11 +8,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from platformdirs import user_state_path
+from platformdirs import user_config_path, user_state_path
 from state_for_tests import state_of
 
 from cockpit.core.errors import StoreUnwritable
-from cockpit.core.project_paths import home_of_database, locate_project, read_project_record
+from cockpit.core.project_paths import (
+    home_of_database,
+    locate_project,
+    read_project_record,
+    user_folder,
+)
 from cockpit.core.state_folder import state_root
 from cockpit.hook.project_lookup import find_checkout
 from cockpit.store.db.database import Store
@@ -228,6 +233,18 @@ def test_the_state_folder_is_where_the_platform_says(
         monkeypatch.setenv("COCKPIT_STATE_DIR", base)
         assert state_root() == str(tmp_path / base)
         monkeypatch.delenv("COCKPIT_STATE_DIR")
+
+
+def test_the_configuration_is_where_the_platform_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for base in ("", str(tmp_path / "elsewhere")):
+        monkeypatch.setenv("XDG_CONFIG_HOME", base)
+        assert user_folder({}) == user_config_path("cockpit", appauthor=False)
+    # A relative one would be a folder of the repository in which cockpit starts.
+    monkeypatch.setenv("XDG_CONFIG_HOME", "config")
+    assert user_folder({}) == tmp_path / ".config" / "cockpit"
 
 
 def test_a_variable_that_leads_into_the_checkout_is_refused(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.access.git_folders import list_redirects
 from cockpit.access.git_overrides import REPOSITORY_SCOPES, safe_settings
 from cockpit.access.run_program import read_git_settings
 from cockpit.config.load_settings import load_settings
@@ -97,6 +98,13 @@ def _git_files(place: ProjectPaths) -> Iterator[Refusal]:
             f"git hooks {', '.join(names)[:_LONGEST_VALUE]}",
             "are not run, except those of a commit that its approval names",
         )
+    for redirect in list_redirects(place.root):
+        fate = (
+            f"is refused, and no git is started: {redirect.refused}"
+            if redirect.refused
+            else "is followed, and listed here: cockpit shows what is there as this project's"
+        )
+        yield Refusal(f"git redirect {redirect.file}", f"to {redirect.target!r} {fate}")
     if (place.root / ".gitmodules").exists():
         yield Refusal("git submodules", "are not entered: their settings would be used there")
 
