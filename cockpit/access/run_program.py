@@ -239,17 +239,13 @@ async def _list_settings(cwd: Path, *place: str) -> ListedSettings:
         # Settings that git itself cannot read stop the next git as well.
         return listed.stdout if listed.ok else b""
 
-<<<<<<< HEAD
-    if place not in ((), _FOLDER_ITSELF):  # another repository than the folder's
-=======
     if redirect := find_refused_redirect(cwd):
         raise CockpitError(
             f"git was not started in {cwd}: {redirect.file} of its repository leads to {redirect.target}, and"
             f" {redirect.refused}. Remove that file, after `git repack -a -d` where it lists objects.",
             code="git_redirect",
         )
-    if place:  # another repository than the folder's
->>>>>>> 9b4eb13 (List and refuse redirects of a repository; import less in hooks)
+    if place not in ((), _FOLDER_ITSELF):  # another repository than the folder's
         return parse_listing(await list_settings())
     return await _SETTINGS.load(cwd, list_settings, is_git_dir=place == _FOLDER_ITSELF)
 
