@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -409,7 +410,8 @@ async def test_a_folder_aimed_at_another_repository_runs_no_program_of_it(
     attack(top, evil)
     for text in ("changed\n", "again\n"):
         (top / "a.txt").write_text(text)
-        await run_git("diff", cwd=top)
+        with contextlib.suppress(CockpitError):  # one that shares another repository is refused
+            await run_git("diff", cwd=top)
         assert list(ran.iterdir()) == []
     git(top, "diff")
     assert [path.name for path in ran.iterdir()] == ["evil"]
