@@ -15,6 +15,7 @@ from cockpit.act.workspace import Workspace, open_workspace
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 
+# That bubblewrap itself fails where this is left out: adversarial/sandbox/test_sandbox_absent.py.
 collect_ignore = [] if CONFINES else ["test_act_confined.py"]
 
 

@@ -63,6 +63,9 @@ def _no_list(*_: Any, **__: Any) -> list[Any]:
 _RECORDED = "cockpit.store.sessions.as_recorded"
 _EDITED = "adversarial/test_edited_rows.py"
 _TAMPERED = "adversarial/test_tampering.py"
+_PROJECT, _INTAKE = "cockpit.core.project", "cockpit.loop.intake"
+_PRESENCE, _DECIDES = "cockpit.access.user_presence", "adversarial/test_who_decides.py"
+_OPENING = "loop/intake/test_opening_range.py"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
@@ -84,7 +87,7 @@ DEFENCES = (
             "act/test_act_scripts.py"),
     Defence("guards refuse actions", "cockpit.act.guards:first_refusal", _nothing, "act/test_act_guards.py"),
     Defence("protected tests are not changed", "cockpit.act.protected_tests:is_test", _no,
-            "act/test_act_guards.py"),
+            "tasks/test_taskrun_roles.py"),
     Defence("no path leads to .git", "cockpit.access.confined_paths:_is_git", _no, "access"),
     Defence("a store has cockpit's schema", "cockpit.store.db.check_schema:check_schema", _nothing,
             "store/test_check_schema.py"),
@@ -103,24 +106,65 @@ DEFENCES = (
     Defence("a decision is armed by a pause", "cockpit.app.key_policy:KeyPolicy.is_armed", _yes,
             "app/test_key_policy.py"),
     Defence("secret files are not read", "cockpit.access.secret_files:is_sensitive", _no,
-            "observe/test_observe_files.py"),
+            "observe/test_observe_by_reference.py"),
     Defence("dead chains are closed", "cockpit.chains.close_dead_chains:find_dead_chains", _no_list,
             "chains/test_dead_chains_seen.py::test_below_an_agent_only_what_sees_all_processes_closes_it"),
     Defence("what crashes waits", "cockpit.store.chains.retry_delays:retry_delay", lambda *_: 0.0,
             "chains/test_chain_backoff.py::test_the_pause_grows_and_is_bounded"),
+    Defence("a project's files load with the user's trust", f"{_PROJECT}.project_trust:is_trusted", _yes,
+            "adversarial/test_hostile_repository.py::test_its_task_type_reads_nothing_without_trust"),
+    Defence("a repository's settings run nothing", "cockpit.access.git_overrides:safe_settings", _no_list,
+            "access/test_git_overrides.py"),
+    Defence("git follows no redirect of others", "cockpit.access.git_folders:find_refused_redirect",
+            _nothing, "adversarial/test_redirects.py"),
+    Defence("a project's settings only tighten", "cockpit.config.load_settings:_Layers._check_project",
+            _nothing, "commands/test_project_settings.py"),
+    Defence("a project's roles only tighten", f"{_INTAKE}.roles:_only_tighter", _nothing,
+            "tasks/test_taskrun_roles.py"),
+    Defence("names are plain", "cockpit.core.text:is_plain", _yes, "adversarial/test_names.py"),
+    Defence("names are of one alphabet", "cockpit.core.text:mixes_scripts", _no,
+            "adversarial/test_names.py"),
+    Defence("no text closes its fence", "cockpit.core.fenced_text:fence_for", lambda *_: "`" * 3,
+            "core/test_core_fenced_text.py"),
+    Defence("a code span stays closed", "cockpit.core.fenced_text:code_span", lambda line: f"`{line}`",
+            "core/test_core_fenced_text.py"),
+    Defence("a first message fences what others wrote", "cockpit.core.fenced_text:fence_text", _first,
+            f"{_OPENING}::test_a_commit_message_cannot_leave_its_fence"),
+    Defence("a first message quotes what others named", "cockpit.core.fenced_text:code_span", _first,
+            f"{_OPENING}::test_a_commit_message_cannot_leave_its_fence"),
+    Defence("a project's words stand in a fence", "cockpit.core.fenced_text:project_section", _first,
+            "loop/intake/test_task_types.py"),
+    Defence("an agent is known by its environment", f"{_PRESENCE}:_find_agent_in", _empty,
+            f"{_DECIDES}::test_another_process_is_judged_by_what_it_was_started_with"),
+    Defence("nobody decides without a terminal", f"{_PRESENCE}:_explain_terminal", _empty,
+            f"{_DECIDES}::test_another_process_is_judged_by_what_it_was_started_with"),
+    Defence("a hidden program has no name", f"{_PRESENCE}:Process.program", lambda self: self.name,
+            f"{_DECIDES}::test_a_process_that_hides_its_program_is_not_taken_for_the_systems"),
+    Defence("who sends the user's token is asked", "cockpit.access.socket_peer:explain_peer_absence",
+            _empty, f"{_DECIDES}::test_a_request_from_an_agents_shell_is_not_the_users"),
+    Defence("a token allows what its scopes say", "cockpit.access.principals:Caller.require", _nothing,
+            "loop/decisions/test_adapt_tokens.py"),
+    Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
+            "backlog/test_work_tools.py"),
 )  # fmt: skip
 SAMPLE = ("secrets are masked", "a policy is the one that the user gave", "what crashes waits")
 """Those that every run of the tests takes out: cheap ones."""
 
 
-def take_out(defence: Defence) -> None:
-    """Replace the code of the defence's function in this process."""
+def find_function(defence: Defence) -> FunctionType:
+    """Return the function that is replaced to take the defence out."""
     module, _, path = defence.function.partition(":")
     target: Any = importlib.import_module(module)
     for name in path.split("."):
         target = inspect.getattr_static(target, name)
     target = inspect.unwrap(target.fget if isinstance(target, property) else target)
     assert isinstance(target, FunctionType), f"{defence.function} is no function"
+    return target
+
+
+def take_out(defence: Defence) -> None:
+    """Replace the code of the defence's function in this process."""
+    target = find_function(defence)
     assert isinstance(defence.without, FunctionType)
     assert len(target.__code__.co_freevars) == len(defence.without.__code__.co_freevars)
     target.__code__ = defence.without.__code__

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from adversarial.defences import DEFENCES, SAMPLE
+from adversarial.defences import DEFENCES, SAMPLE, find_function
 
 pytestmark = pytest.mark.slow
 
@@ -29,4 +29,8 @@ def test_every_defence_and_its_tests_are_there() -> None:
     assert set(SAMPLE) <= {defence.name for defence in DEFENCES}
     assert len({defence.name for defence in DEFENCES}) == len(DEFENCES)
     for defence in DEFENCES:
-        assert (SCRIPT.parents[1] / defence.tests.partition("::")[0]).exists(), defence.tests
+        file, _, test = defence.tests.partition("::")
+        place = SCRIPT.parents[1] / file
+        assert place.exists(), defence.tests
+        assert not test or f"def {test}(" in place.read_text(encoding="utf-8"), defence.tests
+        assert find_function(defence).__code__ is not defence.without.__code__

@@ -27,7 +27,7 @@ import state_for_tests
 
 from cockpit.access.capability_tokens import ensure_root, listed
 from cockpit.access.socket_peer import explain_peer_absence, find_peers
-from cockpit.access.user_presence import Process
+from cockpit.access.user_presence import Process, explain_absence_of, shield_process
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.preview_command import preview_run
 from cockpit.act.sandbox.bubblewrap import detect
@@ -172,6 +172,28 @@ def test_an_orphan_with_a_terminal_of_its_own_is_refused(ask: str, tmp_path: Pat
     subprocess.run(words, env=env(), check=True, timeout=90)
     shown = out.with_name("out.done").read_text(encoding="utf-8")
     assert "which nobody started" in shown or "nobody sits" in shown or not HAS_PROCFS
+
+
+def test_another_process_is_judged_by_what_it_was_started_with() -> None:
+    """As the server judges who sends a decision: by a process's id, from another process."""
+    for marks in ({"CLAUDECODE": "1"}, {}):
+        with subprocess.Popen(
+            ["sh", "-c", "echo; read _"], env=env(**marks), text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as other:  # fmt: skip
+            assert other.stdin is not None and other.stdout is not None
+            other.stdout.readline()  # it runs the shell by now
+            why = explain_absence_of(other.pid)
+            other.stdin.close()
+        own = f"process {other.pid} (sh) was started by an agent (CLAUDECODE is set)"
+        if not HAS_PROCFS:
+            assert why == "the process that asks has ended"
+        elif marks:
+            assert why == own
+        else:
+            # Of nobody's terminal, unless these tests run below an agent themselves.
+            assert why and why != own
+    assert explain_absence_of(2**22 + 1) == "the process that asks has ended"
 
 
 def see_hidden_program(writer: int) -> None:
@@ -355,7 +377,7 @@ def test_a_shielded_process_is_not_traced_by_another_of_its_user(state: str) -> 
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, **user,
             )  # fmt: skip
         except OSError:
-            continue
+            continue  # of a folder that is not open to that user
         with target:
             assert target.stdout is not None
             pid = target.stdout.readline().strip()
@@ -371,7 +393,28 @@ def test_a_shielded_process_is_not_traced_by_another_of_its_user(state: str) -> 
             done.stdout + done.stderr
         )
         return
-    pytest.skip("no Python that another user may start")
+    # Of no Python that another user may start: what the kernel asks when one would trace this process.
+    assert dumpable_after(state) == (state == "open")
+
+
+def dumpable_after(state: str) -> bool:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if state == "shielded":
+                shield_process()
+            os._exit(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+        finally:
+            os._exit(99)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code in (0, 1)
+    return code == 1
+
+
+@pytest.mark.parametrize("state", ["shielded", "open"])
+def test_a_shielded_process_is_not_the_kernels_to_show(state: str) -> None:
+    if HAS_PROCFS:
+        assert dumpable_after(state) == (state == "open")
 
 
 def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Path) -> None:
@@ -380,12 +423,23 @@ def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Pat
     shutil.copy(Path(sys.executable).resolve(), fake)
     program, out = tmp_path / "orphan.py", tmp_path / "out"
     program.write_text(ORPHAN, encoding="utf-8")
+    if os.geteuid() == 0:
+        os.chown(fake, 65_534, 65_534)
+    home = {"PYTHONHOME": sys.base_prefix}
+    with subprocess.Popen(
+        [fake, "-c", "input()"], env=env(**home), stdin=subprocess.PIPE, text=True
+    ) as shown_as:
+        name = Process(shown_as.pid, 0, 0, 0, "tmux").program()
+        assert shown_as.stdin is not None
+        shown_as.stdin.write("\n")
+    assert name == ""
+    if os.geteuid() == 0:
+        os.chown(fake, 0, 0)
     unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
-    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
-        pytest.skip("no namespaces here")
+    if not shutil.which("unshare") or subprocess.run([*unshare, "true"]).returncode:
+        return  # and so an agent cannot make one to have a file that seems to be the system's
     # In a namespace of the agent's own, the file seems to be the system's.
     fake.chmod(0o755)
-    home = {"PYTHONHOME": sys.base_prefix}
     wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; true"
     clean = f"env -u PYTHONHOME {ask}"
     words = [*unshare, "sh", "-c", f"{fake} {program} {out} '{clean}'; {wait}"]
@@ -429,8 +483,6 @@ async def test_a_confined_command_finds_neither_the_root_token_nor_the_store(
     tmp_path: Path,
 ) -> None:
     sandbox = await detect(os.environ)
-    if not sandbox.works:
-        pytest.skip("no sandbox here")
     project = tmp_path / "project"
     project.mkdir()
     subprocess.run(["git", "init", "-q", str(project)], check=True)
@@ -441,6 +493,11 @@ async def test_a_confined_command_finds_neither_the_root_token_nor_the_store(
     ground = await open_workspace(project)
     look = f"cat {place.state}/root.token; cat {place.database}; find / -name root.token; env; true"
     preview = preview_run(Run(("sh", "-c", look), "because", 60), ground)
+    if not sandbox.works:
+        # Nothing hides them there: so it is said to who decides, above the command, and nothing is run.
+        assert ("sandbox", "none") in preview.fields and preview.payload["sandboxed"] is False
+        assert any("with all of your rights" in note for note in preview.notes)
+        return
     outcome = await CommandAdapter().perform(preview.payload, "key", ground)
     shown = json.dumps(outcome.detail)
     token = (place.state / "root.token").read_text(encoding="utf-8").strip()

@@ -14,8 +14,13 @@ import pytest
 from sandbox_world import limited
 from state_for_tests import kept_variables
 
+from cockpit.access.reading_sandbox import use_reading_sandbox
+from cockpit.access.run_program import run_git
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.adapters.adapter import Outcome
+from cockpit.act.sandbox import read_checkout
+from cockpit.act.sandbox.bubblewrap import Sandbox, detect
+from cockpit.act.sandbox.read_checkout import CheckoutSandbox
 from cockpit.act.workspace import Workspace
 from cockpit.commands import unconfined
 from cockpit.commands.open_project import WrongUse
@@ -51,22 +56,85 @@ if os.geteuid() == 0:
     MACHINES["administrator without rights"] = NO_RIGHTS
 
 
+BY_HAND = (
+    *("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"),
+    *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+)
+"""What a sandbox needs of a machine, in bubblewrap's words and none of cockpit's."""
+
+
 def works(words: tuple[str, ...]) -> bool:
     if shutil.which(words[0]) is None:
         return False
     return subprocess.run([*words, "true"], capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+PLAYED = {name: words for name, words in MACHINES.items() if works(words)}
+"""The machines that this one can play. Each can play one on which bubblewrap is not installed."""
+NOT_INSTALLED = "not installed"
+
+
+async def test_attacks_are_left_out_only_where_bubblewrap_itself_fails(ground: Workspace) -> None:
+    """Else cockpit that takes a sandbox for missing would leave out what shows that it is there."""
+    sandbox = await detect(os.environ)
+    assert sandbox.works == works(BY_HAND), sandbox.missing
+    assert (await find_unconfined(settings(ground), None) is None) == sandbox.works
+    assert (sandbox.words() == "none") == bool(sandbox.missing) == (not sandbox.works)
+
+
+async def test_a_reading_without_a_sandbox_is_gits_own_and_runs_nothing_of_the_repository(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's filter does its work, as with git itself; one of the repository's runs nowhere."""
+
+    async def missing(environment: object) -> Sandbox:
+        return Sandbox(None, None, "it is gone")
+
+    monkeypatch.setattr(read_checkout, "detect", missing)
+    (tmp_path / ".gitconfig").write_text('[filter "own"]\n clean = sed s/dirty/clean/\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    ran = tmp_path / "ran"
+    for words in (
+        ("config", "filter.evil.clean", f"sh -c 'touch {ran}; cat'"),
+        ("config", "user.name", "Ada"),
+    ):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    (project / ".gitattributes").write_text("*.txt filter=own\n*.bin filter=evil\n")
+    for name in ("a.txt", "a.bin"):
+        (project / name).write_text("clean\n")
+    subprocess.run(["git", "add", "."], cwd=project, check=True)
+    assert ran.exists(), "the trap works"
+    ran.unlink()
+    for name in ("a.txt", "a.bin"):
+        (project / name).write_text("a dirty line\n")
+    use_reading_sandbox(CheckoutSandbox())
+    try:
+        done = await run_git("diff", cwd=project)
+    finally:
+        use_reading_sandbox(None)
+    assert "+a clean line" in done.text and "+a dirty line" in done.text
+    assert not ran.exists()
+
+
+def without_bubblewrap(folder: Path) -> tuple[str, ...]:
+    """Make a PATH with what a session needs; returns the words that start a program with it."""
+    folder.mkdir()
+    for name in ("git", "prlimit", "sh", "touch"):
+        if (program := shutil.which(name)) is not None:
+            (folder / name).symlink_to(program)
+    return ("env", f"PATH={folder}")
+
+
+@pytest.mark.parametrize("machine", [*PLAYED, NOT_INSTALLED])
 def test_a_session_says_that_its_commands_are_not_confined(
     project: Path, tmp_path: Path, machine: str
 ) -> None:
-    if not works(MACHINES[machine]):
-        pytest.skip("this machine cannot play that one")
+    front = PLAYED.get(machine) or without_bubblewrap(tmp_path / "programs")
     (tmp_path / "script.toml").write_text(SCRIPT)
     words = ("run", "/bug Touch it", "--model", f"script:{tmp_path / 'script.toml'}")
     done = subprocess.run(
-        [*MACHINES[machine], sys.executable, "-m", "cockpit", *words, "--approve", "all"],
+        [*front, sys.executable, "-m", "cockpit", *words, "--approve", "all"],
         cwd=project,
         env={**kept_variables(), "COCKPIT_CONFIG_DIR": str(tmp_path / "config")},
         stdin=subprocess.DEVNULL,
@@ -75,7 +143,8 @@ def test_a_session_says_that_its_commands_are_not_confined(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("No sandbox: bubblewrap does not work here (")
+    why = "(bwrap) is not installed" if machine == NOT_INSTALLED else "does not work here ("
+    assert done.stderr.startswith(f"No sandbox: bubblewrap {why}")
     assert "run with all of your rights, your files and the network." in done.stderr
     assert "exit 0. It ran without a sandbox." in done.stdout
     assert (project / "ran").exists()
