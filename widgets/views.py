@@ -53,7 +53,8 @@ class TurnView(msgspec.Struct, frozen=True):
 
     ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
     ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``; 'thought' is what the agent
-    thought, drawn as one line while it is ``folded``.
+    thought, drawn as one line while it is ``folded``. A new turn goes above the turn that ``before`` names,
+    where that is among the last ones, and else below all.
     """
 
     key: str
@@ -63,6 +64,7 @@ class TurnView(msgspec.Struct, frozen=True):
     streaming: bool = False
     interrupted: bool = False
     folded: bool = False
+    before: str = ""
 
 
 class BandView(msgspec.Struct, frozen=True):
@@ -80,14 +82,15 @@ class BandView(msgspec.Struct, frozen=True):
 class CacheView(msgspec.Struct, frozen=True):
     """What a provider's cache has of a prompt, in tokens.
 
-    ``stale`` are those that a fresh packet would leave out; ``cost`` is what the call cost, empty where it is
-    not known.
+    ``stale`` are those that a fresh packet would leave out; ``cost`` is what the call cost, ``costs`` what
+    the cached, new and stale tokens did, empty where it is not known.
     """
 
     cached: int
     new: int
     stale: int
     cost: str = ""
+    costs: tuple[str, str, str] = ("", "", "")
 
 
 class MeterView(msgspec.Struct, frozen=True):

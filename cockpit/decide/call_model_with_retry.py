@@ -133,12 +133,13 @@ def _priced(done: Done, price: ModelPrice | None) -> Done:
     usage = done.usage
     if price is None or usage.cost_usd is not None:
         return done
-    cost = price.cost(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cached_tokens,
+    read, cached = usage.input_tokens, usage.cached_tokens
+    input_usd = price.cost(input_tokens=read, output_tokens=0, cached_tokens=cached)
+    cached_usd = price.cost(input_tokens=cached, output_tokens=0, cached_tokens=cached)
+    cost = price.cost(input_tokens=read, output_tokens=usage.output_tokens, cached_tokens=cached)
+    return replace(
+        done, usage=replace(usage, cost_usd=cost, input_usd=input_usd, cached_usd=cached_usd)
     )
-    return replace(done, usage=replace(usage, cost_usd=cost))
 
 
 def _is_empty(rest: list[ModelEvent]) -> bool:

@@ -145,12 +145,17 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one call cost. Tokens are counts; ``cost_usd`` is None when no price is known."""
+    """What one call cost. Tokens are counts; ``cost_usd`` is None when no price is known.
+
+    ``input_usd`` is what the tokens read cost, ``cached_usd`` those of the cache; None when not known.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    input_usd: float | None = None
+    cached_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from app_scenes import ITEMS, Scene, to_decide
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cockpit.app.projection.band_meter import with_reported_cache
 from cockpit.app.projection.conversation import Conversation
 from cockpit.app.projection.fold import State
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
+from widgets.views import CacheView, MeterView
 
 pytestmark = pytest.mark.slow
 
@@ -262,3 +264,40 @@ def test_what_a_model_thought_is_a_folded_turn() -> None:
     first, second = conversation.changed()
     assert (first.role, first.text, first.folded, first.lines) == ("thought", "I think.", True, ())
     assert second.lines[0].text == "not sent back: it may hold a secret"
+
+
+def test_a_thought_stands_above_the_answer_that_was_streamed_before_it_was_whole() -> None:
+    conversation = Conversation()
+    said = {"message_id": "m-1", "role": "agent"}
+    rows = (
+        (Action.MESSAGE_STARTED, said),
+        (Action.MODEL_THOUGHT, {"text": "I think.", "blocks": 1, "kept": True}),
+        (Action.MESSAGE_COMPLETED, {**said, "text": "Done.", "interrupted": False}),
+    )
+    for seq, (action, detail) in enumerate(rows, 1):
+        conversation.apply(
+            Row(
+                *(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
+                *("agent", str(action), "ok", None, "", json.dumps(detail), ""),
+            )
+        )
+    thought, answer = conversation.changed()
+    assert (thought.role, answer.role, answer.text) == ("thought", "agent", "Done.")
+    assert thought.before == answer.key
+
+
+def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
+    view = MeterView(cache=CacheView(0, 0, 5_000))
+    spent = {"input_tokens": 12_000, "output_tokens": 9, "cached_tokens": 4_000, "cost_usd": 0.9}
+    for priced, costs in (
+        ({}, ("", "", "")),
+        ({"input_usd": 0.84, "cached_usd": 0.04}, ("$0.04", "$0.80", "$0.14")),
+    ):
+        detail = {"model": "openai:gpt-6", "stop": "end", **spent, **priced}
+        row = Row(
+            *(1, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 3),
+            *("agent", str(Action.MODEL_COMPLETED), "ok", None, "", json.dumps(detail), ""),
+        )
+        assert with_reported_cache(view, row).cache == CacheView(
+            4_000, 8_000, 5_000, "$0.90", costs
+        )

@@ -102,6 +102,11 @@ async def test_known_models_have_a_price_and_unknown_ones_none(talk: Talk) -> No
         # and less than a cent for any model that could be a default.
         assert done.usage.cost_usd is not None
         assert 0.00001 < done.usage.cost_usd < 0.01
+        # A thousand cached tokens cost less than they do where they are not cached.
+        assert done.usage.input_usd is not None and done.usage.cached_usd is not None
+        fresh = done.usage.input_usd - done.usage.cached_usd
+        assert 0 < fresh < done.usage.cost_usd
+        assert 0 < done.usage.cached_usd < 5 * fresh
 
 
 async def test_one_model_serves_many_calls(talk: Talk) -> None:

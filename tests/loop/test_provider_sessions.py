@@ -192,6 +192,9 @@ def test_a_model_without_a_list_price_is_limited_by_the_users_price_or_by_tokens
     usage = document["usage"]
     plain = usage["input_tokens"] - usage["cached_tokens"]
     assert usage["cost_usd"] == (1_000 * plain + 250 * usage["cached_tokens"]) / 1_000_000
+    exported = provided.project.run("journal", "export").stdout
+    cached_usd = 250 * usage["cached_tokens"] / 1_000_000
+    assert f'"cached_usd":{cached_usd}' in exported
     packet = document["waves"][0]["packet"]
     assert packet["prices"] == {"read": 250, "write": 1_500, "lifetime_s": 300}
     cached = packet["cached_reported"]

@@ -47,6 +47,11 @@ async def test_it_says_where_the_budget_went(stage: Any) -> None:
 async def test_it_says_what_the_providers_cache_has(stage: Any) -> None:
     cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
     assert "cached 101,200 · new 2,220 · stale 4,050 · $0.04" in await drawn(stage, 90, cached)
+    costs = ("$0.0300", "$0.0083", "$0.0012")
+    priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, 4_050, "$0.04", costs))
+    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · $0.04"
+    assert whole in await drawn(stage, 90, priced)
+    assert "cached 101,200 · new 2,220 · stale 4,050 · $0.04" in await drawn(stage, 60, priced)
     fresh = MeterView(BANDS, 113_420, 150_000, cache=CacheView(0, 103_420, 0))
     assert "cached 0 · new 103,420" in await drawn(stage, 90, fresh)
     assert any(line.endswith("…") for line in await drawn(stage, 24, cached))

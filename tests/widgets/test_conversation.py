@@ -83,6 +83,24 @@ async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage: Any
         assert "is it" in pilot.app.drawn
 
 
+async def test_a_thought_is_drawn_above_the_answer_that_streams(stage: Any) -> None:
+    pane = Conversation([*turns(LIVE + 1)])
+    async with stage(pane, size=(60, 200)) as pilot:
+        pane.append_text("answer", "The answer")
+        thought = TurnView("t", "thought", "so this", folded=True, before="answer")
+        pane.upsert(thought)
+        pane.append_text("answer", " is here.")
+        pane.upsert(TurnView("last", "note", "", before="none of these"))
+        await settled(pilot)
+        assert [view.key for view in pane.turns][-3:] == ["t", "answer", "last"]
+        rows = pilot.app.drawn
+        assert rows.index("▸ thought: 2 words") < rows.index("The answer is here.")
+        pane.focus()
+        await pilot.press("right")
+        await settled(pilot)
+        assert pilot.app.drawn.index("▾ thought") < pilot.app.drawn.index("The answer is here.")
+
+
 async def test_fragments_stream_into_one_turn(stage: Any) -> None:
     pane = Conversation()
     async with stage(pane) as pilot:

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from widgets.text.clean import clean
 from widgets.text.numerals import span, tokens
 from widgets.text.tone import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
-from widgets.views import BandView, MeterView
+from widgets.views import BandView, CacheView, MeterView
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_LEAST = 8
@@ -116,21 +116,31 @@ class BandMeter(Widget, can_focus=True):
         return left if left.cell_length <= width else line(*used).truncate(width)
 
     def _cache(self, width: int) -> Content:
-        """How much of the prompt the provider's cache has, in tokens, and what the call cost."""
+        """How much of the prompt the provider's cache has, in tokens and, where there is room, in money."""
         cache = self.view.cache
         if cache is None:
             return Content("")
-        parts: list[Part] = [
-            ("cached ", DIM),
-            f"{cache.cached:,}",
-            (" · new ", DIM),
-            f"{cache.new:,}",
-        ]
-        if cache.stale:
-            parts += [(" · stale ", DIM), (f"{cache.stale:,}", WARN)]
-        if cache.cost:
-            parts += [(" · ", DIM), clean(cache.cost, newlines=False)]
-        return line(*parts).truncate(width, ellipsis=True)
+        short, whole = (_cache_line(cache, costs) for costs in (("", "", ""), cache.costs))
+        return whole if whole.cell_length <= width else short.truncate(width, ellipsis=True)
+
+
+def _cache_line(cache: CacheView, costs: tuple[str, str, str]) -> Content:
+    of_cached, of_new, of_stale = (
+        f" {clean(cost, newlines=False)}" if cost else "" for cost in costs
+    )
+    parts: list[Part] = [
+        ("cached ", DIM),
+        f"{cache.cached:,}",
+        (of_cached, DIM),
+        (" · new ", DIM),
+        f"{cache.new:,}",
+        (of_new, DIM),
+    ]
+    if cache.stale:
+        parts += [(" · stale ", DIM), (f"{cache.stale:,}", WARN), (of_stale, DIM)]
+    if cache.cost:
+        parts += [(" · ", DIM), clean(cache.cost, newlines=False)]
+    return line(*parts)
 
 
 class _Columns(msgspec.Struct, frozen=True):

@@ -133,12 +133,18 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def _add(self, view: TurnView) -> None:
         following = self.following
-        self._place[view.key] = len(self._order)
-        self._order.append(view.key)
+        place = self._place.get(view.before, -1)
+        if place < len(self._frozen):
+            place = len(self._order)
+        self._order.insert(place, view.key)
+        self._place |= {key: at for at, key in enumerate(self._order[place:], place)}
+        if self._cursor is not None and self._cursor >= place:
+            self._cursor += 1
         widget = turn_widget(view)
         widget.set_class(len(self._order) == 1, "-first")
-        self._live.append(widget)
-        self.mount(widget)
+        below = self._live[place - len(self._frozen) :]
+        self._live.insert(place - len(self._frozen), widget)
+        self.mount(widget, before=below[0] if below else None)
         if not following:
             self._unseen += 1
             self._show_unseen()

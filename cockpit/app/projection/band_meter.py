@@ -63,8 +63,22 @@ def with_reported_cache(view: MeterView, row: Row) -> MeterView:
         return view
     cached = usage.cached_tokens
     cost = money(usage.cost_usd) if usage.cost_usd is not None else ""
-    cache = CacheView(cached, usage.input_tokens - cached, view.cache.stale, cost)
+    new, stale = usage.input_tokens - cached, view.cache.stale
+    cache = CacheView(cached, new, stale, cost, _costs(usage, stale))
     return msgspec.structs.replace(view, cache=cache)
+
+
+def _costs(usage: ModelCompleted, stale: int) -> tuple[str, str, str]:
+    """Return what the cached, new and stale tokens cost: stale ones are those that were cached first."""
+    if not isinstance(usage.input_usd, float) or not isinstance(usage.cached_usd, float):
+        return ("", "", "")
+    cached, new = usage.cached_tokens, usage.input_tokens - usage.cached_tokens
+    of_cached, of_new = usage.cached_usd, usage.input_usd - usage.cached_usd
+    carried = min(stale, cached)
+    of_stale = of_cached * carried / max(cached, 1) + of_new * min(stale - carried, new) / max(
+        new, 1
+    )
+    return money(of_cached), money(of_new), money(of_stale)
 
 
 def waves_left(row: Row) -> int | None:

@@ -29,12 +29,13 @@ _TEXT_MOST = 400
 
 class _Turn(Struct):
     key: str
-    place: int
+    place: float
     role: Role
     text: str = ""
     lines: list[LineView] = field(default_factory=list)
     streaming: bool = False
     interrupted: bool = False
+    before: str = ""
 
     def view(self) -> TurnView:
         return TurnView(
@@ -45,6 +46,7 @@ class _Turn(Struct):
             self.streaming,
             self.interrupted,
             folded=self.role == "thought",
+            before=self.before,
         )
 
 
@@ -101,9 +103,7 @@ class Conversation:
             case sessions.SessionFailed():
                 self._error(row, detail.message or "The session failed.")
             case waves.ModelThought():
-                turn = self._open(f"t:{row.seq}", "thought", detail.text)
-                if not detail.kept:
-                    turn.lines.append(LineView("·", "not sent back: it may hold a secret"))
+                self._thought(row, detail)
             case waves.ModelFailed():
                 self._error(row, detail.message or "The model failed.")
             case proposals.ProposalCreated():
@@ -186,6 +186,16 @@ class Conversation:
                 self._note(row, EventLine("·", detail.text))
             case sessions.MessageCompleted():
                 self._complete(key, "person" if detail.role == "person" else "agent", detail)
+
+    def _thought(self, row: Row, detail: waves.ModelThought) -> None:
+        """Show it above the answer that it led to, which was streamed before the thought was whole."""
+        answer = self._last
+        turn = self._open(f"t:{row.seq}", "thought", detail.text)
+        if answer is not None and answer.role == "agent" and answer.streaming:
+            turn.place, turn.before = answer.place - 0.5, answer.key
+            self._last = answer
+        if not detail.kept:
+            turn.lines.append(LineView("·", "not sent back: it may hold a secret"))
 
     def _complete(self, key: str, role: Role, detail: sessions.MessageCompleted) -> None:
         if role == "person" and self._opening and detail.text == self._opening:

@@ -39,13 +39,13 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--max-cost",
             type=float,
             metavar="USD",
-            help="Stop before the session costs more than this, in US dollars. Default: no limit.",
+            help="Begin no wave once the session has cost this much, in US dollars. Default: no limit.",
         ),
         click.option(
             "--max-tokens",
             type=int,
             metavar="N",
-            help="Stop before the session uses more tokens than this. Default: no limit.",
+            help="Begin no wave once the session has used this many tokens. Default: no limit.",
         ),
         click.option(
             "--max-waves",

@@ -14,6 +14,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.act.tools import ACTIONS, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
@@ -340,7 +342,13 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
     sessions.add_usage(tx, context.session.session_id, **spent)
     context.journal(
         tx,
-        ModelCompleted(model=context.session.model, stop=answer.stop, **spent),
+        ModelCompleted(
+            model=context.session.model,
+            stop=answer.stop,
+            input_usd=UNSET if usage.input_usd is None else usage.input_usd,
+            cached_usd=UNSET if usage.cached_usd is None else usage.cached_usd,
+            **spent,
+        ),
         latency_ms=latency_ms,
     )
     _say_over_budget(tx, context, usage.input_tokens)

@@ -299,6 +299,10 @@ class ModelCompleted(Detail, frozen=True, kw_only=True):
     """The cost in US dollars, where a price is known."""
     stop: str
     """Why the answer ended."""
+    input_usd: float | UnsetType = UNSET
+    """What the tokens read cost, in US dollars; left out where that is not known."""
+    cached_usd: float | UnsetType = UNSET
+    """What those of the cache cost, in US dollars; left out where that is not known."""
 
 
 class ModelThought(Detail, frozen=True, kw_only=True):
