@@ -39,13 +39,13 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--max-cost",
             type=float,
             metavar="USD",
-            help="Begin no wave once the session has cost this much, in US dollars. Default: no limit.",
+            help="Stop after the wave that brings the session to this many US dollars. Default: no limit.",
         ),
         click.option(
             "--max-tokens",
             type=int,
             metavar="N",
-            help="Begin no wave once the session has used this many tokens. Default: no limit.",
+            help="Stop after the wave that brings the session to this many tokens. Default: no limit.",
         ),
         click.option(
             "--max-waves",
