@@ -26,14 +26,19 @@ def install() -> None:
     """Make Textual's stylesheets and pictures of this process share their work, and let frames wait."""
     if Stylesheet._parse_rules is _parse_rules:
         return
-    Stylesheet._parse_rules = _parse_rules
+    share_stylesheets()
     Console.export_svg = _export_svg
-    # Called a million times: what it was, without a call of Python.
-    RuleSet.__hash__ = object.__hash__
     Screen._compositor_refresh = _owe_frame
     textual_idle.install()
     Pilot.pause = _pause
     App._shutdown = _shut_down
+
+
+def share_stylesheets() -> None:
+    """Let the apps of this process share what they have parsed; nothing else of them is another."""
+    Stylesheet._parse_rules = _parse_rules
+    # Called a million times: what it was, without a call of Python.
+    RuleSet.__hash__ = object.__hash__
 
 
 _rules: LRUCache[tuple[Any, ...], list[RuleSet]] = LRUCache(4_096)

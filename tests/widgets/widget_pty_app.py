@@ -72,7 +72,7 @@ def end_of(name: str, code: int | None) -> str:
 
 def main() -> None:
     """Run an app for each widget."""
-    textual_caches.install()
+    textual_caches.share_stylesheets()
     text = json.loads(os.environ["TEXT"])
     for name, make in {**WIDGETS, "raw": _raw}.items():
         app = ActionPreview(*make(text))
