@@ -144,6 +144,8 @@ DEFENCES = (
             _empty, f"{_DECIDES}::test_a_request_from_an_agents_shell_is_not_the_users"),
     Defence("a token allows what its scopes say", "cockpit.access.principals:Caller.require", _nothing,
             "loop/decisions/test_adapt_tokens.py"),
+    Defence("a note steers no terminal", "cockpit.chains.notify:_clean", _first,
+            "adversarial/test_canaries.py::test_a_note_steers_nothing_and_tells_no_secret"),
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
 )  # fmt: skip

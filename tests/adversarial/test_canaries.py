@@ -2,29 +2,34 @@
 
 A chain works in a project whose files, commands, models, agents and tasks all tell secrets. Then every file
 of the state folder, the project, its worktrees, the configuration and the log is searched, archives and the
-objects of git included, and whatever commands print or export.
+objects of git included, and whatever commands print or export; and what terminals are given, with the
+sequences for titles of windows, notes and the clipboard.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from app.app_terminal import Terminal
 from chains.chain_world import WORK, Chains
 from commands.cli_world import PATIENCE_S
 from state_for_tests import state_of
 from tasks.taskrun_world import finish, git, turn
 
+from cockpit.chains.notify import Notice, terminal_sequence
+
 pytestmark = pytest.mark.slow
 
 CHANNELS = (
     *("file", "output", "words", "context", "summary", "verdict", "title", "description", "agent"),
-    *("agent-words", "crash", "commit"),
+    *("agent-words", "crash", "commit", "steering-output", "steering-errors", "steering-title"),
 )
 """Where a secret comes from."""
 
@@ -92,17 +97,56 @@ def scenario() -> str:
     )
 
 
+STEERING = ("0;", "2;", "9;", "777;notify;a;", "1;", "99;;", "52;c;", "7;file://")
+"""How text begins that a terminal takes for its title, a note, the clipboard or its folder (OSC)."""
+OSC = re.compile(rb"(?:\x1b\]|\xc2\x9d)([^\x07\x1b\xc2]*)")
+"""A sequence that steers a terminal, in 7 bits or in 8 (U+009D)."""
+
+
+def steered(channel: str, most: int = len(STEERING)) -> str:
+    """A channel's secrets where a terminal takes them for something else than text."""
+    secrets = [*canaries(channel)]
+    pairs = [(code, secrets[at % len(secrets)]) for at, code in enumerate(STEERING[:most])]
+    return "".join(f"\x1b]{code}{secret}\x07" for code, secret in pairs)
+
+
 AGENT = """
 import sys
+print(TOLD_IN_NOTES)
 print(TOLD_ON_OUTPUT)
+print(TOLD_IN_TITLES, file=sys.stderr)
 print(TOLD_ON_ERRORS, file=sys.stderr)
 sys.exit(7)
 """
 
 
+Played = tuple[Chains, str, list[bytes]]
+
+
+def on_terminal(world: Chains, *words: str) -> bytes:
+    """Run ``cockpit`` on a terminal to its end; returns every byte that it wrote."""
+    with Terminal(*words, cwd=world.root, env=world.project.env) as terminal:
+        terminal.ends()
+        return terminal.wrote
+
+
+def on_screen(world: Chains) -> bytes:
+    """Open the screen and its board, where the task is whose title steers; returns what was drawn."""
+    env = {**world.project.env, "COCKPIT_MODEL": "offline"}
+    with Terminal(cwd=world.root, env=env) as screen:
+        screen.until("ype a task:")
+        screen.press(b"\x14")
+        screen.until("Leak")
+        screen.press(b"\x14")
+        screen.pause()
+        screen.press(b"\x04")
+        screen.ends()
+        return screen.wrote
+
+
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
-    """The project after the chain, with all that was printed."""
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """The project after the chain, with all that was printed and all bytes that terminals were given."""
     folder = tmp_path_factory.mktemp("canaries")
     world = Chains.made(folder, 0)
     project, root = world.project, world.root
@@ -118,9 +162,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
     project.config.mkdir(exist_ok=True)
     agent = folder / "agent.py"
     agent.write_text(
-        AGENT.replace("TOLD_ON_OUTPUT", repr(told("agent-words"))).replace(
-            "TOLD_ON_ERRORS", repr(told("agent"))
-        ),
+        AGENT.replace("TOLD_ON_OUTPUT", repr(told("agent-words")))
+        .replace("TOLD_ON_ERRORS", repr(told("agent")))
+        .replace("TOLD_IN_NOTES", repr(steered("steering-output")))
+        .replace("TOLD_IN_TITLES", repr(steered("steering-errors"))),
         encoding="utf-8",
     )
     (project.config / "config.toml").write_text(
@@ -139,9 +184,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
 
     run("tasks", "add", f"Write part1 {next(iter(canaries('title')))}", "--file", "part1.py", "--description",
         told("description"))  # fmt: skip
-    run(*WORK, "--all", "--model", project.script(scenario()))
-    run("tasks", "add", "Leak", "--file", "part2.py")
-    run("work", "--task", "T-2", "--runner", "leaky", "--approve", "all")
+    shown = [on_terminal(world, *WORK, "--all", "--model", project.script(scenario()))]
+    run("tasks", "add", f"Leak {steered('steering-title', 4)}", "--file", "part2.py")
+    shown += [on_terminal(world, *WORK, "--task", "T-2", "--runner", "leaky"), on_screen(world)]
     for words in (
         ("journal", "export"), ("sessions", "export", "last"), ("tasks", "export"),
         ("tasks", "show", "T-1"), ("handoff", "show", "T-1", "--details"), ("chain", "report", "1"),
@@ -154,7 +199,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Chains, str]:
         [sys.executable, "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
         cwd=root, env=project.env, check=True, capture_output=True,
     )  # fmt: skip
-    return world, "\n".join(printed)
+    return world, "\n".join(printed), shown
 
 
 def files_written(world: Chains) -> Iterator[tuple[str, bytes]]:
@@ -186,24 +231,22 @@ def messages_of_git(root: Path) -> bytes:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_no_secret_is_in_any_file_that_was_written(
-    played: tuple[Chains, str], channel: str
-) -> None:
-    world, printed = played
+def test_no_secret_is_in_any_file_that_was_written(played: Played, channel: str) -> None:
+    world, printed, shown = played
     sources = [*files_written(world), ("git", messages_of_git(world.root))]
     assert len(sources) > 20
     found = {
         (name, whole)
-        for name, content in [*sources, ("output", printed.encode())]
+        for name, content in [*sources, ("output", printed.encode() + b"".join(shown))]
         for whole, secret in canaries(channel).items()
         if secret.encode() in content
     }
     assert not found
 
 
-def test_the_secrets_came_by(played: tuple[Chains, str]) -> None:
+def test_the_secrets_came_by(played: Played) -> None:
     """The chain did what it was to do, so that every channel was one."""
-    world, printed = played
+    world, printed, _ = played
     assert world.statuses()["T-1"] == "done", printed
     database = (state_of(world.root) / "cockpit.db").read_bytes()
     assert b"[masked:" in database
@@ -217,3 +260,22 @@ def test_the_secrets_came_by(played: tuple[Chains, str]) -> None:
     assert "ValueError" in next(world.root.parent.rglob("errors.log")).read_text("utf-8")
     assert "Add part1" in git(world.root, "log", "--all", "--format=%B")
     assert list((world.root / ".cockpit" / "reports").iterdir())
+
+
+def test_terminals_are_steered_by_nobody_else(played: Played) -> None:
+    """No title of a window, no folder, no clipboard; and no note but cockpit's own, of the chain's end."""
+    chain, task, screen = ([text.decode() for text in OSC.findall(each)] for each in played[2])
+    assert len(chain) == 1 and chain[0].startswith("9;ch-1 "), chain
+    assert task == []
+    assert {text.partition(";")[0] for text in screen} <= {"22"}, "the pointer's shape"
+    assert b"Runner leaky ended with exit code 7" in played[2][1]
+    assert b"Leak" in played[2][2]
+
+
+@pytest.mark.parametrize("code", STEERING)
+def test_a_note_steers_nothing_and_tells_no_secret(code: str) -> None:
+    for secret, part in canaries("note").items():
+        hostile = f"\x1b]{code}{secret}\x07 \x9d{code}{secret}\x9c \x1b]{code}{secret}\x1b\\"
+        written = terminal_sequence(Notice(hostile, hostile))
+        assert len(OSC.findall(written.encode())) == 1 and written.startswith("\x1b]9;")
+        assert part not in written and "[masked:" in written
