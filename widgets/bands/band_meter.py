@@ -120,26 +120,36 @@ class BandMeter(Widget, can_focus=True):
         cache = self.view.cache
         if cache is None:
             return Content("")
-        short, whole = (_cache_line(cache, costs) for costs in (("", "", ""), cache.costs))
-        return whole if whole.cell_length <= width else short.truncate(width, ellipsis=True)
+        content = Content("")
+        for shown, short in ((cache, False), (_without_costs(cache), False), (cache, True)):
+            content = _cache_line(shown, short=short)
+            if content.cell_length <= width:
+                return content
+        # An amount of money that is cut off would say another one.
+        bare = _cache_line(msgspec.structs.replace(cache, cost=""), short=True)
+        return bare.truncate(width, ellipsis=True)
 
 
-def _cache_line(cache: CacheView, costs: tuple[str, str, str]) -> Content:
+def _without_costs(cache: CacheView) -> CacheView:
+    return msgspec.structs.replace(cache, costs=("", "", ""))
+
+
+def _cache_line(cache: CacheView, *, short: bool) -> Content:
+    """Draw one line; ``short`` rounds the tokens, has wider gaps for dots and the call's cost alone."""
+    costs = ("", "", "") if short else cache.costs
     of_cached, of_new, of_stale = (
         f" {clean(cost, newlines=False)}" if cost else "" for cost in costs
     )
-    parts: list[Part] = [
-        ("cached ", DIM),
-        f"{cache.cached:,}",
-        (of_cached, DIM),
-        (" · new ", DIM),
-        f"{cache.new:,}",
-        (of_new, DIM),
-    ]
+    gap = "  " if short else " · "
+    cached, new, stale = (
+        tokens(count) if short else f"{count:,}" for count in (cache.cached, cache.new, cache.stale)
+    )
+    parts: list[Part] = [("cached ", DIM), cached, (of_cached, DIM)]
+    parts += [(f"{gap}new ", DIM), new, (of_new, DIM)]
     if cache.stale:
-        parts += [(" · stale ", DIM), (f"{cache.stale:,}", WARN), (of_stale, DIM)]
+        parts += [(f"{gap}stale ", DIM), (stale, WARN), (of_stale, DIM)]
     if cache.cost:
-        parts += [(" · ", DIM), clean(cache.cost, newlines=False)]
+        parts += [(gap, DIM), clean(cache.cost, newlines=False)]
     return line(*parts)
 
 

@@ -46,6 +46,7 @@ class ProposalPanel(Vertical, can_focus=True):
     ProposalPanel { height: 1fr; width: 1fr; padding: 0 1; }
     ProposalPanel > #proposal-scroll { height: 1fr; scrollbar-size-vertical: 1; }
     ProposalPanel > #proposal-scroll > Static { height: auto; width: 1fr; margin: 0 0 1 0; }
+    ProposalPanel > #proposal-scroll > Static.-none { margin: 0; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "move(1)", "down", show=False),
@@ -155,7 +156,8 @@ class ProposalPanel(Vertical, can_focus=True):
     def _parts(self, front: ProposalView | None) -> Iterator[Widget]:
         if front is None:
             yield Static(
-                line(("No proposals. They appear here when an agent needs your decision.", DIM))
+                line(("No proposals. They appear here when an agent needs your decision.", DIM)),
+                classes="-none",
             )
             return
         if front.revises or front.changes:
