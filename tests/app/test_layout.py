@@ -10,7 +10,9 @@ from textual.geometry import Size
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.panes import PANES
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals
+from widgets.frame.footer import KeyBar
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +125,34 @@ async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
         await settled(pilot)
         assert not screen.key_policy.is_armed
         assert pending(scene) == ["p-context"]
+
+
+async def test_arrows_fold_thoughts_before_they_lead_back(still, scene):
+    scene.begin().wave("observing").say("agent", "It is the sign.")
+    scene.store.write_now(
+        lambda tx: tx.append_row(
+            Action.MODEL_THOUGHT,
+            session_id=scene.session_id,
+            body={"text": "A minus is a plus.", "blocks": 1, "kept": True},
+        )
+    )
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 42)) as pilot:
+        app.attach(scene.session_id)
+        app.trail.push("", "")
+        screen = await settled(pilot)
+        bar = screen.query_one(KeyBar)
+        screen.panes.conversation.focus()
+        await until(pilot, lambda: "→ unfold" in str(bar.render()))
+        assert "← fold" not in str(bar.render())
+        await pilot.press("right")
+        await until(pilot, lambda: "← fold" in str(bar.render()))
+        assert "→ unfold" not in str(bar.render())
+        await pilot.press("left")
+        await until(pilot, lambda: "→ unfold" in str(bar.render()))
+        assert app.session_id == scene.session_id
+        await pilot.press("left")
+        await until(pilot, lambda: app.session_id == "")
 
 
 async def test_tab_walks_over_what_can_be_seen(still, scene):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -55,6 +55,9 @@ class Conversation(VerticalScroll, can_focus=True):
 
         text: str
 
+    class Folded(Message):
+        """The user folded or unfolded what was thought."""
+
     def __init__(
         self,
         turns: Sequence[TurnView] = (),
@@ -68,6 +71,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._place: dict[str, int] = {}
         self._frozen: list[TurnView] = []
         self._live: list[Turn] = []
+        self._thought_keys: list[str] = []
         self._cursor: int | None = None
         self._unseen = 0
         self._following = True
@@ -95,6 +99,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._order = [view.key for view in turns]
         self._place = {key: place for place, key in enumerate(self._order)}
         self._frozen = list(turns[:split])
+        self._thought_keys = [view.key for view in turns if view.role == "thought"]
         self._cursor = None
         self._unseen = 0
         with self.app.batch_update():
@@ -137,6 +142,8 @@ class Conversation(VerticalScroll, can_focus=True):
         if place < len(self._frozen):
             place = len(self._order)
         self._order.insert(place, view.key)
+        if view.role == "thought":
+            self._thought_keys.append(view.key)
         self._place |= {key: at for at, key in enumerate(self._order[place:], place)}
         if self._cursor is not None and self._cursor >= place:
             self._cursor += 1
@@ -267,8 +274,24 @@ class Conversation(VerticalScroll, can_focus=True):
         self._mark(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let Escape through to the application when no block is marked."""
+        """Let Escape through to the application when no block is marked, and arrows with nothing to fold."""
+        if action == "fold":
+            return self.can_fold(bool(parameters[0]))
         return self._cursor is not None if action == "unmark" else True
+
+    def can_fold(self, folded: bool) -> bool:
+        """Whether a thought can be folded, or unfolded: the marked block, or any."""
+        return any(view.folded != folded for view in self._thoughts())
+
+    def _thoughts(self) -> Iterator[TurnView]:
+        """Yield the thoughts that can be read: the marked block, or all."""
+        split = len(self._frozen)
+        for key in self._thought_keys:
+            place = self._place[key]
+            if self._cursor is None or place == self._cursor:
+                view = self._frozen[place] if place < split else self._live[place - split].view
+                if view.text:
+                    yield view
 
     def action_copy(self) -> None:
         """Copy the marked block, or the newest."""
@@ -278,11 +301,10 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def action_fold(self, folded: bool) -> None:
         """Fold or unfold what the agent thought: in the marked block, or in all."""
-        turns = self.turns
-        marked = turns if self._cursor is None else (turns[self._cursor],)
-        for view in marked:
-            if view.role == "thought" and view.text and view.folded != folded:
+        for view in list(self._thoughts()):
+            if view.folded != folded:
                 self.upsert(replace(view, folded=folded))
+        self.post_message(self.Folded())
 
     def on_blur(self, event: events.Blur) -> None:
         """Take the cursor off when the pane loses the focus."""

@@ -276,10 +276,10 @@ def _can_retry(context: ActionContext) -> bool:
 
 
 def _can_go_back(context: ActionContext) -> bool:
-    """Return True where the key means nothing else: in a tree it closes, in the prompt it moves."""
+    """Return True where the key means nothing else: it closes a tree and a thought, and moves in text."""
     if context.pane in ("work", "tasks"):
         return context.can_go_back and not context.chain_status
-    in_text = context.pane == "prompt" and not context.prompt_empty
+    in_text = context.can_fold or (context.pane == "prompt" and not context.prompt_empty)
     return context.can_go_back and not context.list_open and not in_text
 
 

@@ -46,4 +46,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     can_attach: bool = False
     """True while the row under the cursor has a session that can be followed."""
     can_go_back: bool = False
+    can_fold: bool = False
+    """The conversation has the focus, and shows a thought unfolded."""
+    can_unfold: bool = False
+    """The conversation has the focus, and shows a thought folded."""
     """True after attaching to a session, until you are back."""

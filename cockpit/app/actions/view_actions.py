@@ -66,6 +66,11 @@ def scroll_down(host: Host) -> None:
     host.main.panes.conversation.scroll_page_down(animate=False)
 
 
+def fold_thoughts(host: Host, *, folded: bool) -> None:
+    """Fold or unfold what the agent thought."""
+    host.main.panes.conversation.action_fold(folded)
+
+
 def pick_theme(host: Host) -> None:
     """Pick a theme."""
 
@@ -136,6 +141,16 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
         "page_down", "Look", "Scroll the conversation down", "scroll down", ("pagedown",),
         run=scroll_down, when=lambda c: c.pane == "prompt", needs="focus in the prompt",
         palette=False,
+    ),
+    Action(
+        "unfold_thoughts", "Look", "Unfold what the agent thought", "unfold", (), ("right",),
+        "conversation", run=partial(fold_thoughts, folded=False), when=lambda c: c.can_unfold,
+        needs="a folded thought", footer=4, palette=False,
+    ),
+    Action(
+        "fold_thoughts", "Look", "Fold what the agent thought", "fold", (), ("left",),
+        "conversation", run=partial(fold_thoughts, folded=True), when=lambda c: c.can_fold,
+        needs="an unfolded thought", footer=4, palette=False,
     ),
 )  # fmt: skip
 

@@ -147,8 +147,9 @@ class CockpitScreen(Screen[None]):
         host, front = self.host, self.key_policy.open
         chain, task = chain_actions.chain_at_cursor(host), task_actions.task_at_cursor(host)
         row_key = chain_actions.row_at_cursor(host)
+        pane = self.pane
         return ActionContext(
-            pane=self.pane,
+            pane=pane,
             prompt_empty=not self.prompt.text.strip(),
             proposal_kind=front.kind if front is not None else "",
             asking_second_key=self.key_policy.second is not None,
@@ -164,6 +165,8 @@ class CockpitScreen(Screen[None]):
             chain_status=chain.status if chain is not None else "",
             can_attach=bool(chain_actions.session_of_row(host, row_key)),
             can_go_back=host.trail.can_go_back,
+            can_fold=pane == "conversation" and self.panes.conversation.can_fold(True),
+            can_unfold=pane == "conversation" and self.panes.conversation.can_fold(False),
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -283,6 +286,10 @@ class CockpitScreen(Screen[None]):
     def on_work_pane_row_peeked(self, event: WorkPane.RowPeeked) -> None:
         """Peek at a session or a task."""
         chain_actions.peek(self.host, event.key)
+
+    def on_conversation_folded(self) -> None:
+        """Say what the arrows do now."""
+        self.update_hints()
 
     def on_conversation_copied(self, event: Conversation.Copied) -> None:
         """Copy a block to the clipboard of the terminal."""
