@@ -65,6 +65,7 @@ _EDITED = "adversarial/test_edited_rows.py"
 _TAMPERED = "adversarial/test_tampering.py"
 _PROJECT, _INTAKE = "cockpit.core.project", "cockpit.loop.intake"
 _PRESENCE, _DECIDES = "cockpit.access.user_presence", "adversarial/test_who_decides.py"
+_WORDS_IN_A_FENCE = "test_the_words_of_a_project_stand_in_a_fence_that_they_cannot_leave"
 _OPENING = "loop/intake/test_opening_range.py"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
@@ -87,8 +88,9 @@ DEFENCES = (
             "act/test_act_scripts.py"),
     Defence("guards refuse actions", "cockpit.act.guards:first_refusal", _nothing, "act/test_act_guards.py"),
     Defence("protected tests are not changed", "cockpit.act.protected_tests:is_test", _no,
-            "tasks/test_taskrun_roles.py"),
-    Defence("no path leads to .git", "cockpit.access.confined_paths:_is_git", _no, "access"),
+            "tasks/test_taskrun_roles.py::test_the_guard_turns_back_what_touches_a_test"),
+    Defence("no path leads to .git", "cockpit.access.confined_paths:_is_git", _no,
+            "access/test_access_paths.py"),
     Defence("a store has cockpit's schema", "cockpit.store.db.check_schema:check_schema", _nothing,
             "store/test_check_schema.py"),
     Defence("state is in folders of one's own", "cockpit.core.state_folder:describe_problem", _empty,
@@ -106,7 +108,7 @@ DEFENCES = (
     Defence("a decision is armed by a pause", "cockpit.app.key_policy:KeyPolicy.is_armed", _yes,
             "app/test_key_policy.py"),
     Defence("secret files are not read", "cockpit.access.secret_files:is_sensitive", _no,
-            "observe/test_observe_by_reference.py"),
+            "observe/test_observe_by_reference.py::test_of_a_file_of_secrets_only_the_names_are_kept"),
     Defence("dead chains are closed", "cockpit.chains.close_dead_chains:find_dead_chains", _no_list,
             "chains/test_dead_chains_seen.py::test_below_an_agent_only_what_sees_all_processes_closes_it"),
     Defence("what crashes waits", "cockpit.store.chains.retry_delays:retry_delay", lambda *_: 0.0,
@@ -133,7 +135,7 @@ DEFENCES = (
     Defence("a first message quotes what others named", "cockpit.core.fenced_text:code_span", _first,
             f"{_OPENING}::test_a_commit_message_cannot_leave_its_fence"),
     Defence("a project's words stand in a fence", "cockpit.core.fenced_text:project_section", _first,
-            "loop/intake/test_task_types.py"),
+            f"loop/intake/test_task_types.py::{_WORDS_IN_A_FENCE}"),
     Defence("an agent is known by its environment", f"{_PRESENCE}:_find_agent_in", _empty,
             f"{_DECIDES}::test_another_process_is_judged_by_what_it_was_started_with"),
     Defence("nobody decides without a terminal", f"{_PRESENCE}:_explain_terminal", _empty,
@@ -149,6 +151,7 @@ DEFENCES = (
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
 )  # fmt: skip
+_WIDTH = 200
 SAMPLE = ("secrets are masked", "a policy is the one that the user gave", "what crashes waits")
 """Those that every run of the tests takes out: cheap ones."""
 
@@ -182,6 +185,7 @@ def fails_without(defence: Defence) -> tuple[bool, str]:
             try:
                 os.dup2(output.fileno(), 1)
                 os.dup2(output.fileno(), 2)
+                os.environ["COLUMNS"] = str(_WIDTH)  # how the test failed is told in one line
                 take_out(defence)
                 words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header"]
                 code = int(pytest.main([*words, str(TESTS / defence.tests)]))
@@ -211,6 +215,9 @@ def main(names: list[str]) -> int:
             f"{'a test fails' if failed else 'NO TEST FAILS':14} {defence.name}: {defence.tests}",
             flush=True,
         )
+        for line in text.splitlines():
+            if line.startswith("FAILED "):
+                print(f"    {line.removeprefix('FAILED ')[:_WIDTH]}", flush=True)
         if not failed:
             print("\n".join(text.splitlines()[-15:]), flush=True)
     return missed
