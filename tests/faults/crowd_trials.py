@@ -27,7 +27,8 @@ name = "write_file"
 arguments = { path = "number-NUMBER.md", content = "number NUMBER\n" }
 
 [[turn]]
-when = { called = ["write_file"], contains = ["write number NUMBER ", "number-NUMBER.md is written|write_file DID"] }
+when.called = ["write_file"]
+when.contains = ["write number NUMBER ", "number-NUMBER.md is written|write_file DID"]
 text = "I tell them."
 [[turn.call]]
 name = "github"
