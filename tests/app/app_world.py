@@ -17,6 +17,8 @@ from cockpit.app.screens.cockpit_screen import CockpitScreen
 
 LOOKS = 1_000
 STILL = 2
+NOTED = 50
+"""Looks for the note that a proposal was drawn; some tests keep it from being armed."""
 BLINKS = 10
 """After how many looks pictures are compared."""
 
@@ -54,8 +56,23 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     screen.paint()
     await pilot.pause()
     await until(pilot, lambda: not screen._paint_due)
+    for _ in range(NOTED):
+        if _has_noted_what_is_drawn(screen):
+            break
+        await pilot.pause()
+        await asyncio.sleep(0.01)
     await calm(pilot)
     return screen
+
+
+def _has_noted_what_is_drawn(screen: CockpitScreen) -> bool:
+    """True once the keys know of the proposal in view: it is armed half a second after that, not before."""
+    front = screen.queue.front
+    if front is None or screen.app.screen is not screen or not screen.panes.is_visible("proposals"):
+        return True
+    policy = screen.key_policy
+    is_known = policy.front is not None and policy.front.proposal_id == front.proposal_id
+    return is_known and screen.panes.proposals.armed == policy.is_armed
 
 
 async def calm(pilot: Pilot[int]) -> None:
