@@ -560,7 +560,7 @@ async def run_app(
     """Show the cockpit until the user leaves; returns the exit code. Prints nothing itself.
 
     Without an engine, ``open_engine`` opens it after the first frame; it gets a function for warnings.
-    ``after_first_frame`` runs once the main screen is visible. An error of the one, and a ``CockpitError``
+    ``after_first_frame`` runs once the main screen is visible. Its error, and a ``CockpitError``
     of the other, ends the screen and is raised here. ``on_draft`` is called while the prompt has text.
     ``on_end`` gets the id of the session that was followed last ('' for none), so that the command line can
     say how to come back.

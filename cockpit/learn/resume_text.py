@@ -13,14 +13,13 @@ from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import format_resume_line, one_line
 from cockpit.store.backlog.handoffs import Handoff
-from cockpit.store.backlog.tasks import Task
+from cockpit.store.backlog.tasks import USER, Task
 from cockpit.store.backlog.wip import keep_newest
 
 _ENTRIES = 20
 """Decisions and errors that a session is told, the newest."""
 _FILES = 50
-_USER = "person"
-"""The source of what the user has entered by a tool; by the board it is empty."""
+"""Files of a task's progress that are listed."""
 _SUMMARY = 2_000
 """Characters of the summary of a task before this one."""
 
@@ -48,9 +47,9 @@ def handoffs_text(before: Sequence[Handoff]) -> str:
 
 
 def description_of(task: Task) -> str:
-    """Return the task's description; fenced where it is the text of an issue, which others have written."""
+    """Return the task's description; fenced where an issue or an agent is its source, not the user."""
     description = task.description.strip()
-    if not description or task.source in ("", _USER):
+    if not description or task.source in ("", USER):
         return description
     return f"Text of {one_line(task.source)}:\n\n{fence_text(description, 'markdown')}"
 

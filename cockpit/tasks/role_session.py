@@ -174,7 +174,7 @@ async def _assignment(
     root = Path(worktree.path)
     needs_changes = {"changed_files", "named_files"} & set(
         role.context
-    ) or "{changed_files}" in role.template
+    ) or "changed_files" in role.placeholders
     changed = await changed_files(root, worktree.base_commit) if needs_changes else ()
     failure = _last_detail(steps, "test", "output") or _last_detail(steps, "test", "summary")
     task_type = (
@@ -201,7 +201,7 @@ async def _assignment(
         "findings": _findings(steps),
         "attempt": str(step.attempt),
     }
-    shows_diff = "{diff}" in role.template
+    shows_diff = "diff" in role.placeholders
     if shows_diff or role.gives_verdict:
         values["diff"] = (await read_change(root, worktree.base_commit)).text
     text = role.words(values)

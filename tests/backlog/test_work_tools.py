@@ -126,6 +126,12 @@ def test_who_wrote_is_in_the_journal(work: Backlog) -> None:
     assert work.load("T-1").source == "agent/s-1"
 
 
+def test_an_agent_cannot_say_that_the_user_wrote_its_task(work: Backlog) -> None:
+    """Its description would stand in prompts as the user's own words, without a fence."""
+    call(work, "create_task", caller=agent("s-1"), title="Of an agent", source="person")
+    assert work.load("T-1").source == "agent/s-1"
+
+
 def ten_tasks(work: Backlog) -> None:
     story = work.story(work.epic())
     for number in range(10):

@@ -77,7 +77,7 @@ def test_a_clock_that_is_set_back_makes_no_pause_longer(change: timedelta) -> No
 def test_the_pause_in_words() -> None:
     assert describe_retry(8.0, 3) == "starts again in 8 s; third try"
     assert describe_retry(0.2, 2) == "starts again in 1 s; second try"
-    assert describe_retry(60.0, 12) == "starts again in 60 s; 12th try"
+    assert describe_retry(60.0, 12) == "starts again in 60 s; try 12"
 
 
 @pytest.fixture

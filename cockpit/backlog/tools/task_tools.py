@@ -171,7 +171,8 @@ def _create_task(call: ToolCall, args: CreateTask) -> dict[str, Any]:
         estimate_hours=args.estimate_hours,
         packages=args.packages,
         files=args.files,
-        source=args.source or call.by,
+        # Only the user is the source of what the user wrote: other texts are fenced in a prompt.
+        source=args.source if args.source and args.source != tasks.USER else call.by,
     )
     return render_task(task)
 

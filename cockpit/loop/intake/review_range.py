@@ -122,9 +122,9 @@ async def _count(where: Path, base: str, tip: str) -> tuple[int, int]:
 
 
 def _changed(listing: str) -> tuple[ChangedFile, ...]:
-    """``--raw --numstat -z``: the one, as :func:`_take_notes` reads it, and then the other.
+    """Read ``--raw --numstat -z``: the raw lines, as :func:`_take_notes` reads them, then the counts.
 
-    Of the other ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B NUL``.
+    A count is ``IN TAB OUT TAB PATH NUL``, or for renames ``IN TAB OUT TAB NUL A NUL B NUL``.
     """
     notes, rest = _take_notes(listing.split("\0"))
     fields = iter(rest)

@@ -79,6 +79,12 @@ class Role:
     project_words: str = ""
     source_layer: str = "built-in"
 
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The placeholders whose values its first message shows."""
+        shown = self.template + self.project_words
+        return frozenset(match[1] for match in _NAMED.finditer(shown) if match[1])
+
     def words(self, values: Mapping[str, str]) -> str:
         """Return the session's first message. Placeholders without a value become empty."""
         filled = {**dict.fromkeys(PLACEHOLDERS, ""), **values}
@@ -209,10 +215,7 @@ def _check(role: Role, where: str) -> None:
         raise RoleInvalid(f"{where}: `tools` needs `finish`, or the role could never end.")
     if role.max_waves < 1 or role.max_tokens < 1:
         raise RoleInvalid(f"{where}: `max_waves` and `max_tokens` are 1 or more.")
-    placeholders = {
-        match[1] for match in _NAMED.finditer(role.template + role.project_words) if match[1]
-    }
-    if unknown := sorted(placeholders - PLACEHOLDERS):
+    if unknown := sorted(role.placeholders - PLACEHOLDERS):
         raise RoleInvalid(
             f"{where}: unknown placeholder {{{unknown[0]}}}. Known: {', '.join(sorted(PLACEHOLDERS))}. "
             "Write {{ and }} for literal braces."

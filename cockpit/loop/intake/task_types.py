@@ -89,6 +89,8 @@ _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _FENCE = "+++"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _COMMAND = re.compile(r"/[a-z][a-z0-9-]*\Z")
+_SHOWN = frozenset({"dod", "tools", "tools_local", "orient", "decide", "decide_local"})
+"""Fields whose text stands in the first message."""
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
 _DEFAULT_TEMPLATE = """## Task: {title}
@@ -342,7 +344,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
     values = {field: _value(field, value, where) for field, value in front.items()}
     _refuse_odd_names(values, where)
     if layer == "project":
-        values = {field: _on_a_line(value) for field, value in values.items()}
+        values |= {field: _on_a_line(values[field]) for field in _SHOWN & values.keys()}
     if layer == "project" and (
         values.get("auto_fix") or values.get("policy", NARROWEST) != NARROWEST
     ):

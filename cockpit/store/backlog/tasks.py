@@ -29,6 +29,10 @@ _WORDS = (
 """Free text: secrets in it are masked before it is stored."""
 
 
+USER = "person"
+"""The source of a task that the user has entered by a tool; of one entered on the board it is empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One row of ``tasks``, with the epic of its story and that epic's priority."""

@@ -61,7 +61,7 @@ def seconds_until(starts_at: str, now: datetime) -> float:
 
 def describe_try(number: int) -> str:
     """Return which try it is: ``third try``."""
-    return f"{_ORDINALS[number] if 0 < number < len(_ORDINALS) else f'{number}th'} try"
+    return f"{_ORDINALS[number]} try" if 0 < number < len(_ORDINALS) else f"try {number}"
 
 
 def describe_retry(seconds: float, number: int) -> str:

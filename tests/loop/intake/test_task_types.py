@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.act.tools import TOOLS
+from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import PLACEHOLDERS, fill, load_task_types
 from cockpit.observe.scope_items import parse_item
 
@@ -173,3 +174,22 @@ def test_a_project_s_links_are_not_followed(tmp_path: Path) -> None:
 def test_values_are_never_expanded_again(first: str, second: str) -> None:
     values = {"body": first + "{diff}{{", "diff": second}
     assert fill("{body}|{diff}|{{x}}", values) == f"{first}{{diff}}{{{{|{second}|{{x}}"
+
+
+def test_what_a_project_has_fetched_keeps_its_spaces(tmp_path: Path) -> None:
+    write(
+        tmp_path / ".cockpit" / "task-types",
+        "audit.md",
+        '+++\nname = "audit"\ndod = ["Found"]\ndeterministic = ["search:def  f"]\n+++\n',
+    )
+    assert load_task_types(tmp_path, None).types["audit"].deterministic == ("search:def  f",)
+
+
+def test_the_words_of_a_project_count_among_what_a_role_shows(tmp_path: Path) -> None:
+    """Else the change that they name would be left out of the message."""
+    folder = tmp_path / ".cockpit" / "roles"
+    folder.mkdir(parents=True)
+    (folder / "implementer.md").write_text('+++\nname = "implementer"\n+++\nSo far: {diff}\n')
+    role = load_roles(tmp_path, None).roles["implementer"]
+    assert "{diff}" not in role.template and "diff" in role.placeholders
+    assert "\nSo far: +x\n" in role.words({"diff": "+x"})
