@@ -45,7 +45,7 @@ async def find_unconfined(settings: Settings, runner_name: str | None) -> Unconf
     sandbox = await detect(os.environ, settings.runtime.sandbox)
     runner = find_runner(settings.runtime, runner_name)
     if runner is not None:
-        from cockpit.agents.agent_sandbox import why_unconfined
+        from cockpit.agents.confine.agent_sandbox import why_unconfined
 
         why = why_unconfined(sandbox, runner)
         chosen = runner.sandbox is False or not sandbox.choices.agents

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cockpit.agents.agent_command import PLACEHOLDERS
+from cockpit.agents.runs.agent_command import PLACEHOLDERS
 from cockpit.config.all_settings import OutOfBounds
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.tasks.task_context import EMBEDDED

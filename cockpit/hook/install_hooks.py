@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cockpit.agents.agent_hooks import hook_groups
+from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.errors import CockpitError
 
 Scope = Literal["project", "local", "user"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
-from cockpit.agents.agent_command import RunnerMissing, placeholders_in
-from cockpit.agents.agent_hooks import wait_for_hook_events
-from cockpit.agents.run_agent import count_runs, run_agent
+from cockpit.agents.runs.agent_command import RunnerMissing, placeholders_in
+from cockpit.agents.runs.agent_hooks import wait_for_hook_events
+from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
@@ -55,7 +55,7 @@ class RunnerCrashed(CockpitError):
 def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
     """Return the runner of that name; None is the built-in agent.
 
-    Raises :class:`~cockpit.agents.agent_command.RunnerMissing` for a name that is not configured.
+    Raises :class:`~cockpit.agents.runs.agent_command.RunnerMissing` for a name that is not configured.
     """
     if name is None or name == EMBEDDED:
         return None
@@ -87,7 +87,7 @@ async def run_role_with_agent(
 
     Raises :class:`RunnerCrashed`, ``RunnerMissing`` when the agent's program cannot be started,
     ``Stale``, ``WorktreeError`` when the agent left its branch, and the errors of
-    :func:`~cockpit.agents.run_agent.run_agent`.
+    :func:`~cockpit.agents.runs.run_agent.run_agent`.
     """
     root, role = Path(worktree.path), assignment.role
     writes = bool(_WRITING_TOOLS & set(role.tools))

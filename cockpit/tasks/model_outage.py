@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cockpit.agents.agent_command import RunnerMissing
+from cockpit.agents.runs.agent_command import RunnerMissing
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
 from cockpit.tasks.task_context import TaskOutcome

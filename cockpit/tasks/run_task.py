@@ -14,7 +14,7 @@ from typing import Any
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
-from cockpit.agents.agent_command import RunnerError
+from cockpit.agents.runs.agent_command import RunnerError
 from cockpit.backlog import service
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, Stale

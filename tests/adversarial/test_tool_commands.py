@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cockpit.agents.agent_hooks import hook_groups
+from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
 from cockpit.hook.permission import decide_permission

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents.run_agent import RunnerOutcome, run_agent
+from cockpit.agents.runs.run_agent import RunnerOutcome, run_agent
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.context import profiles

@@ -28,7 +28,7 @@ from agents.runner_world import (
 
 from cockpit.access import capability_tokens
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.agent_command import RunnerError
+from cockpit.agents.runs.agent_command import RunnerError
 from cockpit.core.errors import Stale
 from cockpit.core.processes import process_name
 from cockpit.loop.runtime_settings import RunnerSettings
@@ -491,7 +491,7 @@ from typing import Any
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.core.project_paths import locate_project
-from cockpit.agents.run_agent import run_agent
+from cockpit.agents.runs.run_agent import run_agent
 
 root, session, *command = sys.argv[1:]
 place = locate_project(Path(root))

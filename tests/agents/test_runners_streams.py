@@ -13,11 +13,11 @@ from agents.runner_world import Runs, assistant, init, result, text, tool, tool_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.agents.agent_process import LineReader
-from cockpit.agents.claude_stream import ClaudeStream
-from cockpit.agents.codex_stream import CodexStream
-from cockpit.agents.final_status import read_status
-from cockpit.agents.stream_events import (
+from cockpit.agents.runs.agent_process import LineReader
+from cockpit.agents.streams.claude_stream import ClaudeStream
+from cockpit.agents.streams.codex_stream import CodexStream
+from cockpit.agents.streams.final_status import read_status
+from cockpit.agents.streams.stream_events import (
     AgentMessage,
     AgentStarted,
     Finish,
@@ -28,7 +28,7 @@ from cockpit.agents.stream_events import (
     UnreadableLine,
     UsageUpdate,
 )
-from cockpit.agents.stream_formats import DetectedStream, TextStream, open_stream
+from cockpit.agents.streams.stream_formats import DetectedStream, TextStream, open_stream
 from cockpit.app.projection.fold import State
 
 

@@ -13,8 +13,8 @@ JUDGED = {"cockpit/act/command_risk.py"}
 """Words that are judged and never run."""
 STARTERS = {
     "cockpit/access/process_group.py": "the start of every other program",
-    "cockpit/agents/agent_gate.py": "the agent's own program, in its sandbox",
-    "cockpit/agents/agent_relay.py": "the agent's program, inside the sandbox",
+    "cockpit/agents/confine/agent_gate.py": "the agent's own program, in its sandbox",
+    "cockpit/agents/confine/agent_relay.py": "the agent's program, inside the sandbox",
     "cockpit/app/chain_process.py": "cockpit itself",
     "cockpit/app/external_editor.py": "the user's editor",
     "cockpit/chains/supervisor.py": "cockpit itself",

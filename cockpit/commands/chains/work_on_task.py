@@ -91,8 +91,8 @@ def check_runner(settings: Settings, name: str | None) -> None:
     which the limit of a session's cost cannot be kept."""
     import shutil
 
-    from cockpit.agents.agent_command import RunnerError
-    from cockpit.agents.spending_limit import UNPRICED_FORMATS, refuse_unpriced
+    from cockpit.agents.runs.agent_command import RunnerError
+    from cockpit.agents.runs.spending_limit import UNPRICED_FORMATS, refuse_unpriced
     from cockpit.tasks.external_agent_role import find_runner
 
     try:

@@ -18,9 +18,9 @@ from tasks.taskrun_world import World
 
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.sandbox.choices import SandboxChoices
-from cockpit.agents.agent_hooks import wait_for_hook_events
-from cockpit.agents.agent_sandbox import why_unconfined
-from cockpit.agents.known_agents import known_agents
+from cockpit.agents.confine.agent_sandbox import why_unconfined
+from cockpit.agents.registry.known_agents import known_agents
+from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.loop.runtime_settings import RunnerSettings
 
 pytestmark = pytest.mark.slow

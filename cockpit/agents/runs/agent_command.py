@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from cockpit.act.sandbox.variables import clean_environment
-from cockpit.agents.known_agents import recognise_agent
+from cockpit.agents.registry.known_agents import recognise_agent
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RunnerSettings
 

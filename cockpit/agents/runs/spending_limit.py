@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import asyncio
 
-from cockpit.agents.stream_events import AgentStarted, Finish, StreamEvent, TokenUsage, UsageUpdate
-from cockpit.agents.stream_formats import Stream
+from cockpit.agents.streams.stream_events import (
+    AgentStarted,
+    Finish,
+    StreamEvent,
+    TokenUsage,
+    UsageUpdate,
+)
+from cockpit.agents.streams.stream_formats import Stream
 from cockpit.core.text import pluralize
 from cockpit.decide.model_price import list_price
 

@@ -17,20 +17,20 @@ from typing import Literal
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
 from cockpit.act.sandbox.choices import SandboxChoices
-from cockpit.agents.agent_command import build_argv, build_environment, placeholders_in
-from cockpit.agents.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
-from cockpit.agents.agent_sandbox import confine_agent, why_unconfined
-from cockpit.agents.final_status import read_status
-from cockpit.agents.journal_stream import AgentRun, StreamJournal
-from cockpit.agents.run_folder import (
+from cockpit.agents.confine.agent_sandbox import confine_agent, why_unconfined
+from cockpit.agents.runs.agent_command import build_argv, build_environment, placeholders_in
+from cockpit.agents.runs.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
+from cockpit.agents.runs.run_folder import (
     RunFolder,
     cockpit_variables,
     create_run_folder,
     remove_run_folder,
 )
-from cockpit.agents.spending_limit import SpendingLimit
-from cockpit.agents.stream_events import Finish, UnreadableLine
-from cockpit.agents.stream_formats import open_stream
+from cockpit.agents.runs.spending_limit import SpendingLimit
+from cockpit.agents.streams.final_status import read_status
+from cockpit.agents.streams.journal_stream import AgentRun, StreamJournal
+from cockpit.agents.streams.stream_events import Finish, UnreadableLine
+from cockpit.agents.streams.stream_formats import open_stream
 from cockpit.core.errors import Stale
 from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.core.project_paths import ProjectPaths

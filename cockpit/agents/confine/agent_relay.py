@@ -2,7 +2,7 @@
 
 ``serve PORTS -- COMMAND`` listens on the sandbox's own loopback, as a proxy and for servers of this
 machine that the user named, and becomes the agent. ``call WHAT`` connects our MCP server or a hook,
-which run outside. Whatever it asks for, the outer end decides (:mod:`cockpit.agents.agent_gate`).
+which run outside. Whatever it asks for, the outer end decides (:mod:`cockpit.agents.confine.agent_gate`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cockpit.agents.stream_events import (
+from cockpit.agents.streams.stream_events import (
     AgentMessage,
     AgentStarted,
     Finish,
@@ -31,7 +31,7 @@ TYPES = ("thread.", "turn.", "item.")
 
 
 class CodexStream:
-    """The stream of one run, like :class:`~cockpit.agents.claude_stream.ClaudeStream`."""
+    """The stream of one run, like :class:`~cockpit.agents.streams.claude_stream.ClaudeStream`."""
 
     reports_cost = False
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from cockpit.agents.stream_events import (
+from cockpit.agents.streams.stream_events import (
     AgentMessage,
     AgentStarted,
     Finish,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cockpit.agents.stream_events import (
+from cockpit.agents.streams.stream_events import (
     AgentMessage,
     AgentStarted,
     Finish,
@@ -24,7 +24,7 @@ from cockpit.agents.stream_events import (
     UnreadableLine,
     UsageUpdate,
 )
-from cockpit.agents.stream_formats import LONGEST_TEXT, shorten_message
+from cockpit.agents.streams.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
 from cockpit.core.failure_lines import clip_middle
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved

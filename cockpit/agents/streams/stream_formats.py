@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cockpit.agents.claude_stream import TYPES as CLAUDE_TYPES
-from cockpit.agents.claude_stream import ClaudeStream
-from cockpit.agents.codex_stream import TYPES as CODEX_TYPES
-from cockpit.agents.codex_stream import CodexStream
-from cockpit.agents.stream_events import (
+from cockpit.agents.streams.claude_stream import TYPES as CLAUDE_TYPES
+from cockpit.agents.streams.claude_stream import ClaudeStream
+from cockpit.agents.streams.codex_stream import TYPES as CODEX_TYPES
+from cockpit.agents.streams.codex_stream import CodexStream
+from cockpit.agents.streams.stream_events import (
     AgentMessage,
     Finish,
     StreamEvent,

@@ -26,11 +26,11 @@ from cockpit.act.sandbox.git_places import find_git_places
 from cockpit.act.sandbox.git_view import GitView, ViewRefused, open_view, take_over
 from cockpit.act.sandbox.run_confined import Watch
 from cockpit.act.sandbox.variables import clean_environment
-from cockpit.agents import agent_relay
-from cockpit.agents.agent_gate import GateList, open_gate
-from cockpit.agents.agent_hooks import hook_groups
-from cockpit.agents.known_agents import KnownAgent, recognise_agent
-from cockpit.agents.run_folder import SERVER
+from cockpit.agents.confine import agent_relay
+from cockpit.agents.confine.agent_gate import GateList, open_gate
+from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
+from cockpit.agents.runs.agent_hooks import hook_groups
+from cockpit.agents.runs.run_folder import SERVER
 from cockpit.loop.runtime_settings import RunnerSettings
 
 INSIDE = Path("/run/cockpit")

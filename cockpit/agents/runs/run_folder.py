@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
-from cockpit.agents.agent_hooks import hook_groups
+from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive, process_name
 from cockpit.core.project_paths import ProjectPaths

@@ -1,0 +1,1 @@
+"""One run of an external agent's command: its command line, folder, process and limits."""

@@ -1,0 +1,1 @@
+"""The output streams of external agents as typed events and journal rows."""
