@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 
+from cockpit.loop.permissions.tool_names import SHELLS, join_words
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -39,8 +41,6 @@ URGENT = frozenset(("PreCompact", "Stop", "SessionEnd"))
 """After these the agent may forget, or be gone: what is pending is absorbed at once."""
 
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
-SHELL_PROGRAMS = frozenset(("sh", "bash", "zsh", "dash"))
-SHELLS = frozenset(("Bash", "shell", "local_shell", "exec_command", "unified_exec"))
 PATCHES = frozenset(("apply_patch",))
 _STATUS = "__update_task_status"
 
@@ -241,19 +241,6 @@ def _bounded(text: str) -> str:
 
     kept = pick_failure_lines(text[_HEAD:-_TAIL])
     return "\n".join([text[:_HEAD], "[…]", *kept, *(["[…]"] if kept else []), text[-_TAIL:]])
-
-
-def join_words(words: list[str]) -> str:
-    """Return an argv as shell text; the script itself of ``bash -c SCRIPT``."""
-    shell = os.path.basename(words[0]) in SHELL_PROGRAMS if words else False
-    if shell and len(words) == 3 and words[1] in ("-c", "-lc"):
-        return words[2]
-    return " ".join(map(_quoted, words))
-
-
-def _quoted(word: str) -> str:
-    plain = word and all(letter.isalnum() or letter in "_@%+=:,./-" for letter in word)
-    return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _text(payload: dict[str, Any], name: str) -> str:

@@ -17,16 +17,13 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import EDITED, Proposal
 
 DISCUSS_NOTICE = (
     "The user wants to discuss this before anything happens. Ask what is on their mind; do not try to"
     " reach the same result another way."
 )
 """What the agent reads after a discussion began."""
-
-EDITED = "edited by the person"
-"""The stored reason of a proposal that the user replaced by an edited revision."""
 
 
 class DeadlinePassed(CockpitError):

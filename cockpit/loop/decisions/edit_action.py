@@ -18,13 +18,15 @@ from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect
-from cockpit.loop.decisions.await_decision import EDITED
 from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
+from cockpit.loop.permissions.changed_input import editable_text
+from cockpit.loop.permissions.edit_permission import edit_permission
+from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import plans, proposals
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import EDITED, Proposal
 
 _EDITABLE_ARGUMENT = {"write_file": "content", "edit_file": "new", "git_commit": "message"}
 
@@ -41,6 +43,8 @@ async def load_editable_text(engine: Engine, proposal_id: str) -> tuple[str, str
     Raises :class:`NotEditable` and ``NotFound``.
     """
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
+    if proposal.kind == PERMISSION:
+        return editable_text(proposal.body)
     effect = find_approval_effect(engine.settings.approval_effects, proposal)
     if effect is not None:
         return effect.editable_text(proposal)
@@ -65,6 +69,8 @@ async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text:
     """
     settings = engine.settings
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
+    if proposal.kind == PERMISSION:
+        return await edit_permission(engine.store, settings, proposal, shown_digest, text)
     effect = find_approval_effect(settings.approval_effects, proposal)
     if effect is not None:
         return await engine.store.write(
@@ -174,7 +180,9 @@ def _with_text(proposal: Proposal, arguments: Mapping[str, Any], text: str) -> d
 
 async def _load_arguments(engine: Engine, proposal: Proposal) -> Mapping[str, Any]:
     if proposal.kind != "action" or "key" not in proposal.body:
-        raise NotEditable("Only an action can be edited. Narrow a context request, or discuss it.")
+        raise NotEditable(
+            "Only an action or a permission can be edited. Narrow a context request, or discuss it."
+        )
     arguments: Mapping[str, Any]
     if "arguments" in proposal.body:
         arguments = proposal.body["arguments"]

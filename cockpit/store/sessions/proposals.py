@@ -28,6 +28,9 @@ from cockpit.store.journal.details.proposals import (
 )
 from cockpit.store.sessions import as_recorded
 
+EDITED = "edited by the person"
+"""The stored reason of a proposal that the user replaced by an edited revision."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from cockpit.hook.event_payload import SHELL_PROGRAMS, join_words
+from cockpit.loop.permissions.tool_names import SHELL_PROGRAMS, join_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

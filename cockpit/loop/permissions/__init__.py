@@ -1,0 +1,1 @@
+"""What external agents ask permission for: read, judged, proposed and answered."""

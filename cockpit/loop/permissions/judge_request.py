@@ -1,0 +1,127 @@
+"""The risk of what an external agent asks for, by cockpit's own table, and which policy may answer it.
+
+The agent's words for what it does count for nothing but to raise the risk: a call that says "read" and
+has a command in it is judged by the command. See ``docs/reference/agents.md``, permissions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cockpit.act.command_risk import Risk
+from cockpit.act.preview_files import file_risk
+from cockpit.loop.permissions.judge_tool import (
+    ToolRisk,
+    find_tool_denial,
+    judge_reading,
+    judge_searching,
+    judge_shell,
+    judge_writing,
+)
+from cockpit.loop.permissions.tool_commands import list_tool_commands
+from cockpit.loop.permissions.tool_names import SEARCHERS, SHELLS, join_words
+from cockpit.loop.permissions.tool_request import ToolRequest
+
+_ORDER: dict[Risk, int] = {"low": 0, "medium": 1, "high": 2}
+_LONGEST_INPUT = 4_000_000
+_CHANGES = frozenset(("edit", "delete", "move"))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRisk:
+    """The judgement of one request."""
+
+    risk: Risk
+    reasons: tuple[str, ...] = ()
+    """Why it is not low, in plain words."""
+    denied: str = ""
+    """Why it is never allowed; '' when no deny rule matches."""
+    reads: bool = False
+    """Whether it is known to only read ordinary files of the project."""
+    by_policy: bool = False
+    """Whether a policy may answer it: not a question to the user, nor what cannot be judged."""
+
+
+def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
+    """Judge what ``request`` would do in the worktree ``root``. Blocks: it looks at files and programs."""
+    line = request.command or join_words(list(request.argv))
+    tool = (
+        request.tool
+        if request.tool in SHELLS
+        else "Bash"
+        if request.kind == "execute"
+        else request.tool
+    )
+    if denied := find_tool_denial(tool, request.input, line):
+        return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}")
+    if len(line) > _LONGEST_INPUT or _is_too_deep(request.input):
+        return RequestRisk("high", ("its input is too large or too deep to be judged",))
+    if request.kind == "think":
+        return RequestRisk("medium", ("it is a question to you",))
+    verdicts = list(_verdicts(request, line, root))
+    risk: Risk = "high"
+    if verdicts:
+        risk = max((each.risk for each in verdicts), key=_ORDER.__getitem__)
+    reasons = tuple(dict.fromkeys(reason for each in verdicts for reason in each.reasons))
+    if not verdicts:
+        reasons = ("what it does cannot be judged",)
+    reads = bool(verdicts) and all(each.reads for each in verdicts)
+    return RequestRisk(risk, reasons, reads=reads, by_policy=risk != "high")
+
+
+def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]:
+    top, cwd = str(root), request.cwd or str(root)
+    if request.kind == "execute":
+        yield judge_shell(_shell_arguments(request, line), line, root=top, cwd=cwd)
+        return
+    if line or list_tool_commands(dict(request.input)):
+        yield ToolRisk("high", ("its input has a command, and it does not say that it runs one",))
+    if request.kind in _CHANGES:
+        for path in request.paths:
+            yield judge_writing(path, root=top, cwd=cwd)
+            if file_risk(_relative(path, cwd, top)) == "high":
+                yield ToolRisk(
+                    "high", ("it changes a file that steers what runs or what agents read",)
+                )
+        if request.kind == "delete":
+            yield ToolRisk("medium", ("it removes files",))
+    elif request.kind == "read":
+        for path in request.paths:
+            yield judge_reading(path, root=top, cwd=cwd)
+    elif request.kind == "search":
+        if request.tool in SEARCHERS:
+            yield judge_searching(request.tool, request.input, root=top, cwd=cwd)
+        else:
+            for path in request.paths or (top,):
+                yield judge_reading(path, root=top, cwd=cwd, below=("*",))
+    elif request.kind == "fetch":
+        yield ToolRisk("high", ("it reaches the network",))
+    elif request.kind == "mcp":
+        yield ToolRisk("high", ("what a server's tool does cannot be judged",))
+
+
+def _shell_arguments(request: ToolRequest, line: str) -> Mapping[str, Any]:
+    """Return the arguments that a command is judged with; protocols of programs add names of their own."""
+    if request.transport in ("hook", "stdio"):
+        return request.input
+    names = ("command", "cmd", "workdir", "cwd", "env", "environment")
+    arguments = {name: request.input[name] for name in names if request.input.get(name)}
+    return arguments if {"command", "cmd"} & set(arguments) else {**arguments, "command": line}
+
+
+def _relative(path: str, cwd: str, root: str) -> str:
+    whole = os.path.normpath(Path(cwd) / path)
+    return os.path.relpath(whole, root)
+
+
+def _is_too_deep(value: object) -> bool:
+    """Whether an input is nested or long beyond what an agent has reason to send."""
+    try:
+        return len(json.dumps(value, default=str)) > _LONGEST_INPUT
+    except (RecursionError, ValueError):
+        return True

@@ -1,0 +1,263 @@
+"""One judge over agents' own tools: what is never run, and how risky the rest is.
+
+Hooks, ACP and agents over standard streams ask it. A read is what
+:mod:`cockpit.access.reads.judge_reads` knows to be one; what is not understood is high. A hook call loads
+this module, so it imports the tables only where they are needed. See ``docs/reference/hooks.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+
+from cockpit.loop.permissions.tool_names import READERS, SEARCHERS, SHELLS, WRITERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from cockpit.access.reads.reading_place import ReadingPlace
+    from cockpit.act.command_risk import Risk
+
+_OF_AGENTS = frozenset((".claude", ".codex", ".mcp.json", ".cockpit"))
+"""What tells agents what they may do: a policy over them does not reach there."""
+_OWN = frozenset(("gh", "hub", "cockpit"))
+"""Refused to the embedded engine, which has tools of its own for them; an agent outside has not."""
+_OUTSIDE = "outside the project"
+"""In the risk table's reasons, for a command that names such a place."""
+_QUIETED = re.compile(r"[0-9&]?>&[0-9]|[0-9&]?>{1,2} ?/dev/null")
+_SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
+_OF_EVERYBODY = frozenset(
+    ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
+)
+_LOOKS = frozenset(("list", "show", "history", "diff", "changes", "status", "--help", "-h"))
+_WORDS_ONLY = frozenset(("--help", "-h", "--version"))
+
+
+class ToolRisk:
+    """How risky a tool call is: ``risk`` (low, medium or high), the ``reasons`` that raised it, and
+    whether it only ``reads``. Not a dataclass: importing those takes longer than a hook may."""
+
+    __slots__ = ("reads", "reasons", "risk")
+
+    def __init__(self, risk: Risk, reasons: Iterable[str] = (), *, reads: bool = False) -> None:
+        self.risk: Risk = risk
+        self.reasons = tuple(dict.fromkeys(reasons))
+        self.reads = reads
+
+
+def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "") -> str:
+    """Return why a command in a tool's input, of whatever tool, is never run; '' when no rule matches."""
+    from cockpit.loop.permissions.tool_commands import list_tool_commands, spell_out
+
+    commands = [command] if command else []
+    commands += [each for each in list_tool_commands(dict(arguments)) if each not in commands]
+    if tool not in SHELLS:
+        # It may be code that runs a program from a list of its words.
+        commands += [spell_out(each) for each in commands]
+    return next(filter(None, map(find_denial, commands)), "")
+
+
+def find_denial(command: str) -> str:
+    """Return why a command line is never run; '' when no deny rule matches."""
+    from cockpit.act.command_risk_table import DENIED
+
+    names = {name for name in DENIED if name not in _OWN} | {"cockpit"}
+    pieces = command
+    for sign in "/\\\"'`$(){};&|<>=\n\t":
+        pieces = pieces.replace(sign, " ")
+    words = {word.casefold().removesuffix(".exe") for word in pieces.split()}
+    if not (words & names or "dd" in words or any(word.startswith("mkfs") for word in words)):
+        return ""
+    # Somewhere in it is a word of the table: only now is it worth what reading it takes.
+    return _denied(command)
+
+
+def _denied(command: str) -> str:
+    from cockpit.act.command_line import is_short_enough, script_commands
+    from cockpit.act.command_risk import judge
+    from cockpit.act.command_risk_table import DENIED
+
+    if not is_short_enough(command):
+        return ""
+    ours = {DENIED[name] for name in _OWN}
+    for part in script_commands(command):
+        if part is None or not part.argv:
+            continue
+        argv = part.argv
+        words = judge(argv).denied
+        if words is None:
+            continue
+        if words == DENIED["cockpit"]:
+            place = next((at for at, word in enumerate(argv) if _is_cockpit(word)), len(argv))
+            if not _an_agent_may(argv[place + 1 :]):
+                return words
+        elif words not in ours and "git_commit" not in words and "script" not in words:
+            return words
+    return ""
+
+
+def _an_agent_may(words: Sequence[str]) -> bool:
+    """Whether an agent may run a ``cockpit`` command: work on the backlog, and reading."""
+    command, verb = (*words[:2], "", "")[:2]
+    return command in _OF_EVERYBODY | _WORDS_ONLY or verb in _LOOKS
+
+
+def _is_cockpit(word: str) -> bool:
+    return os.path.basename(word).casefold() == "cockpit"
+
+
+def judge_tool(
+    tool: str, arguments: Mapping[str, Any], command: str, *, root: str, cwd: str
+) -> ToolRisk:
+    """Judge a call of one of Claude Code's or Codex's tools, by its name.
+
+    ``command`` is the shell text of a shell tool, ``root`` the top of the worktree, ``cwd`` the folder
+    that the agent works in.
+    """
+    if tool in SHELLS:
+        return judge_shell(arguments, command, root=root, cwd=cwd)
+    if tool in READERS:
+        return judge_reading(arguments.get(READERS[tool]), root=root, cwd=cwd)
+    if tool in SEARCHERS:
+        return judge_searching(tool, arguments, root=root, cwd=cwd)
+    if tool in WRITERS:
+        return judge_writing(arguments.get(WRITERS[tool]), root=root, cwd=cwd)
+    # What another tool does with a command is not known, however the command reads.
+    return ToolRisk("high", ("what this tool does cannot be judged",))
+
+
+def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
+    """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
+    from cockpit.access.reads.judge_reads import why_not_read
+    from cockpit.loop.permissions.tool_commands import named_shell, why_not_plain
+
+    if not command:
+        return ToolRisk("high", ("the command is not stated",))
+    if strange := why_not_plain(dict(arguments)):
+        return ToolRisk(
+            "high", (f"its argument {strange[:60]!r} may change what the command does",)
+        )
+    reading = _reading_place(arguments, root, cwd)
+    shell = named_shell(dict(arguments))
+    if shell and reading.why_not_program(shell):
+        return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
+    if not why_not_read(command, reading):
+        return ToolRisk("low", reads=True)
+    return _judge_command(command)
+
+
+def judge_searching(tool: str, arguments: Mapping[str, Any], *, root: str, cwd: str) -> ToolRisk:
+    """Judge an agent's own search, which takes hidden files in, and files of its ``glob``."""
+    path = arguments.get("path") or cwd
+    if tool == "Grep":
+        glob = arguments.get("glob") or ""
+        # Braces and commas stand for several names: any name then.
+        plain = isinstance(glob, str) and not set(glob) & set("{,! ")
+        names = (glob.rpartition("/")[2] or "*",) if plain else ("*",)
+        return judge_reading(path, root=root, cwd=cwd, below=names)
+    pattern = arguments.get("pattern")
+    if not isinstance(pattern, str) or ".." in pattern or pattern.startswith(("/", "~", " ")):
+        return ToolRisk("high", ("its pattern may leave the project",))
+    return judge_reading(path, root=root, cwd=cwd)
+
+
+def judge_reading(path: Any, *, root: str, cwd: str, below: tuple[str, ...] = ()) -> ToolRisk:
+    """Judge the reading of a file of the project, or of a folder's files with names like ``below``."""
+    if not _is_plain_path(path):
+        return ToolRisk("high", ("its path cannot be judged",))
+    reading = _reading_place({}, root, cwd)
+    trouble = reading.why_not_folder(path, names=below) if below else reading.why_not_file(path)
+    if trouble:
+        return ToolRisk("high", (trouble,))
+    return ToolRisk("low", reads=True)
+
+
+def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
+    """Judge a change of one file: medium for an ordinary file of the project."""
+    if trouble := _why_not_inside(path, root, cwd):
+        return ToolRisk("high", (trouble,))
+    return ToolRisk("medium")
+
+
+def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace:
+    from cockpit.access.reads.reading_place import ReadingPlace
+
+    folder = os.path.join(root, cwd or "")
+    named = arguments.get("workdir") or arguments.get("cwd")
+    if isinstance(named, str):
+        folder = os.path.join(folder, named)
+    return ReadingPlace(os.path.realpath(root), os.path.realpath(folder))
+
+
+def _is_plain_path(path: Any) -> bool:
+    """Whether a path means itself: agents put the home in for ``~`` and cut blanks off at its ends."""
+    if not isinstance(path, str) or not path or path != path.strip() or path.startswith("~"):
+        return False
+    return path.isascii() or unicodedata.is_normalized("NFC", path)
+
+
+def _judge_command(command: str) -> ToolRisk:
+    """Judge a command that is no read: medium or high."""
+    from cockpit.access.parse_shell import parse_shell
+    from cockpit.access.secret_files import is_sensitive
+    from cockpit.access.shell_syntax import iter_items, iter_words
+    from cockpit.act.command_line import CommandRefused, split_command
+    from cockpit.act.command_risk import combine_verdicts, judge
+
+    words: Sequence[str]
+    reasons: list[str] = []
+    try:
+        words = split_command(command)
+        verdict = judge(words)
+    except CommandRefused:
+        # The agent's shell would take it apart, so it is as risky as its parts.
+        items = list(iter_items(parse_shell(command)))
+        targets = [
+            each.target.text for item in items for each in item.redirections if each.writes_file
+        ]
+        # A program in quotes may write as well (awk '{print > "x"}'), so any other ">" counts too.
+        if any(target != "/dev/null" for target in targets) or ">" in _QUIETED.sub(" ", command):
+            reasons.append("it writes to a file that it names")
+        words = [word.text for item in items for word in iter_words((item,))]
+        words += _SIGNS.split(" ".join([command, *words]))
+        verdict = judge(("sh", "-c", command))
+    if verdict.network:
+        reasons.append("it reaches the network")
+    if verdict.denied:
+        reasons.append("cockpit's own agent never runs it")
+    if any(_OF_AGENTS & set(word.split("/")) for word in words):
+        reasons.append("it names settings of agents")
+    if any(map(is_sensitive, words)):
+        reasons.append("it names a file that usually has secrets")
+    raised = bool(reasons) or any(_OUTSIDE in reason for reason in verdict.reasons)
+    risk = "high" if raised else combine_verdicts([verdict], "medium").risk
+    return ToolRisk(risk, [*reasons, *verdict.reasons])
+
+
+def _why_not_inside(path: Any, root: str, cwd: str) -> str:
+    """Say why a path to write is no ordinary file of the project, without secrets or rules of agents."""
+    from pathlib import Path
+
+    from cockpit.access.confined_paths import Confined, PathRefused
+    from cockpit.access.secret_files import is_sensitive
+
+    if not _is_plain_path(path):
+        return "its path cannot be judged"
+    whole = os.path.normpath(os.path.join(cwd or root, path))
+    try:
+        relative = os.path.relpath(whole, root)
+        if relative == os.curdir:
+            return "its path is the project's own folder"
+        Confined(Path(root)).inside(relative, write=True)
+    except PathRefused as error:
+        return f"its path leads elsewhere: {error.reason}"
+    except ValueError:
+        return "its path cannot be judged"
+    if is_sensitive(relative):
+        return "the file usually has secrets"
+    if _OF_AGENTS & set(relative.split(os.sep)):
+        return "it changes settings of agents"
+    return ""

@@ -1,0 +1,206 @@
+"""The proposal of a permission as it is stored and shown: masked and bounded.
+
+The agent's own input is in it masked, so that the user can change it; the unmasked one stays with the
+process that waits. See ``docs/reference/agents.md``, permissions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from cockpit.access.git_folders import locate_git_folders, read_head
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.find_checkout import find_checkout
+from cockpit.core.processes import current_process
+from cockpit.core.secrets import mask, mask_value
+from cockpit.core.text import pluralize
+from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edits
+from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
+from cockpit.loop.permissions.tool_names import join_words
+from cockpit.loop.permissions.tool_request import ToolRequest
+
+MAX_TITLE = 200
+MAX_FIELD = 20_000
+"""Characters of one field; a command is shown whole up to here, and judged whole."""
+MAX_INPUT = 400_000
+"""Characters of an input that can be changed before it is approved."""
+MAX_OPTIONS = 20
+_TEXT_ARGUMENTS = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
+_SHELL_ARGUMENTS = ("command", "cmd")
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionProposal:
+    """What is stored for one request, and what was found out for it."""
+
+    title: str
+    body: Mapping[str, Any]
+    judged: RequestRisk
+    edits: CompleteEdits
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the agent works."""
+
+    root: Path
+    """The worktree's top."""
+    project: str
+    branch: str
+
+
+def find_place(root: Path) -> Place:
+    """Read the project's name and the branch of the worktree ``root`` from its files. Blocks."""
+    checkout = find_checkout(str(root))
+    project = Path(checkout.home).name if checkout else root.name
+    folders = locate_git_folders(root)
+    head = read_head(folders) if folders else None
+    return Place(root, project, (head or "").removeprefix("refs/heads/")[:200])
+
+
+def describe_request(
+    request: ToolRequest, place: Place, *, changes: Sequence[str] = (), waiter: str = ""
+) -> PermissionProposal:
+    """Judge ``request`` and return what its proposal shows. Blocks: it reads files of the project.
+
+    ``changes`` say how it differs from the revision before, ``waiter`` is the process that waits for the
+    answer: this one if it is empty.
+    """
+    judged = judge_request(request, place.root)
+    edits = complete_edits(request, place.root)
+    line = request.command or join_words(list(request.argv))
+    sources = [*(f"Risk: {reason}." for reason in judged.reasons), *edits.notes]
+    if request.kind in ("edit", "move", "delete") and not request.edits:
+        sources.append(
+            "The agent did not send the change itself: what it would write is not known."
+        )
+    fields = _fields(request, place, line)
+    body: dict[str, Any] = {
+        "type": request.kind,
+        "agent": request.agent,
+        "transport": request.transport,
+        "project": place.project,
+        "branch": place.branch,
+        "worktree": str(place.root),
+        "cwd": request.cwd,
+        "call_id": request.call_id[:MAX_TITLE],
+        "tool": request.tool[:MAX_TITLE],
+        "server": request.server[:MAX_TITLE],
+        "why": _cut(request.why, MAX_FIELD),
+        "command": _cut(line, MAX_FIELD),
+        "reasons": list(judged.reasons),
+        "options": [_cut(option.name, MAX_TITLE) for option in request.options[:MAX_OPTIONS]],
+        "fields": [[name, _cut(value, MAX_FIELD)] for name, value in fields],
+        "body": _plan_text(request),
+        "diffs": [
+            {"path": diff.path, "before": diff.before, "after": diff.after} for diff in edits.diffs
+        ],
+        "notes": [_cut(note, MAX_FIELD) for note in dict.fromkeys(sources)],
+        "changes": list(changes),
+        "waiter": waiter or current_process(),
+        **_editable(request),
+    }
+    return PermissionProposal(_title(request, edits), mask_value(body), judged, edits)
+
+
+def _title(request: ToolRequest, edits: CompleteEdits) -> str:
+    title = " ".join(request.title.split())
+    if request.kind == "mcp" and request.server:
+        title = f"{request.server}: {title}"
+    if edits.diffs and request.kind == "edit":
+        names = ", ".join(diff.path for diff in edits.diffs[:3])
+        more = len(edits.diffs) - 3
+        verb = "create" if all(diff.before is None for diff in edits.diffs) else "edit"
+        title = f"{verb} {names}" + (f" and {pluralize(more, 'more file')}" if more > 0 else "")
+    return _cut(title or request.tool or "use a tool", MAX_TITLE)
+
+
+def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, str]]:
+    """Return names and values to show, those that decide first."""
+    fields = [("agent", f"{request.agent} · {request.transport}")]
+    if line:
+        fields.append(("command", line))
+    if request.server:
+        fields += [("server", request.server), ("tool", request.tool.rpartition("__")[2])]
+    elif request.kind in ("other", "fetch", "think", "search"):
+        fields.append(("tool", request.tool))
+    shown = {"command", "cmd", "description", "workdir", "cwd"}
+    if request.kind in ("mcp", "other", "fetch", "search", "read") and not line:
+        # Masked as a whole first: a value's name may say that it is a secret.
+        arguments = mask_value(dict(request.input))
+        for name, value in list(arguments.items())[:40]:
+            if name not in shown:
+                fields.append((name, value if isinstance(value, str) else _json(value)))
+        if len(request.input) > 40:
+            fields.append(("…", f"{len(request.input) - 40} more arguments are not shown"))
+    if request.paths and not request.edits and request.kind != "read":
+        fields.append(("paths", "\n".join(request.paths[:100])))
+    if request.cwd and Path(request.cwd) != place.root:
+        fields.append(("folder", request.cwd))
+    if request.why:
+        fields.append(("why", request.why))
+    fields.append(("project", place.project + (f" · {place.branch}" if place.branch else "")))
+    fields.append(("worktree", str(place.root)))
+    if request.options:
+        names = ", ".join(option.name for option in request.options[:MAX_OPTIONS])
+        fields.append(("its options", names))
+    return fields
+
+
+def _plan_text(request: ToolRequest) -> str:
+    """Return the text of a plan or a notebook's cell, which are to be read whole."""
+    name = {"ExitPlanMode": "plan", "NotebookEdit": "new_source"}.get(request.tool, "")
+    value = request.input.get(name) if name else None
+    return _cut(value, MAX_FIELD) if isinstance(value, str) else ""
+
+
+def _editable(request: ToolRequest) -> dict[str, Any]:
+    """Return the input that the user may change, with the argument that is edited as text.
+
+    An empty ``edit_argument`` stands for the whole input as JSON.
+    """
+    if not request.editable or request.kind == "think":
+        return {"editable": False}
+    try:
+        text = canonical_json(dict(request.input))
+    except (TypeError, ValueError, RecursionError):
+        return {"editable": False}
+    if len(text) > MAX_INPUT:
+        return {"editable": False}
+    argument, suffix = "", ".json"
+    names = _SHELL_ARGUMENTS if request.kind == "execute" else ()
+    for name in (*names, _TEXT_ARGUMENTS.get(request.tool, "")):
+        if name and isinstance(request.input.get(name), str):
+            argument, suffix = name, ".sh" if name in _SHELL_ARGUMENTS else _suffix(request)
+            break
+    return {
+        "editable": True,
+        "edit_argument": argument,
+        "edit_suffix": suffix,
+        "input": json.loads(text),
+    }
+
+
+def _suffix(request: ToolRequest) -> str:
+    path = next(iter(request.paths), "")
+    suffix = PurePosixPath(path).suffix
+    return suffix if suffix.isascii() and suffix[1:].isalnum() and len(suffix) < 12 else ".txt"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    except (RecursionError, ValueError):
+        return "(nested too deep to be shown)"
+
+
+def _cut(text: str, most: int) -> str:
+    """Mask ``text`` and shorten it to ``most`` characters: half of a secret would not be recognised."""
+    text = mask(text)
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]} […{len(text) - most} characters…] {text[-(most // 2) :]}"

@@ -1,0 +1,72 @@
+"""A permission while it waits: its newest revision, who waits for it, and how it is withdrawn.
+
+The unmasked input is with the process that waits, so a permission ends with that process. See
+``docs/reference/agents.md``, permissions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from cockpit.core.processes import is_process_alive
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import EDITED, Proposal
+
+KIND = "permission"
+SHOWN_ANEW = "shown anew"
+"""The stored reason of a revision that was replaced because a file changed on disk."""
+GONE = "The agent's process ended before an answer."
+
+
+def load_newest(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
+    """Return the proposal, or the newest revision that replaced it. Raises ``NotFound``."""
+    proposal = proposals.load(connection, proposal_id)
+    while (proposal.status, proposal.reason) in (("discussed", EDITED), ("expired", SHOWN_ANEW)):
+        row = connection.execute(
+            "SELECT proposal_id FROM proposals WHERE revises=? ORDER BY rowid DESC LIMIT 1",
+            (proposal.proposal_id,),
+        ).fetchone()
+        if row is None:
+            return proposal
+        proposal = proposals.load(connection, str(row[0]))
+    return proposal
+
+
+def is_abandoned(proposal: Proposal) -> bool:
+    """Whether no process waits for the answer to this pending permission any more."""
+    if proposal.kind != KIND or proposal.status != "pending":
+        return False
+    return not is_process_alive(str(proposal.body.get("waiter", "")))
+
+
+def withdraw_now(tx: Tx, proposal_id: str, why: str) -> bool:
+    """Close the newest revision of a permission; False if it was decided already. Raises ``NotFound``."""
+    proposal = load_newest(tx.connection, proposal_id)
+    if proposal.status != "pending":
+        return False
+    by = f"agent:{proposal.body.get('agent', '')}"
+    proposals.decide(tx, proposal.proposal_id, "expired", by=by, reason=why)
+    return True
+
+
+async def withdraw_permission(store: Store, proposal_id: str, why: str) -> None:
+    """Close a permission that was answered elsewhere or whose agent is gone; ``why`` says so to the user.
+
+    Nothing happens if it was decided already. Raises ``NotFound``.
+    """
+    await store.write(lambda tx: withdraw_now(tx, proposal_id, why))
+
+
+def withdraw_abandoned(tx: Tx) -> list[str]:
+    """Withdraw each pending permission whose process ended; returns their ids."""
+    waiting = tx.execute(
+        "SELECT proposal_id FROM proposals WHERE status='pending' AND kind=?", (KIND,)
+    )
+    withdrawn = []
+    for (proposal_id,) in waiting.fetchall():
+        if is_abandoned(proposals.load(tx.connection, proposal_id)):
+            withdraw_now(tx, proposal_id, GONE)
+            withdrawn.append(proposal_id)
+    return withdrawn

@@ -1,0 +1,170 @@
+"""What an agent asks for is one proposal, decided once, and the agent gets what the journal says."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from permission_world import CANARY, World, bash, edit, mcp, write
+
+from cockpit.core.errors import Stale
+from cockpit.loop.permissions.changed_input import InputNotChanged
+from cockpit.store.journal import journal
+from cockpit.store.sessions import sessions
+
+
+async def test_enter_allows_once(world: World) -> None:
+    answer, shown = await world.answered(bash("make build"), "approved")
+    assert (answer.allowed, answer.by, answer.input, answer.end) == (
+        True,
+        "person",
+        None,
+        "decided",
+    )
+    assert shown.kind == "permission"
+    assert shown.body["agent"] == "claude"
+    assert (shown.body["project"], shown.body["branch"]) == ("calc", "main")
+    assert answer.proposal_id == shown.proposal_id
+    assert world.store.read_now(journal.verify).broken is None
+
+
+async def test_no_carries_the_words(world: World) -> None:
+    answer, _ = await world.answered(bash("make build"), "rejected", "use ninja")
+    assert (answer.allowed, answer.words) == (False, "use ninja")
+    assert answer.message == "The user said no: use ninja"
+    plain, _ = await world.answered(bash("make build"), "rejected")
+    assert (plain.words, plain.message) == ("", "The user said no.")
+
+
+async def test_a_deny_rule_answers_at_once_and_is_journalled(world: World) -> None:
+    answer = await world.ask(bash("cockpit proposals approve p-1"), policy="all")
+    assert (answer.allowed, answer.by, answer.proposal_id) == (False, "deny rules", "")
+    assert not world.rows()
+    (refused,) = world.rows("action.refused")
+    assert refused.session_id == world.session_id
+
+
+async def test_a_session_waits_while_its_permission_waits(world: World) -> None:
+    def status() -> str:
+        return world.store.read_now(lambda c: sessions.load(c, world.session_id)).status
+
+    both = [asyncio.create_task(world.ask(bash(f"make {name}"))) for name in ("a", "b")]
+    first, second = await world.pending(2)
+    assert status() == "waiting"
+    world.decide(first, "approved")
+    await world.pending(1)
+    assert status() == "waiting"
+    world.decide(second, "rejected")
+    answers = await asyncio.gather(*both)
+    assert sorted(each.allowed for each in answers) == [False, True]
+    assert status() == "running"
+
+
+async def test_an_edit_is_a_whole_diff_of_the_file(world: World) -> None:
+    (world.root / "calc.py").write_text("a\nb\nc\n")
+    _, shown = await world.answered(edit(world.root / "calc.py", "b\n", "B\n"), "approved")
+    assert shown.body["diffs"] == [{"path": "calc.py", "before": "a\nb\nc\n", "after": "a\nB\nc\n"}]
+    assert (shown.title, shown.risk) == ("edit calc.py", "medium")
+
+
+async def test_a_file_that_changes_meanwhile_is_shown_anew(world: World) -> None:
+    file = world.root / "calc.py"
+    file.write_text("a\nb\n")
+    asking = asyncio.create_task(world.ask(edit(file, "b\n", "B\n")))
+    (first,) = await world.pending()
+    file.write_text("a\nb\nlater\n")
+
+    def shown_anew() -> object:
+        waiting = world._pending(1)
+        return waiting if waiting and waiting[0].proposal_id != first.proposal_id else None
+
+    await world.waiter.wait_for(shown_anew, 0.02)
+    (second,) = await world.pending()
+    assert second.revises == first.proposal_id
+    assert second.body["changes"] == ["calc.py changed on disk since the agent asked"]
+    assert second.body["diffs"][0]["after"] == "a\nB\nlater\n"
+    world.decide(second, "approved")
+    answer = await asking
+    assert (answer.allowed, answer.proposal_id) == (True, second.proposal_id)
+
+
+async def test_withdrawn_in_the_agents_terminal(world: World) -> None:
+    withdrawn = asyncio.Event()
+    asking = asyncio.create_task(world.ask(bash("make"), withdrawn=withdrawn))
+    (shown,) = await world.pending()
+    withdrawn.set()
+    answer = await asking
+    assert (answer.allowed, answer.end, answer.by) == (False, "withdrawn", "agent:claude")
+    closed = world.load(shown.proposal_id)
+    assert closed.status == "expired"
+    assert "agent's own terminal" in closed.reason
+
+
+async def test_a_run_that_is_cancelled_withdraws(world: World) -> None:
+    asking = asyncio.create_task(world.ask(bash("make")))
+    (shown,) = await world.pending()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert world.load(shown.proposal_id).decided_by == "agent:claude"
+
+
+async def test_the_deadline_answers(world: World) -> None:
+    asking = asyncio.create_task(world.ask(bash("make"), deadline_s=60))
+    await world.pending()
+    world.store.clock.advance(61)  # type: ignore[attr-defined]
+    answer = await asking
+    assert (answer.allowed, answer.end, answer.by) == (False, "expired", "deadline")
+
+
+async def test_an_edited_command_comes_back_with_its_secret(world: World) -> None:
+    line = f"curl -H 'Authorization: Bearer {CANARY}' https://example.invalid/a"
+    asking = asyncio.create_task(world.ask(bash(line)))
+    (shown,) = await world.pending()
+    assert CANARY not in str(shown)
+    text = shown.body["input"]["command"]
+    revision = await world.edit(shown, text.replace("/a", "/b"))
+    assert revision.revises == shown.proposal_id
+    assert revision.body["changes"] == ["edited by the person"]
+    world.decide(revision, "approved")
+    answer = await asking
+    assert answer.input is not None
+    assert answer.input["command"] == line.replace("/a", "/b")
+    assert answer.input["description"] == "why it runs"
+    assert answer.proposal_id == revision.proposal_id
+
+
+async def test_an_edit_that_a_deny_rule_forbids_changes_nothing(world: World) -> None:
+    asking = asyncio.create_task(world.ask(bash("make")))
+    (shown,) = await world.pending()
+    with pytest.raises(InputNotChanged, match="denies"):
+        await world.edit(shown, "sudo make")
+    with pytest.raises(InputNotChanged, match="secret"):
+        await world.edit(shown, f"echo {CANARY}")
+    assert world.load(shown.proposal_id).status == "pending"
+    world.decide(shown, "rejected")
+    assert not (await asking).allowed
+
+
+async def test_an_edited_input_of_a_server_is_json(world: World) -> None:
+    asking = asyncio.create_task(world.ask(mcp({"title": "Bug", "labels": ["a"]})))
+    (shown,) = await world.pending()
+    with pytest.raises(InputNotChanged, match="JSON"):
+        await world.edit(shown, "not json")
+    revision = await world.edit(shown, '{"title": "Bug in calc", "labels": []}')
+    with pytest.raises(Stale):
+        world.decide(replace(revision, shown_digest=shown.shown_digest), "approved")
+    world.decide(revision, "approved")
+    assert (await asking).input == {"title": "Bug in calc", "labels": []}
+
+
+async def test_a_new_file_edited_before_it_is_written(world: World) -> None:
+    asking = asyncio.create_task(world.ask(write(world.root / "new.txt", "one\n")))
+    (shown,) = await world.pending()
+    assert shown.title == "create new.txt"
+    revision = await world.edit(shown, "two\n")
+    assert revision.body["diffs"] == [{"path": "new.txt", "before": None, "after": "two\n"}]
+    world.decide(revision, "approved")
+    answer = await asking
+    assert answer.input == {"file_path": str(world.root / "new.txt"), "content": "two\n"}
