@@ -62,6 +62,7 @@ COMMANDS = {
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
+    "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
     "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
     "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),

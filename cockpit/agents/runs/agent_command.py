@@ -21,7 +21,7 @@ LONGEST_WORD = 120_000
 """Bytes of one argument, just below the kernel's limit."""
 
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
-_NESTED = frozenset(("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "CODEX_SANDBOX"))
+NESTED = frozenset(("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "CODEX_SANDBOX"))
 """Variables set by an agent that may have started cockpit; the agent started here would misread them."""
 
 
@@ -37,7 +37,7 @@ class RunnerMissing(RunnerError):
     code = "runner_missing"
 
 
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 """An agent reaches its model's provider as the user does, password of the proxy included."""
 
 
@@ -69,9 +69,9 @@ def build_environment(
     runner: RunnerSettings, environment: Mapping[str, str], ours: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the agent's variables: the harmless ones of ``environment``, the runner's, and ``ours``."""
-    proxies = (*_PROXIES, *(name.lower() for name in _PROXIES))
+    proxies = (*PROXIES, *(name.lower() for name in PROXIES))
     agent = recognise_agent(runner.command)
     own = agent.variables if agent is not None else ()
     named = clean_environment(environment, (*proxies, *own, *runner.env))
-    kept = {name: value for name, value in named.items() if name not in _NESTED}
+    kept = {name: value for name, value in named.items() if name not in NESTED}
     return {**kept, **ours}

@@ -70,7 +70,7 @@ async def run_agent_process(
     lines: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
     errors = bytearray()
     reader = asyncio.ensure_future(_read_lines(process.stdout, lines, max_bytes))
-    error_reader = asyncio.ensure_future(_read_tail(process.stderr, errors))
+    error_reader = asyncio.ensure_future(read_tail(process.stderr, errors))
     exit_future = asyncio.gather(feed(process, stdin), ended(process, (reader, error_reader)))
     consumer = asyncio.ensure_future(_consume(lines, on_line))
     stop_waits = [asyncio.ensure_future(event.wait()) for event in stop_events]
@@ -180,7 +180,8 @@ async def _drain(consumer: asyncio.Future[None]) -> None:
     await asyncio.gather(consumer, return_exceptions=True)
 
 
-async def _read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
+async def read_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
+    """Read a stream to its end and keep the last bytes in ``tail``."""
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         tail += chunk
         del tail[:-_ERROR_TAIL]

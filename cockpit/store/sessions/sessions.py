@@ -13,6 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
@@ -95,6 +97,18 @@ class Session:
     """The process that runs it, or None."""
     created_at: str
     updated_at: str
+    agent: str
+    """The external agent's name in the registry; empty for the built-in agent."""
+    transport: str
+    """How cockpit reaches it: ``acp``, ``stdio``, ``app-server`` or ``hook``; empty: built-in."""
+    pid: str
+    """The agent's process as ``PID/START``; empty while none runs."""
+    cwd: str
+    """Where the agent works: the checkout or a worktree; empty for the built-in agent."""
+    branch: str
+    """The branch there when the session began; empty in older rows."""
+    agent_session: str
+    """The agent's own id of the session."""
 
     @property
     def source(self) -> str:
@@ -105,7 +119,8 @@ class Session:
 _COLUMNS = (
     "session_id, trace_id, task_type, title, words, target_json, model, policy, interactive, status,"
     " root, rev, role, task_id, profile_id, limits_json, result_json, input_tokens, output_tokens,"
-    " cached_tokens, cost_usd, lease_owner, created_at, updated_at"
+    " cached_tokens, cost_usd, lease_owner, created_at, updated_at, agent, transport, pid, cwd, branch,"
+    " agent_session"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM sessions"  # noqa: S608 - fixed columns
 
@@ -129,15 +144,20 @@ def create(
     role: str = "",
     task_id: str | None = None,
     actor: str = "person",
+    agent: str = "",
+    transport: str = "",
+    cwd: Path | None = None,
+    agent_session: str = "",
 ) -> Session:
     """Create a running session without an owner and journal it.
 
-    ``actor`` is who started it. Secrets in title, words, target and limits are masked.
+    ``actor`` is who started it. ``agent`` is the external agent that has it, ``transport`` how cockpit
+    reaches it, ``cwd`` where it works. Secrets in title, words, target and limits are masked.
     """
     session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
     title, words, target = mask(title), mask(words), mask_value(dict(target))
     tx.execute(
-        f"INSERT INTO sessions({_COLUMNS}) VALUES ({','.join('?' * 24)})",  # noqa: S608 - fixed columns
+        f"INSERT INTO sessions({_COLUMNS}) VALUES ({','.join('?' * 30)})",  # noqa: S608 - fixed columns
         (
             session_id,
             trace_id,
@@ -163,6 +183,12 @@ def create(
             None,
             now,
             now,
+            agent,
+            transport,
+            "",
+            "" if cwd is None else str(cwd),
+            branch,
+            agent_session,
         ),
     )
     created = SessionCreated(
@@ -177,6 +203,8 @@ def create(
         interactive=interactive,
         role=role,
         task_id=task_id,
+        agent=agent or UNSET,
+        transport=transport or UNSET,
     )
     tx.journal(created, actor=actor, session_id=session_id, trace_id=trace_id)
     return load(tx.connection, session_id)
@@ -220,6 +248,41 @@ def set_status(
         error_code=error_code,
     )
     return load(tx.connection, session_id)
+
+
+def set_agent_process(
+    tx: Tx, session_id: str, *, pid: str | None = None, agent_session: str | None = None
+) -> None:
+    """Record the process of the session's external agent (empty: it ended), and its own session's id.
+
+    None leaves a value as it is. The caller journals why.
+    """
+    tx.execute(
+        "UPDATE sessions SET pid=coalesce(?, pid), agent_session=coalesce(?, agent_session), updated_at=?"
+        " WHERE session_id=?",
+        (pid, agent_session, tx.now(), session_id),
+    )
+    _drop(tx, session_id)
+
+
+def select_of_agents(connection: sqlite3.Connection, limit: int = 50) -> list[Session]:
+    """Read the sessions of external agents, last changed first."""
+    rows = connection.execute(
+        f"{_SELECT} INDEXED BY idx_sessions_agent WHERE agent<>'' ORDER BY updated_at DESC LIMIT ?",
+        (limit,),
+    )
+    return [_read(row) for row in rows]
+
+
+def find_agent_session(
+    connection: sqlite3.Connection, agent: str, agent_session: str
+) -> Session | None:
+    """Read the session that an external agent calls ``agent_session``; None where there is none."""
+    row = connection.execute(
+        f"{_SELECT} WHERE agent=? AND agent<>'' AND agent_session=? ORDER BY created_at DESC LIMIT 1",
+        (agent, agent_session),
+    ).fetchone()
+    return None if row is None else _read(row)
 
 
 def set_profile(tx: Tx, session_id: str, profile_id: str) -> Session:

@@ -36,6 +36,10 @@ class SessionCreated(Detail, frozen=True, kw_only=True):
     """The role in a task's run, for example ``implementer``; empty outside one."""
     task_id: str | None
     """The backlog task that the session works on."""
+    agent: str | UnsetType = UNSET
+    """The external agent that has it; absent for the built-in agent."""
+    transport: str | UnsetType = UNSET
+    """How cockpit reaches the external agent, for example ``acp``."""
 
 
 class SessionResumed(Detail, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""The Agent Client Protocol: external agents as sessions, over their standard streams."""

@@ -1,0 +1,191 @@
+"""``cockpit agents``: list, check and add external agents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cockpit.agents.registry.installed_agents import (
+    Installation,
+    find_installation,
+    read_version,
+)
+from cockpit.agents.registry.known_agents import AgentInvalid, load_agents, read_agent
+from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.terminal import say, show, show_list
+from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import user_folder
+
+
+@click.group(
+    short_help="Manage external agents.",
+    epilog=examples("cockpit agents list", "cockpit agents check claude"),
+)
+def agents() -> None:
+    """Manage external agents that speak the Agent Client Protocol.
+
+    `cockpit run --agent NAME TASK` starts one.
+    """
+
+
+@agents.command("list", epilog=examples("cockpit agents list", "cockpit agents list --json"))
+@AS_JSON
+def list_agents(as_json: bool) -> None:
+    """List the known agents and start none."""
+    registry = load_agents(user_folder(os.environ))
+    installations = [find_installation(agent, os.environ) for agent in registry.agents.values()]
+    installations.sort(key=lambda entry: (not entry.program, entry.agent.name))
+    show_list(
+        as_json,
+        [_record(entry) for entry in installations],
+        ("AGENT", "INSTALLED", "LOGIN", "TRIED", "INSTALL"),
+        [
+            (
+                entry.agent.name,
+                "yes" if entry.program else "no",
+                entry.login if entry.program else "–",
+                entry.agent.acp.tried or "no",
+                "" if entry.program else _install_words(entry),
+            )
+            for entry in installations
+        ],
+        "No agents.",
+    )
+    for problem in registry.problems:
+        say(f"Not used: {problem}")
+
+
+@agents.command(
+    "check", epilog=examples("cockpit agents check", "cockpit agents check claude codex")
+)
+@click.argument("names", nargs=-1)
+@AS_JSON
+@click.pass_context
+def check_agents(ctx: click.Context, /, names: tuple[str, ...], as_json: bool) -> None:
+    """Check that agents speak the protocol.
+
+    Without NAMES all installed agents are checked. No prompt is sent, so no model is called.
+    """
+    registry = load_agents(user_folder(os.environ))
+    chosen = [registry.find(name) for name in names] or list(registry.agents.values())
+    installations = [find_installation(agent, os.environ) for agent in chosen]
+    if not names:
+        installations = [entry for entry in installations if entry.program]
+    records = asyncio.run(_check_all(installations))
+    show_list(
+        as_json,
+        records,
+        ("AGENT", "VERSION", "LOGIN", "SPEAKS", "REMARK"),
+        [
+            (
+                record["name"],
+                record["version"] or "–",
+                record["login"],
+                "yes" if record["speaks"] else "no",
+                record["problem"] or record["notes"],
+            )
+            for record in records
+        ],
+        "No agent is installed. `cockpit agents list` shows how to install one.",
+    )
+    if any(not record["speaks"] for record in records):
+        ctx.exit(Exit.FAILED)
+
+
+@agents.command(
+    "add", epilog=examples("cockpit agents add mine -- my-agent --acp", "cockpit agents list")
+)
+@click.argument("name")
+@click.argument("command", nargs=-1, required=True)
+@click.option("--title", default="", metavar="TEXT", help="Show this name. Default: NAME.")
+@click.option(
+    "--mode",
+    default="",
+    metavar="ID",
+    help="Set this mode in new sessions. Default: the agent's own.",
+)
+def add_agent(name: str, command: tuple[str, ...], title: str, mode: str) -> None:
+    """Add an agent of your own.
+
+    COMMAND speaks the protocol on its standard streams.
+
+    It writes agents/NAME.toml in your configuration folder. A built-in agent of that name is replaced.
+    """
+    lines = [f"title = {_toml(title or name)}", "", "[acp]"]
+    lines.append(f"command = [{', '.join(_toml(word) for word in command)}]")
+    if mode:
+        lines.append(f"mode = {_toml(mode)}")
+    text = "\n".join(lines) + "\n"
+    folder = user_folder(os.environ) / "agents"
+    path = folder / f"{name}.toml"
+    read_agent(name, text.encode(), str(path))
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise AgentInvalid(
+            f"{path} exists; nothing was written. Edit or remove that file."
+        ) from error
+    except OSError as error:
+        raise CockpitError(f"{path} cannot be written: {error.strerror}.") from error
+    show(str(path))
+    say(f"Check it with `cockpit agents check {name}`.")
+
+
+async def _check_all(installations: Sequence[Installation]) -> list[dict[str, Any]]:
+    # One after the other: most of them are large programs.
+    return [await _check(entry) for entry in installations]
+
+
+async def _check(entry: Installation) -> dict[str, Any]:
+    from cockpit.agents.acp.handshake import shake_hands
+
+    record = {**_record(entry), "version": "", "speaks": False, "problem": "", "abilities": None}
+    if not entry.program:
+        return {**record, "problem": f"not installed. {_install_words(entry)}".strip()}
+    try:
+        abilities = await shake_hands(entry.agent, os.environ, Path.cwd())
+    except CockpitError as error:
+        return {**record, "problem": str(error)}
+    version = abilities.version or await read_version(entry, os.environ)
+    return {**record, "version": version, "speaks": True, "abilities": asdict(abilities)}
+
+
+def _record(entry: Installation) -> dict[str, Any]:
+    agent = entry.agent
+    return {
+        "name": agent.name,
+        "title": agent.title,
+        "command": list(agent.acp.command),
+        "installed": bool(entry.program),
+        "program": entry.program,
+        "login": entry.login,
+        "login_by": entry.login_by,
+        "login_how": agent.login.how,
+        "install": agent.acp.install,
+        "tried": agent.acp.tried,
+        "sandbox": agent.sandbox is not None,
+        "notes": agent.acp.notes,
+        "docs": agent.docs,
+        "source": agent.source,
+    }
+
+
+def _install_words(entry: Installation) -> str:
+    agent = entry.agent
+    if agent.acp.install:
+        return agent.acp.install
+    return f"see {agent.docs}" if agent.docs else "your own agent: its command is not on the PATH"
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

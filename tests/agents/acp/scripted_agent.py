@@ -1,0 +1,441 @@
+"""An ACP agent for tests: a real process that speaks the protocol and does what the prompt names.
+
+The first word of the prompt is the act; what follows are its arguments. It uses the standard library alone,
+so that it starts in no time. ``SCRIPTED`` in its environment is a JSON object of switches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SWITCHES = json.loads(os.environ.get("SCRIPTED", "{}"))
+ALLOW = [
+    {"optionId": "always-1", "name": "Always", "kind": "allow_always"},
+    {"optionId": "yes-2", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no-3", "name": "No", "kind": "reject_once"},
+]
+
+
+def absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+class Cancelled(Exception):
+    """The client cancelled the prompt."""
+
+
+class Agent:
+    """One process of the agent."""
+
+    def __init__(self) -> None:
+        self.number = 1000
+        self.answers: dict[Any, dict[str, Any]] = {}
+        self.session = ""
+        self.cancelled = False
+        self.queue: list[dict[str, Any]] = []
+
+    def write(self, message: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+    def raw(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def read(self) -> dict[str, Any]:
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit(0)
+        return json.loads(line)
+
+    def update(self, kind: str, **body: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": kind, **body}}
+        self.write({"method": "session/update", "params": params})
+
+    def say(self, text: str) -> None:
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def ask(self, method: str, **params: Any) -> int:
+        self.number += 1
+        self.write(
+            {
+                "id": self.number,
+                "method": method,
+                "params": {"sessionId": self.session, **params},
+            }
+        )
+        return self.number
+
+    def wait(self, number: int) -> dict[str, Any]:
+        """Wait for the answer to a request of ours; a cancellation is noted."""
+        while number not in self.answers:
+            message = self.read()
+            if "method" not in message:
+                self.answers[message["id"]] = message
+            elif message["method"] == "session/cancel":
+                self.cancelled = True
+                if SWITCHES.get("cancel") != "ignored" and number not in self.answers:
+                    # As the protocol asks, the client still answers what is open.
+                    continue
+            else:
+                self.queue.append(message)
+        return self.answers.pop(number)
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self.wait(self.ask(method, **params))
+
+    def permission(self, call: dict[str, Any], options: Any = None) -> int:
+        return self.ask("session/request_permission", toolCall=call, options=options or ALLOW)
+
+    def allowed(self, answer: dict[str, Any]) -> bool:
+        outcome = answer.get("result", {}).get("outcome", {})
+        if outcome.get("outcome") == "cancelled":
+            raise Cancelled
+        return outcome.get("optionId", "").startswith("yes")
+
+    # -- the protocol
+
+    def main(self) -> None:
+        while True:
+            message = self.queue.pop(0) if self.queue else self.read()
+            if "method" not in message:
+                continue
+            number, method, params = (
+                message.get("id"),
+                message["method"],
+                message.get("params") or {},
+            )
+            if number is None:
+                continue
+            if SWITCHES.get("silent") == method:
+                continue
+            if SWITCHES.get("dies") == method:
+                sys.stderr.write("\x1b[31mthe model's key is sk-ant-api03-" + "a" * 90 + "\n")
+                sys.stderr.flush()
+                os._exit(7)
+            try:
+                result = getattr(self, "on_" + method.replace("/", "_"))(params)
+            except AttributeError:
+                self.write({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+                continue
+            except Cancelled:
+                result = {"stopReason": "cancelled"}
+            if isinstance(result, dict) and "__error__" in result:
+                self.write({"id": number, "error": result["__error__"]})
+            else:
+                self.write({"id": number, "result": result})
+
+    def on_initialize(self, params: dict[str, Any]) -> Any:
+        return {
+            "protocolVersion": SWITCHES.get("protocol", 1),
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True},
+                "sessionCapabilities": {"fork": {}, "resume": {}},
+            },
+            "agentInfo": {"name": "scripted", "version": "1.2.3"},
+            "authMethods": [{"id": "login", "name": "Log in with a browser"}],
+        }
+
+    def _state(self) -> dict[str, Any]:
+        modes = [{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}]
+        models = [{"modelId": "small", "name": "Small"}, {"modelId": "large", "name": "Large"}]
+        return {
+            "modes": {"currentModeId": "auto", "availableModes": modes},
+            "models": {"currentModelId": "small", "availableModels": models},
+        }
+
+    def on_session_new(self, params: dict[str, Any]) -> Any:
+        if SWITCHES.get("login"):
+            return {"__error__": {"code": -32000, "message": "Authentication required"}}
+        self.session = "agent-session-1"
+        self.servers = params["mcpServers"]
+        os.chdir(params["cwd"])
+        return {"sessionId": self.session, **self._state()}
+
+    def on_session_load(self, params: dict[str, Any]) -> Any:
+        self.session = params["sessionId"]
+        os.chdir(params["cwd"])
+        self.update("user_message_chunk", content={"type": "text", "text": "an earlier prompt"})
+        self.say("an earlier answer")
+        return self._state()
+
+    def on_session_resume(self, params: dict[str, Any]) -> Any:
+        if SWITCHES.get("resume") == "refused":
+            return {"__error__": {"code": -32603, "message": "no such session"}}
+        self.session = params["sessionId"]
+        os.chdir(params["cwd"])
+        return self._state()
+
+    def on_session_fork(self, params: dict[str, Any]) -> Any:
+        return {"sessionId": params["sessionId"] + "-fork"}
+
+    def on_session_set_mode(self, params: dict[str, Any]) -> Any:
+        self.update("current_mode_update", currentModeId=params["modeId"])
+        return {}
+
+    def on_session_set_model(self, params: dict[str, Any]) -> Any:
+        return {}
+
+    def on_session_prompt(self, params: dict[str, Any]) -> Any:
+        self.cancelled = False
+        text = "".join(
+            block.get("text", "") for block in params["prompt"] if block["type"] == "text"
+        )
+        act, _, rest = text.partition(" ")
+        reason = getattr(self, "act_" + act, self.act_answer)(rest)
+        usage = {"totalTokens": 120, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 40}
+        return {"stopReason": reason or "end_turn", "usage": usage}
+
+    # -- acts
+
+    def act_answer(self, rest: str) -> str | None:
+        self.update("agent_thought_chunk", content={"type": "text", "text": "Let me think.\n"})
+        self.say(f"You said: {rest}")
+        return None
+
+    def act_everything(self, rest: str) -> str | None:
+        self.update(
+            "plan",
+            entries=[
+                {"content": "look", "priority": "high", "status": "completed"},
+                {"content": "write", "priority": "low", "status": "pending"},
+            ],
+        )
+        self.update(
+            "available_commands_update",
+            availableCommands=[{"name": "compact", "description": "Shorten the history"}],
+        )
+        self.update("agent_thought_chunk", content={"type": "text", "text": "First I look.\n"})
+        self.update(
+            "tool_call",
+            toolCallId="c1",
+            title="Read room.py",
+            kind="read",
+            status="in_progress",
+            locations=[{"path": absolute("room.py"), "line": 3}],
+        )
+        self.update(
+            "tool_call_update",
+            toolCallId="c1",
+            status="completed",
+            content=[{"type": "content", "content": {"type": "text", "text": "def area(): ..."}}],
+        )
+        self.update("usage_update", used=500, size=200000, cost={"amount": 0.25, "currency": "USD"})
+        self.update("something_new", wonder=True)
+        self.say("All seen.")
+        return None
+
+    def act_edit(self, rest: str) -> str | None:
+        path = absolute(rest or "note.txt")
+        before = None
+        if Path(path).exists():
+            before = Path(path).read_text(encoding="utf-8")
+        after = "written by the agent\n"
+        diff = [{"type": "diff", "path": path, "oldText": before, "newText": after}]
+        call = {
+            "toolCallId": "e1",
+            "title": f"Write {Path(path).name}",
+            "kind": "edit",
+            "rawInput": {"file_path": path, "content": after},
+        }
+        self.update("tool_call", status="pending", content=diff, **call)
+        asked = {"toolCallId": "e1"} if SWITCHES.get("bare") else {**call, "content": diff}
+        if self.allowed(self.wait(self.permission(asked))):
+            if SWITCHES.get("writes") == "fs":
+                answer = self.call("fs/write_text_file", path=path, content=after)
+                self.say("failed" if "error" in answer else "written")
+            else:
+                Path(path).write_text(after, encoding="utf-8")
+            self.update("tool_call_update", toolCallId="e1", status="completed", content=diff)
+            self.say("I wrote it.")
+            return None
+        self.update("tool_call_update", toolCallId="e1", status="failed")
+        if SWITCHES.get("rejection") == "ends":
+            return "cancelled"
+        self.say("I was not allowed to.")
+        return None
+
+    def act_command(self, rest: str) -> str | None:
+        call = {
+            "toolCallId": "x1",
+            "title": rest or "echo hi",
+            "kind": "execute",
+            "rawInput": {"command": rest or "echo hi", "description": "say hi"},
+        }
+        self.update("tool_call", status="pending", **call)
+        if self.allowed(self.wait(self.permission(call))):
+            done = subprocess.run(rest or "echo hi", shell=True, capture_output=True, text=True)
+            text = {"type": "text", "text": done.stdout}
+            self.update(
+                "tool_call_update",
+                toolCallId="x1",
+                status="completed",
+                content=[{"type": "content", "content": text}],
+            )
+            self.say("It ran.")
+        else:
+            self.update("tool_call_update", toolCallId="x1", status="failed")
+            if SWITCHES.get("rejection") == "ends":
+                return "cancelled"
+            self.say("It did not run.")
+        return None
+
+    def act_several(self, rest: str) -> str | None:
+        numbers = [
+            self.permission(
+                {
+                    "toolCallId": f"s{place}",
+                    "title": f"echo {place}",
+                    "kind": "execute",
+                    "rawInput": {"command": f"echo {place}"},
+                }
+            )
+            for place in range(int(rest or 3))
+        ]
+        answers = [self.wait(number) for number in numbers]
+        if self.cancelled:
+            raise Cancelled
+        self.say(f"allowed {sum(self.allowed(answer) for answer in answers)}")
+        return None
+
+    def act_fs(self, rest: str) -> str | None:
+        words = rest.split()
+        if words[0] == "read":
+            path = absolute(words[1])
+            extra = {"line": int(words[2]), "limit": int(words[3])} if len(words) > 3 else {}
+            answer = self.call("fs/read_text_file", path=path, **extra)
+            self.say(json.dumps(answer.get("result", answer.get("error"))))
+        else:
+            answer = self.call(
+                "fs/write_text_file", path=absolute(words[1]), content=" ".join(words[2:])
+            )
+            self.say("error: " + answer["error"]["message"] if "error" in answer else "written")
+        return None
+
+    def act_terminal(self, rest: str) -> str | None:
+        words = rest.split()
+        made = self.call("terminal/create", command=words[0], args=words[1:], outputByteLimit=1000)
+        if "error" in made:
+            self.say("error: " + made["error"]["message"])
+            return None
+        name = made["result"]["terminalId"]
+        self.update(
+            "tool_call",
+            toolCallId="t1",
+            title=rest,
+            kind="execute",
+            status="in_progress",
+            content=[{"type": "terminal", "terminalId": name}],
+        )
+        if SWITCHES.get("kills"):
+            self.call("terminal/kill", terminalId=name)
+        ended = self.call("terminal/wait_for_exit", terminalId=name)
+        output = self.call("terminal/output", terminalId=name)
+        self.call("terminal/release", terminalId=name)
+        gone = self.call("terminal/output", terminalId=name)
+        self.say(json.dumps([ended.get("result"), output.get("result"), "error" in gone]))
+        return None
+
+    def act_flood(self, rest: str) -> str | None:
+        count = int(rest or 100_000)
+        params = {
+            "sessionId": self.session,
+            "update": {
+                "sessionUpdate": "agent_message_chunk",
+                "content": {"type": "text", "text": "more and more "},
+            },
+        }
+        line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}) + "\n"
+        for _ in range(count // 100):
+            sys.stdout.write(line * 100)
+        sys.stdout.flush()
+        return None
+
+    def act_calls(self, rest: str) -> str | None:
+        for place in range(int(rest or 10_000)):
+            self.update("tool_call", toolCallId=f"f{place}", title="again", kind="other")
+            self.update("tool_call_update", toolCallId="f0", status="in_progress", title=f"{place}")
+        self.say("done")
+        return None
+
+    def act_garbage(self, rest: str) -> str | None:
+        self.raw("not json\n[1,2]\n{\n{}\n\n\x00\xff\n")
+        self.raw(
+            '{"jsonrpc":"2.0","id":{"a":1},"result":1}\n{"jsonrpc":"2.0","id":99999,"result":{}}\n'
+        )
+        self.raw('{"jsonrpc":"2.0","id":[1],"method":"fs/read_text_file"}\n')
+        self.raw('{"jsonrpc":"2.0","method":42}\n{"jsonrpc":"2.0","method":"no/such"}\n')
+        self.raw("[" * 100_000 + "\n" + '{"a":' * 100_000 + "\n")
+        self.raw('{"jsonrpc":"2.0","id":"q","method":"no/such/request","params":{"x":1e999}}\n')
+        self.raw('{"jsonrpc":"2.0","id":"r","method":"session/request_permission","params":[1]}\n')
+        self.update("agent_message_chunk", content="not an object")
+        self.update("agent_message_chunk")
+        self.update("tool_call", toolCallId=7, title=["x"], locations="y", content={"a": 1})
+        self.update("plan", entries="none")
+        self.raw('{"jsonrpc":"2.0","method":"session/update","params":{"update":7}}\n')
+        self.raw(
+            '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":'
+            '"agent_message_chunk","content":{"type":"text","text":"half \\ud800 a pair"}}}}\n'
+        )
+        self.update(
+            "agent_message_chunk",
+            content={"type": "text", "text": "\x1b]0;owned\x07\x1b[2Jstill \u202ehere"},
+        )
+        return None
+
+    def act_long(self, rest: str) -> str | None:
+        piece = "x" * 1_000_000
+        self.raw('{"jsonrpc":"2.0","method":"session/update","params":{"update":"')
+        for _ in range(int(rest or 100)):
+            self.raw(piece)
+        self.raw('"}}\n')
+        self.say("after the long line")
+        return None
+
+    def act_twice(self, rest: str) -> str | None:
+        call = {
+            "toolCallId": "w1",
+            "title": "echo",
+            "kind": "execute",
+            "rawInput": {"command": "echo"},
+        }
+        for _ in range(2):
+            params = {"sessionId": self.session, "toolCall": call, "options": ALLOW}
+            self.write({"id": 5, "method": "session/request_permission", "params": params})
+        self.say("allowed" if self.allowed(self.wait(5)) else "refused")
+        return None
+
+    def act_hang(self, rest: str) -> str | None:
+        """Work for ever, until it is cancelled."""
+        self.say("I work.")
+        while True:
+            message = self.read()
+            if message.get("method") == "session/cancel" and SWITCHES.get("cancel") != "ignored":
+                raise Cancelled
+
+    def act_die(self, rest: str) -> str | None:
+        self.say("I die.")
+        if rest == "asking":
+            self.permission({"toolCallId": "d1", "title": "rm", "rawInput": {"command": "rm x"}})
+            time.sleep(0.05)
+        sys.stderr.write("fatal: out of luck\n")
+        sys.stderr.flush()
+        os._exit(9)
+
+    def act_child(self, rest: str) -> str | None:
+        """Leave a child behind that would live for long, and write its id."""
+        child = subprocess.Popen(["sleep", "1000"])
+        Path("child.pid").write_text(str(child.pid), encoding="utf-8")
+        self.say("a child")
+        return None
+
+
+if __name__ == "__main__":
+    Agent().main()
