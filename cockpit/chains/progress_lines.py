@@ -185,7 +185,7 @@ def _step(detail: TaskRunStep) -> str:
     mark = "✔" if detail.outcome in _GOOD_OUTCOMES else "✗"
     summary = one_line(detail.summary)
     ending = f" · {summary}" if summary else ""
-    outcome = "no change" if detail.outcome in ("nothing", "empty") else detail.outcome
+    outcome = _OUTCOMES.get(detail.outcome, detail.outcome)
     return f"    {detail.task_id} {mark} {step}: {outcome}{ending}"
 
 
@@ -196,7 +196,16 @@ def _progress(counts: chains.ChainProgress | None) -> str:
     return f"{text}, {counts.blocked} blocked" if counts.blocked else text
 
 
-_GOOD_OUTCOMES = ("done", "passed", "none", "PASS", "merged", "nothing")
+_GOOD_OUTCOMES = ("done", "passed", "none", "PASS", "merged", "nothing", "nothing_to_do")
+_OUTCOMES = {
+    "nothing": "no change",
+    "empty": "no change",
+    "blank": "only blank lines",
+    "idle": "no tool used",
+    "refused": "no permission",
+    "nothing_to_do": "nothing to do",
+}
+"""Outcomes that a reader would not understand, in words."""
 _ROLE_EVENTS = (
     SessionCompleted,
     SessionFailed,

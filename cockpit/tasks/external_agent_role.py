@@ -39,7 +39,8 @@ text above names: read and change files, run commands, and commit as you always 
 """
 _DONE = (
     "its first line is `STATUS: done` or `STATUS: blocked`, alone, and below it what you would have "
-    "written as the summary."
+    "written as the summary. Without such a line your work does not count. If the task is done already, "
+    "change nothing: the first line is `STATUS: nothing to do`, and below it say what shows that."
 )
 _VERDICT = "its first line is your verdict, alone, and below it the findings."
 _AGAIN = "\n- An earlier run of yours was cut off: first look at the changes in the worktree."
@@ -91,6 +92,7 @@ async def run_role_with_agent(
     """
     root, role = Path(worktree.path), assignment.role
     writes = bool(_WRITING_TOOLS & set(role.tools))
+    asked_tokens = context.settings.limits.max_tokens
     before = await commit_of(root, "HEAD")
     again = context.store.read_now(lambda connection: count_runs(connection, session_id)) > 0
     try:
@@ -105,7 +107,8 @@ async def run_role_with_agent(
             environment=context.settings.environment,
             policy=context.approve,
             scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
-            max_tokens=role.max_tokens,
+            max_tokens=min(filter(None, (asked_tokens, role.max_tokens)), default=None),
+            must_count=asked_tokens is not None,
             choices=context.settings.sandbox,
         )
     except Stale:

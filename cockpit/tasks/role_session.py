@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from cockpit.access.confined_paths import PathRefused
@@ -37,8 +37,10 @@ from cockpit.tasks.external_agent_role import began_session, find_runner, run_ro
 from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.model_outage import NOT_OFFLINE
 from cockpit.tasks.reviewed_change import read_change
+from cockpit.tasks.role_result import RoleResult, count_tools
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
+from cockpit.tasks.work_done import observations
 
 MAX_FILES = 20
 
@@ -48,23 +50,6 @@ ROLE_OF_STEP = {
     "spec_review": "spec_reviewer",
     "quality_review": "quality_reviewer",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RoleResult:
-    """How a role's session ended."""
-
-    status: str
-    """``done``, ``blocked``, ``limit`` (its waves were used up), or ``needs_answer`` (it ended in words,
-    without ``finish``)."""
-    summary: str
-    """Its last message."""
-
-
-def ended_without_finish(result: RoleResult) -> str:
-    """Return the reason that a role's work does not count, in its own last words."""
-    words = f" Its last words: {result.summary}" if result.summary else ""
-    return f"It ended in words without saying that it is done, and needs an answer.{words}"
 
 
 class TaskRuntime:
@@ -129,7 +114,11 @@ async def run_role(
             session = _load_session(context, session.session_id)
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"
-    return RoleResult(status or "blocked", str(result.get("summary", "")).strip())
+    tools, refused = context.store.read_now(
+        lambda connection: count_tools(connection, session.session_id)
+    )
+    summary = str(result.get("summary", "")).strip()
+    return RoleResult(status or "blocked", summary, tools, tuple(refused))
 
 
 async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -> None:
@@ -204,6 +193,8 @@ async def _assignment(
     shows_diff = "diff" in role.placeholders
     if shows_diff or role.gives_verdict:
         values["diff"] = (await read_change(root, worktree.base_commit)).text
+        if role.gives_verdict and (seen := observations(steps)):
+            values["diff"] += f"\n\ncockpit has seen besides:\n{seen}"
     text = role.words(values)
     if role.gives_verdict and not shows_diff:
         # A role file of the user's own may leave it out; a verdict on an unseen change is worth nothing.

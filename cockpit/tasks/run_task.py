@@ -28,7 +28,6 @@ from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tasks import RoleRestored
-from cockpit.store.sessions.sessions import NEEDS_ANSWER
 from cockpit.tasks import role_usage
 from cockpit.tasks.finish_task import (
     SetAside,
@@ -48,12 +47,14 @@ from cockpit.tasks.merging import merge_task
 from cockpit.tasks.model_outage import outage_reason
 from cockpit.tasks.prepare_worktree import prepare_worktree
 from cockpit.tasks.reviewed_change import describe_evidence, read_change
-from cockpit.tasks.role_session import RoleResult, TaskRuntime, ended_without_finish, run_role
+from cockpit.tasks.role_result import RoleResult
+from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.verdict import parse_verdict
+from cockpit.tasks.work_done import judge_work
 from cockpit.tasks.worktree import ensure_chain_worktree
 
 MAX_STEP_ERRORS = 3
@@ -183,6 +184,11 @@ class _TaskRun:
         task_type = self._task_type(task)
         return task_type is None or task_type.must_change
 
+    def _is_confirmed(self) -> bool:
+        """Whether the reviewers passed the implementer's claim that there is nothing to do."""
+        done = [step for step in self._load_steps() if step.step == "implement"]
+        return bool(done) and done[-1].outcome == "nothing_to_do"
+
     def _task_type(self, task: Task) -> TaskType | None:
         loaded = load_task_types(self._context.place.home, self._context.settings.user_dir)
         return loaded.types.get(task.task_type)
@@ -255,20 +261,16 @@ class _TaskRun:
         finished = result.status == "done"
         subject = task.title if finished else "uncommitted work of the implementer"
         committed = await self._commit(worktree, subject, result.summary if finished else "")
-        outcome = "done" if finished else "blocked"
         root = Path(worktree.path)
-        files = await changed_files(root, worktree.base_commit)
-        if finished and not files and self._must_change(task):
-            outcome = "empty"
-        summary = ended_without_finish(result) if result.status == NEEDS_ANSWER else result.summary
+        work = await judge_work(result, root, worktree.base_commit, self._task_type(task))
         tip = await commit_of(root, "HEAD")
         await self._end_step(
             step,
-            outcome,
-            summary=summary,
+            work.outcome,
+            summary=work.summary,
             committed_for_it=list(committed),
             tip=tip,
-            changed=len(files),
+            **work.detail,
         )
 
     async def _test(self, step: Step) -> None:
@@ -326,15 +328,20 @@ class _TaskRun:
         outcome = "blocked" if result.status == "blocked" else "done"
         tip = await commit_of(root, "HEAD")
         await self._end_step(
-            step, outcome, summary=result.summary, restored=list(restored), tip=tip
+            step,
+            outcome,
+            summary=result.summary,
+            restored=list(restored),
+            tip=tip,
+            changed=bool(await changed_files(root, before)),
         )
 
     async def _review(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
         result = await self._run_role(step, steps, worktree)
         step = self._reload(step)
-        verdict = parse_verdict(result.summary)
         change = await read_change(Path(worktree.path), worktree.base_commit)
+        verdict = parse_verdict(result.summary, change.text)
         looked_at = self._store.read_now(
             lambda connection: describe_evidence(connection, step.session_id or "", change)
         )
@@ -371,7 +378,7 @@ class _TaskRun:
         files = await changed_files(
             context.place.home, worktree.base_commit, f"refs/heads/{worktree.branch}"
         )
-        if not files and self._must_change(task):
+        if not files and self._must_change(task) and not self._is_confirmed():
             await self._end_step(step, "empty")
             return
         subject = f"Merge {task.task_id}: {' '.join(task.title.split())[:80]}"

@@ -44,12 +44,10 @@ def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextS
         return NextStep(last.step)
     summary = str(last.detail.get("summary", ""))[:MAX_REASON]
     match last.step, last.outcome:
-        case "implement", "done":
+        case "implement", "done" | "nothing_to_do":
             return NextStep("test")
-        case "implement", "empty":
-            return NextStep(
-                "blocked", _no_change("The implementer changed nothing", summary), "FAIL"
-            )
+        case "implement", outcome if outcome in _UNDONE:
+            return NextStep("blocked", _not_done(_UNDONE[outcome], summary), "FAIL")
         case "test", "passed" | "none":
             return NextStep("spec_review")
         case "test", "failed":
@@ -68,19 +66,27 @@ def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextS
         case "merge", "merged" | "nothing":
             return NextStep("done", handoff="PASS")
         case "merge", "empty":
-            return NextStep("blocked", _no_change("No change is left on its branch", ""), "FAIL")
+            return NextStep("blocked", _not_done(_UNDONE["lost"], ""), "FAIL")
         case "fix", "blocked":
             return NextStep("blocked", f"The fixer could not continue: {summary}", "FAIL")
         case _:
             return NextStep("blocked", summary or f"{last.step} ended as {last.outcome}.")
 
 
-def _no_change(what: str, summary: str) -> str:
+_EXPECTED = ", and a task of this type is done only with a change."
+_UNDONE = {
+    "empty": f"The implementer changed nothing{_EXPECTED}",
+    "blank": f"The implementer changed only blank lines and spaces at line ends{_EXPECTED}",
+    "lost": f"No change is left on its branch{_EXPECTED}",
+    "idle": "The implementer used no tool and changed nothing.",
+    "refused": "The implementer could not do it.",
+}
+"""By outcome of an implementation that does not count: why."""
+
+
+def _not_done(why: str, summary: str) -> str:
     words = f" Its summary: {summary}" if summary else ""
-    return (
-        f"{what}, and a task of this type is done only with a change.{words} If there is nothing to do,"
-        " mark the task as done yourself."
-    )
+    return f"{why}{words} If there is nothing to do, mark the task as done yourself."
 
 
 def _after_failed_tests(
@@ -93,6 +99,15 @@ def _after_failed_tests(
         fixes += step.step == "fix"
     if not auto_fix:
         return NextStep("blocked", f"The tests fail: {summary}", "FAIL")
+    last_fix = steps[-2] if len(steps) > 1 and steps[-2].step == "fix" else None
+    if last_fix is not None and last_fix.detail.get("changed") is False:
+        words = str(last_fix.detail.get("summary", ""))[:MAX_REASON]
+        remark = f" Its summary: {words}" if words else ""
+        return NextStep(
+            "blocked",
+            f"The fixer changed nothing, and the tests still fail: {summary}{remark}",
+            "FAIL",
+        )
     if fixes >= max_fixes:
         tries = f"{fixes} {'try' if fixes == 1 else 'tries'} of the fixer"
         return NextStep("blocked", f"The tests still fail after {tries}: {summary}", "FAIL")

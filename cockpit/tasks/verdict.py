@@ -9,13 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from cockpit.core.own_lines import OwnLine, own_lines
+
 Status = Literal["PASS", "FAIL", "BLOCKED"]
 
 _LINE = re.compile(
     r"[ \t*_#`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)[ \t*_`.!]*", re.I | re.A
 )
-# After the first line, even a quoted or longer line is enough to doubt the verdict.
-_ALSO = re.compile(r"[ \t*_#>`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)\b", re.I | re.A)
+# Beside the verdict, even a longer line is enough to doubt it.
+_ALSO = re.compile(r"[ \t*_#]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)\b", re.I | re.A)
 _LOOKED_AT = re.compile(r"[ \t*_#`-]*looked at[ \t*_`]*[:=][ \t*_`]*(\S.*)", re.I | re.A)
 
 
@@ -32,14 +34,24 @@ class Verdict:
     """False where no verdict could be read; ``status`` is then FAIL."""
 
 
-def parse_verdict(text: str) -> Verdict:
-    """Return the verdict that stands alone on the first line of ``text``.
+def parse_verdict(text: str, change: str = "") -> Verdict:
+    """Return the last verdict of ``text``: a line of its own, which begins or ends the message or is a
+    paragraph by itself.
 
-    Anything else is FAIL: a missing line, a later one, a quoted one, or two that contradict each other.
+    A verdict in code or in a quotation is not the reviewer's. A message with two that contradict each
+    other is FAIL. Where the reviewed ``change`` has such a line itself, only the message's first line
+    counts: the reviewer may repeat the others.
     """
-    lines = text.strip().splitlines()
-    statuses = [match[1].upper() for line in lines if (match := _ALSO.match(line))]
-    if not lines or _LINE.fullmatch(lines[0]) is None:
+    lines = own_lines(text)
+    places = [place for place, line in enumerate(lines) if _stands_alone(lines, place)]
+    if any(_LINE.fullmatch(line.lstrip("+- ")) for line in change.splitlines()):
+        places = [place for place in places if place == 0]
+    statuses = [
+        match[1].upper()
+        for line in lines
+        if (match := _LINE.fullmatch(line.text) or _ALSO.match(line.text))
+    ]
+    if not places:
         return Verdict(
             "FAIL", f"The reviewer gave no readable verdict. {text.strip()}", readable=False
         )
@@ -47,6 +59,20 @@ def parse_verdict(text: str) -> Verdict:
         return Verdict(
             "FAIL", f"The reviewer gave more than one verdict. {text.strip()}", readable=False
         )
-    findings = "\n".join(line for line in lines if _LINE.fullmatch(line) is None).strip()
-    looked_at = next((match[1].strip() for line in lines if (match := _LOOKED_AT.match(line))), "")
-    return Verdict(cast("Status", statuses[0]), findings, looked_at)
+    own = {lines[place].number for place in places}
+    rest = [line for number, line in enumerate(text.splitlines()) if number not in own]
+    looked_at = next(
+        (match[1].strip() for line in lines if (match := _LOOKED_AT.match(line.text))), ""
+    )
+    return Verdict(cast("Status", statuses[-1]), "\n".join(rest).strip(), looked_at)
+
+
+def _stands_alone(lines: list[OwnLine], place: int) -> bool:
+    """Whether the line is a verdict that begins or ends the message, or is a paragraph by itself."""
+    if _LINE.fullmatch(lines[place].text) is None:
+        return False
+    if place in (0, len(lines) - 1):
+        return True
+    follows = lines[place + 1]
+    ends = follows.begins_paragraph or _LOOKED_AT.match(follows.text) is not None
+    return lines[place].begins_paragraph and ends

@@ -227,11 +227,16 @@ def test_a_line_that_is_too_long_is_passed_over_and_the_next_one_read() -> None:
     [
         ("STATUS: done\nAll good.", ("done", "All good.")),
         ("**Status: BLOCKED**\nno spec", ("blocked", "no spec")),
-        ("All good.", ("done", "All good.")),
+        ("All good.", ("needs_answer", "All good.")),
+        ("VERDICT: PASS\nAll good.", ("done", "VERDICT: PASS\nAll good.")),
+        ("STATUS: nothing to do\nadd adds.", ("done", "NOTHING TO DO: add adds.")),
+        ("I end as\n```\nSTATUS: done\n```", ("needs_answer", "I end as\n```\nSTATUS: done\n```")),
+        ("> STATUS: done\nsays the task.", ("needs_answer", "> STATUS: done\nsays the task.")),
+        ("```\nSTATUS: blocked\n```\nSTATUS: done", ("done", "```\nSTATUS: blocked\n```")),
         ("Well.\n\nstatus: done", ("done", "Well.")),
         ("STATUS: done\nSTATUS: blocked", ("blocked", "")),
-        ("The status: done is a line.", ("done", "The status: done is a line.")),
-        ("", ("done", "")),
+        ("The status: done is a line.", ("needs_answer", "The status: done is a line.")),
+        ("", ("needs_answer", "")),
     ],
 )
 def test_a_status_is_a_line_of_its_own(words: str, read: tuple[str, str]) -> None:
@@ -245,7 +250,7 @@ async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> N
         tool_result("t1", "calc.py"),
         assistant(tool("t2", "Bash", command="false")),
         tool_result("t2", "Exit code 1", is_error=True),
-        result("All done."),
+        result("STATUS: done\nAll done."),
     )
     await runs.run(runs.runner(*steps))
     turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
@@ -260,4 +265,7 @@ async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> N
         ("✗", "Bash false: Exit code 1"),
         ("✔", "done: All done."),
     ]
-    assert [turn.text for turn in turns if turn.role == "agent"] == ["I look.", "All done."]
+    assert [turn.text for turn in turns if turn.role == "agent"] == [
+        "I look.",
+        "STATUS: done\nAll done.",
+    ]

@@ -112,7 +112,7 @@ async def test_what_a_reviewers_agent_changes_is_put_back(world: World) -> None:
 
 async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
     task_id = world.task()
-    chatty: list[Step] = [init(), result("I think it is fine!\nVERDICT: PASS")]
+    chatty: list[Step] = [init(), result("I think it is fine!\nVERDICT: PASS\nOr is it?")]
     ended = await do(world, task_id, runner(world, implementer=MEND, spec_reviewer=chatty))
     assert ended.status == "blocked"
     assert [outcome for step, outcome in world.steps(task_id) if step == "spec_review"] == [
@@ -142,7 +142,7 @@ async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: Wo
     tree = Path(world.tree(task_id).path)
     assert "a + b" in (tree / "calc.py").read_text(encoding="utf-8")
 
-    ended = await do(world, task_id, runner(world, implementer=[init(), result("done")]))
+    ended = await do(world, task_id, runner(world, implementer=[init(), result("STATUS: done")]))
     assert ended.status == "done"
     assert world.show("calc.py").endswith("return a + b")
     (first, second) = world.rows("runner.started")[:2]
@@ -187,7 +187,7 @@ async def test_an_agent_that_leaves_its_branch_blocks_the_task_with_its_work_kep
         {"run": ["git", "switch", "-qc", "mine"]},
         {"replace": "calc.py", "old": "a - b", "new": "a + b"},
         {"run": ["git", "commit", "-qam", "on my own"]},
-        result("done"),
+        result("STATUS: done"),
     ]
     ended = await do(world, task_id, runner(world, implementer=leaves))
     assert ended.status == "blocked"
@@ -200,13 +200,13 @@ async def test_the_fixers_agent_cannot_leave_a_test_changed(world: World) -> Non
     implements: list[Step] = [
         init(),
         {"replace": "calc.py", "old": "a - b", "new": "a * b"},
-        result("done"),
+        result("STATUS: done"),
     ]
     cheats: list[Step] = [
         init(),
         {"write": "test_calc.py", "text": ""},
         {"replace": "calc.py", "old": "a * b", "new": "a + b"},
-        result("done"),
+        result("STATUS: done"),
     ]
     ended = await do(world, task_id, runner(world, implementer=implements, fixer=cheats))
     assert ended.status == "done"

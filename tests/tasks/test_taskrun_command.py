@@ -91,6 +91,26 @@ def test_a_limit_of_cost_binds_an_agent_from_outside(project: Project, tmp_path:
     assert session["cost_usd"] == pytest.approx(2.7)
 
 
+@pytest.mark.parametrize(
+    ("limits", "words", "said"),
+    [
+        ("", ("--max-cost", "3"), "Runner plain reports no cost, so the limit of $3.00"),
+        ("max_tokens = 9000", (), "Runner plain reports no tokens, so the limit of 9,000 tokens"),
+    ],
+)
+def test_no_limit_is_ignored_for_a_runner_that_reports_nothing(
+    project: Project, limits: str, words: tuple[str, ...], said: str
+) -> None:
+    command = json.dumps([sys.executable, "-c", "print('STATUS: done')"])
+    project.config.mkdir(exist_ok=True)
+    (project.config / "config.toml").write_text(
+        f'[limits]\n{limits}\n[runner.plain]\ncommand = {command}\nformat = "text"\n',
+        encoding="utf-8",
+    )
+    started = ("work", "--all", "--headless", "--approve", "all", "--runner", "plain")
+    assert said in project.run(*started, *words, expect=2).stderr
+
+
 def test_the_board_says_which_agent_is_not_confined(project: Project, tmp_path: Path) -> None:
     """Before the chain's first worker starts, on the command line, in the journal and on the board."""
     command = json.dumps([sys.executable, "-c", "raise SystemExit(3)"])

@@ -98,10 +98,22 @@ async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
 
 
 async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: World) -> None:
+    tries = "".join(
+        turn(
+            "fixer",
+            "write_file",
+            f'path = "try{number}.md", content = "."',
+            said=f"try {number}. The tests",
+        )
+        + finish(
+            "fixer", "I tried.", when='called = ["write_file"]', said=f"try {number}. The tests"
+        )
+        for number in (1, 2, 3)
+    )
     scenario = (
         edit("implementer", "a - b", "a * b")
         + finish("implementer", "Done.", when='called = ["edit_file"]')
-        + finish("fixer", "I changed nothing.")
+        + tries
         + PASSES
     )
     task_id = world.task()
@@ -118,11 +130,46 @@ async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: Worl
     assert "a - b" in world.show("calc.py")
 
 
+async def test_a_fixer_that_changes_nothing_is_not_tried_again(world: World) -> None:
+    scenario = (
+        edit("implementer", "a - b", "a * b")
+        + finish("implementer", "Done.", when='called = ["edit_file"]')
+        + finish("fixer", "The test is wrong.")
+        + PASSES
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == "blocked"
+    assert [step for step, _ in world.steps(task_id)].count("fix") == 1
+    assert "The fixer changed nothing, and the tests still fail" in ended.reason
+    assert "Its summary: The test is wrong." in ended.reason
+
+
 async def test_a_spike_is_not_mended(world: World) -> None:
     scenario = finish("implementer", "Looked.") + PASSES
     task_id = world.task(task_type="spike")
     ended = await world.do(scenario, task_id)
     assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("PASS", "done"), ("BLOCKED", "blocked")])
+async def test_reviewers_decide_whether_there_was_nothing_to_do(
+    world: World, verdict: str, status: str
+) -> None:
+    (world.root / "calc.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
+    git(world.root, "commit", "--quiet", "-am", "Add adds")
+    seen = "says that there is nothing to do: calc.py adds already."
+    scenario = (
+        finish("implementer", "NOTHING TO DO: calc.py adds already.")
+        + finish("spec reviewer", f"VERDICT: {verdict}\nSo it is.", said=seen)
+        + finish("quality reviewer", "VERDICT: PASS", said=seen)
+    )
+    task_id = world.task()
+    ended = await world.do(scenario, task_id)
+    assert ended.status == status, ended
+    assert world.steps(task_id)[0] == ("implement", "nothing_to_do")
+    if status == "done":
+        assert "No change: there was nothing to merge." in ended.summary
 
 
 async def test_a_task_that_expects_a_change_is_blocked_without_one(world: World) -> None:

@@ -11,7 +11,9 @@ from cockpit.store.chains.task_runs import Step
 from cockpit.tasks.steps import next_step
 
 OUTCOMES = {
-    "implement": ("done", "empty", "blocked", "trouble"),
+    "implement": (
+        *("done", "nothing_to_do", "empty", "blank", "refused", "idle", "blocked", "trouble"),
+    ),
     "test": ("passed", "failed", "none", "refused", "trouble"),
     "fix": ("done", "blocked", "trouble"),
     "spec_review": ("PASS", "FAIL", "BLOCKED"),

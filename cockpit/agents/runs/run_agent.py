@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from msgspec import UNSET
+
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
 from cockpit.act.sandbox.choices import SandboxChoices
@@ -82,13 +84,15 @@ async def run_agent(
     policy: str = "ask",
     scopes: frozenset[str] = AGENT_SCOPES,
     max_tokens: int | None = None,
+    must_count: bool = False,
     choices: SandboxChoices | None = None,
 ) -> RunnerOutcome:
     """Run the agent with ``prompt`` in ``worktree``, and end the session as the run ended.
 
     ``stop`` ends the run. ``environment`` is cleaned before the agent gets it. ``policy`` is what its
     hooks allow without the user, ``scopes`` what its token allows. ``max_tokens`` limits the tokens
-    that no cache provided; the session's own ``max_cost`` limits what its runs cost. Cancelled, it ends
+    that no cache provided; with ``must_count`` an agent that reports none is refused. The session's own
+    ``max_cost`` limits what its runs cost. Cancelled, it ends
     the agent and leaves the session stopped. Raises ``Stale`` when another process holds the session,
     ``RunnerError`` and ``ProgramMissing`` for a command that cannot run.
     """
@@ -120,6 +124,8 @@ async def run_agent(
                 max_tokens=max_tokens,
                 max_cost=session.limits.get("max_cost"),
                 spent=session.cost_usd or 0.0,
+                spent_tokens=session.input_tokens + session.output_tokens - session.cached_tokens,
+                must_count=must_count,
             )
             return await run.run(run_folder, prompt, env, stop, lost, limit)
         except asyncio.CancelledError:
@@ -282,7 +288,9 @@ class _Run:
         if lost.is_set():
             raise Stale(f"Another process took session {self._session_id} over.")
         outcome = self._outcome(process, finish, journal, limit)
-        await self._store.write(lambda tx: self._record_end(tx, outcome, journal))
+        tools = journal.tools if stream.reports_tools else None
+        refused = finish.refused if finish is not None else ()
+        await self._store.write(lambda tx: self._record_end(tx, outcome, journal, tools, refused))
         return outcome
 
     def _outcome(
@@ -350,7 +358,14 @@ class _Run:
         tx.journal(started, session_id=self._session_id)
         return number
 
-    def _record_end(self, tx: Tx, outcome: RunnerOutcome, journal: StreamJournal) -> None:
+    def _record_end(
+        self,
+        tx: Tx,
+        outcome: RunnerOutcome,
+        journal: StreamJournal,
+        tools: int | None,
+        refused: tuple[str, ...],
+    ) -> None:
         ended = RunnerEnded(
             runner=self._runner.name,
             status=outcome.status,
@@ -358,6 +373,8 @@ class _Run:
             exit_code=outcome.exit_code,
             agent_session=journal.agent_session,
             odd_lines=journal.unreadable,
+            tools=UNSET if tools is None else tools,
+            refused=refused or UNSET,
         )
         crashed = outcome.status == "crashed"
         tx.journal(

@@ -21,9 +21,12 @@ from cockpit.decide.model_price import list_price
 
 UNPRICED_FORMATS = ("codex", "text")
 """Formats of output that never hold a price."""
+UNCOUNTED_FORMATS = ("text",)
+"""Formats of output that never hold a number of tokens."""
 
 _REMEDY = (
-    "Leave out [limits] max_cost; [runner] timeout_s and the max_tokens of a role limit an agent too. Or"
+    "Leave out [limits] max_cost and --max-cost; [runner] timeout_s and the max_tokens of a role limit an"
+    " agent too. Or"
     " choose a runner that reports its cost."
 )
 
@@ -31,8 +34,17 @@ _REMEDY = (
 def refuse_unpriced(runner: str, max_cost: float) -> str:
     """Return why a limit of cost cannot be kept with a runner that reports none, and what to do."""
     return (
-        f"Runner {runner} reports no cost, so the limit of ${max_cost:.2f} for a session ([limits]"
-        f" max_cost) cannot be kept. {_REMEDY}"
+        f"Runner {runner} reports no cost, so the limit of ${max_cost:.2f} cannot be"
+        f" kept. {_REMEDY}"
+    )
+
+
+def refuse_uncounted(runner: str, max_tokens: int) -> str:
+    """Return why a limit of tokens cannot be kept with a runner that reports none, and what to do."""
+    return (
+        f"Runner {runner} reports no tokens, so the limit of {max_tokens:,} tokens for a session ([limits]"
+        " max_tokens) cannot be kept. Leave it out; [runner] timeout_s limits the agent. Or choose a runner"
+        " that reports its tokens."
     )
 
 
@@ -40,9 +52,19 @@ class SpendingLimit:
     """The limits of one run; ``reached`` is set when the agent must be ended."""
 
     def __init__(
-        self, runner: str, *, max_tokens: int | None, max_cost: float | None, spent: float
+        self,
+        runner: str,
+        *,
+        max_tokens: int | None,
+        max_cost: float | None,
+        spent: float,
+        spent_tokens: int = 0,
+        must_count: bool = False,
     ) -> None:
-        """``spent`` is what earlier runs of the session cost, in US dollars."""
+        """``spent`` is what earlier runs of the session cost, in US dollars, ``spent_tokens`` their tokens
+        without those of a cache. ``must_count``: the user set the limit of tokens, and a runner that
+        reports none cannot keep it; a role's own limit is then one of time alone.
+        """
         self.reached = asyncio.Event()
         self.reason = ""
         """Which limit was reached, as a sentence; empty for none."""
@@ -52,7 +74,9 @@ class SpendingLimit:
         """US dollars of this run so far by the list price; None where it is not known."""
         self._runner, self._model = runner, ""
         self._max_tokens, self._max_cost, self._spent = max_tokens, max_cost, spent
+        self._spent_tokens, self._must_count = spent_tokens, must_count
         self._check_dollars(0.0)
+        self._check_tokens(0)
 
     async def check(self, event: StreamEvent) -> None:
         """Check what one event says."""
@@ -60,8 +84,7 @@ class SpendingLimit:
             case AgentStarted():
                 self._model = event.model
             case UsageUpdate(usage):
-                if self._max_tokens and usage.fresh > self._max_tokens:
-                    self._end(f"The limit of {self._max_tokens:,} tokens is reached.")
+                self._check_tokens(usage.fresh)
                 if self._max_cost is not None:
                     await self._check_usage(usage, self._max_cost)
 
@@ -69,6 +92,10 @@ class SpendingLimit:
         """End the run as soon as its output turns out to be of a format that holds no price."""
         if self._max_cost is not None and stream.reports_cost is False:
             self._end(refuse_unpriced(self._runner, self._max_cost), unpriced=True)
+        # Only plain text is known for a format without a price and without tools.
+        is_text = stream.reports_cost is False and not stream.reports_tools
+        if self._must_count and self._max_tokens and is_text:
+            self._end(refuse_uncounted(self._runner, self._max_tokens), unpriced=True)
 
     def check_finish(self, stream: Stream, finish: Finish | None) -> None:
         """Check the reported end: what was spent must have a price there."""
@@ -97,6 +124,10 @@ class SpendingLimit:
                     unpriced=True,
                 )
         self._check_dollars(cost or 0.0)
+
+    def _check_tokens(self, fresh: int) -> None:
+        if self._max_tokens and self._spent_tokens + fresh > self._max_tokens:
+            self._end(f"The limit of {self._max_tokens:,} tokens is reached.")
 
     def _check_dollars(self, cost: float) -> None:
         total = self._spent + cost

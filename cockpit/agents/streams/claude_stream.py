@@ -22,6 +22,7 @@ from cockpit.agents.streams.stream_events import (
     ToolStarted,
     UnreadableLine,
     UsageUpdate,
+    call_title,
 )
 from cockpit.core.json_fields import (
     JsonObject,
@@ -32,8 +33,10 @@ from cockpit.core.json_fields import (
     get_text,
     parse_object,
 )
+from cockpit.core.secrets import mask
 
 TYPES = frozenset(("system", "assistant", "user", "result", "stream_event"))
+_MAX_REFUSED = 50
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d{1,3})\b")
 
 
@@ -41,6 +44,7 @@ class ClaudeStream:
     """The stream of one run: feed it lines in order; ``finished`` is set once it reported its end."""
 
     reports_cost = True
+    reports_tools = True
 
     def __init__(self) -> None:
         self.finished: Finish | None = None
@@ -113,7 +117,17 @@ class ClaudeStream:
         text = get_text(body, "result")
         if not ok:
             text = text or get_text(body, "subtype").replace("_", " ")
-        return Finish(ok, text, usage)
+        return Finish(ok, text, usage, _refused(body))
+
+
+def _refused(body: JsonObject) -> tuple[str, ...]:
+    """Return the calls in ``permission_denials``, each as it was started."""
+    denials = get_objects(body, "permission_denials")[:_MAX_REFUSED]
+    calls = (
+        ToolStarted("", get_text(denial, "tool_name"), get_object(denial, "tool_input"))
+        for denial in denials
+    )
+    return tuple(mask(call_title(call)) for call in calls)
 
 
 def _tool_result(block: JsonObject) -> ToolEnded:

@@ -17,6 +17,7 @@ from cockpit.agents.streams.stream_events import (
     ToolEnded,
     ToolStarted,
     UnreadableLine,
+    call_title,
 )
 from cockpit.core.json_fields import (
     JsonObject,
@@ -26,6 +27,7 @@ from cockpit.core.json_fields import (
     get_text,
     parse_object,
 )
+from cockpit.core.secrets import mask
 
 TYPES = ("thread.", "turn.", "item.")
 
@@ -34,12 +36,14 @@ class CodexStream:
     """The stream of one run, like :class:`~cockpit.agents.streams.claude_stream.ClaudeStream`."""
 
     reports_cost = False
+    reports_tools = True
 
     def __init__(self) -> None:
         self.finished: Finish | None = None
         self._last_message = ""
         self._error = ""
         self._started_calls: set[str] = set()
+        self._refused: list[str] = []
 
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in a line."""
@@ -56,7 +60,8 @@ class CodexStream:
             case "item.completed":
                 return self._completed(get_object(body, "item"))
             case "turn.completed":
-                self.finished = Finish(True, self._last_message, _usage(get_object(body, "usage")))
+                usage = _usage(get_object(body, "usage"))
+                self.finished = Finish(True, self._last_message, usage, tuple(self._refused))
             case "turn.failed":
                 error = get_text(get_object(body, "error"), "message")
                 self.finished = Finish(False, error or self._error or "the turn failed")
@@ -86,6 +91,9 @@ class CodexStream:
             return [UnreadableLine(get_text(item, "message")[:400])]
         if kind not in _TOOLS:
             return []
+        call = _tool_call(item)
+        if call is not None and get_text(item, "status") == "declined":
+            self._refused.append(mask(call_title(call)))
         return [*self._started(item), _tool_result(item)]
 
 

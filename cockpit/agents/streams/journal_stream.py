@@ -23,6 +23,7 @@ from cockpit.agents.streams.stream_events import (
     ToolStarted,
     UnreadableLine,
     UsageUpdate,
+    call_title,
 )
 from cockpit.agents.streams.stream_formats import LONGEST_TEXT, shorten_message
 from cockpit.core.errors import NotFound
@@ -46,11 +47,7 @@ MAX_UNREADABLE = 20
 """Unreadable lines of one run that are journalled; the others are counted."""
 _USAGE_INTERVAL_S = 2.0
 _MAX_OUTPUT = 24_000
-_MAX_TITLE = 160
 _MAX_SUMMARY = 400
-_TITLE_ARGUMENTS = (
-    *("command", "file_path", "path", "notebook_path", "input", "pattern", "query", "url"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +72,8 @@ class StreamJournal:
         """The agent's own id of the session."""
         self.unreadable = 0
         """Number of unreadable lines."""
+        self.tools = 0
+        """Number of tools that the agent has used."""
         self.usage = TokenUsage()
         """The usage that is accounted for in the session."""
         self._store = store
@@ -101,13 +100,14 @@ class StreamJournal:
             case AgentMessage():
                 await self._store_message(shorten_message(event).text)
             case ToolStarted():
+                self.tools += 1
                 self._tools[event.call_id] = event
                 await self._journal_row(
                     RunnerToolStarted(
                         run=self._run.number,
                         call_id=event.call_id[:200],
                         tool=event.tool[:200],
-                        title=tool_title(event),
+                        title=call_title(event),
                     )
                 )
             case ToolEnded():
@@ -166,7 +166,7 @@ class StreamJournal:
                 run=self._run.number,
                 call_id=call.call_id[:200],
                 tool=call.tool[:200],
-                title=tool_title(call),
+                title=call_title(call),
                 failed=result.failed,
                 exit_code=result.exit_code,
                 summary=summary,
@@ -236,13 +236,6 @@ class StreamJournal:
 
     def _journal(self, tx: Tx, event: Detail, result: str) -> None:
         tx.journal(event, actor="agent", session_id=self._run.session_id, result=result)
-
-
-def tool_title(call: ToolStarted) -> str:
-    """Return a tool call on one line: the tool and its most telling argument."""
-    values = (call.arguments.get(name) for name in _TITLE_ARGUMENTS)
-    argument = next((value for value in values if isinstance(value, str) and value.strip()), "")
-    return " ".join(f"{call.tool} {argument[: 4 * _MAX_TITLE]}".split())[:_MAX_TITLE]
 
 
 def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,3 +102,18 @@ class Finish:
     text: str
     """Its last message, or with ``ok`` False the error."""
     usage: TokenUsage = TokenUsage()
+    refused: tuple[str, ...] = ()
+    """The tool calls that it had no permission for, one line each."""
+
+
+_MAX_TITLE = 160
+_TITLE_ARGUMENTS = (
+    *("command", "file_path", "path", "notebook_path", "input", "pattern", "query", "url"),
+)
+
+
+def call_title(call: ToolStarted) -> str:
+    """Return a tool call on one line: the tool and its most telling argument."""
+    values = (call.arguments.get(name) for name in _TITLE_ARGUMENTS)
+    argument = next((value for value in values if isinstance(value, str) and value.strip()), "")
+    return " ".join(f"{call.tool} {argument[: 4 * _MAX_TITLE]}".split())[:_MAX_TITLE]

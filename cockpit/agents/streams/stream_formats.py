@@ -34,6 +34,11 @@ class Stream(Protocol):
         """Whether an end in this format holds a price; None while the format is not known."""
         ...
 
+    @property
+    def reports_tools(self) -> bool:
+        """Whether it shows the agent's tools and tokens."""
+        ...
+
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in a line, which comes without its end."""
         ...
@@ -47,6 +52,7 @@ class TextStream:
     """Plain text: all of it is one message, and exit code 0 is its end."""
 
     reports_cost = False
+    reports_tools = False
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -77,6 +83,11 @@ class DetectedStream:
     def reports_cost(self) -> bool | None:
         """As the format's, once it is known."""
         return None if self._stream is None else self._stream.reports_cost
+
+    @property
+    def reports_tools(self) -> bool:
+        """As the format's, once it is known."""
+        return self._stream is not None and self._stream.reports_tools
 
     def feed(self, line: str) -> list[StreamEvent]:
         """Return the events in the line; none until the format is known."""

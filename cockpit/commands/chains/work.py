@@ -141,7 +141,13 @@ def _work(options: Mapping[str, Any]) -> Exit:
     place = require_repository()
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
-    check_prerequisites(settings, place, options["runner"], needs_model=not options["again"])
+    check_prerequisites(
+        settings,
+        place,
+        options["runner"],
+        needs_model=not options["again"],
+        chain_cost=order.max_cost,
+    )
     if order.max_cost is not None and order.runner is None and not options["again"]:
         models = settings.runtime.model
         require_price(model_named(order.model, models, os.environ), models.prices)

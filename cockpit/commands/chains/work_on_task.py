@@ -73,35 +73,48 @@ def work_on_task(
 
 
 def check_prerequisites(
-    settings: Settings, place: ProjectPaths, runner: str | None, *, needs_model: bool = True
+    settings: Settings,
+    place: ProjectPaths,
+    runner: str | None,
+    *,
+    needs_model: bool = True,
+    chain_cost: float | None = None,
 ) -> None:
     """Raise ``WrongUse`` for a problem that every task would have: with the runner, with the test command
     or, if ``needs_model``, with the model. A resumed chain has its model.
 
     Prints the files of roles and task types that are invalid; the work goes on without them."""
-    check_runner(settings, runner)
+    check_runner(settings, runner, chain_cost)
     _say_unused_files(settings, place)
     _check_test_command(settings)
     if needs_model:
         _check_model(settings, runner)
 
 
-def check_runner(settings: Settings, name: str | None) -> None:
+def check_runner(settings: Settings, name: str | None, chain_cost: float | None = None) -> None:
     """Raise ``WrongUse`` for a runner that is not configured, whose program is not installed, or with
-    which the limit of a session's cost cannot be kept."""
+    which a limit of cost or tokens cannot be kept; ``chain_cost`` is the chain's, in US dollars."""
     import shutil
 
     from cockpit.agents.runs.agent_command import RunnerError
-    from cockpit.agents.runs.spending_limit import UNPRICED_FORMATS, refuse_unpriced
+    from cockpit.agents.runs.spending_limit import (
+        UNCOUNTED_FORMATS,
+        UNPRICED_FORMATS,
+        refuse_uncounted,
+        refuse_unpriced,
+    )
     from cockpit.tasks.external_agent_role import find_runner
 
     try:
         runner = find_runner(settings.runtime, name)
     except RunnerError as error:
         raise WrongUse(str(error)) from error
-    max_cost = settings.runtime.limits.max_cost
+    limits = settings.runtime.limits
+    max_cost = min(filter(None, (limits.max_cost, chain_cost)), default=None)
     if runner is not None and max_cost is not None and runner.format in UNPRICED_FORMATS:
         raise WrongUse(refuse_unpriced(runner.name, max_cost))
+    if runner is not None and limits.max_tokens is not None and runner.format in UNCOUNTED_FORMATS:
+        raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
     if runner is not None and shutil.which(runner.command[0]) is None:
         raise WrongUse(
             f"{runner.command[0]}, the program of runner {runner.name}, is not installed or not on the"

@@ -137,7 +137,8 @@ class TaskType:
     Definition of Done, one point each. ``orient`` and ``decide`` introduce the two inner loops;
     ``tools_local`` and ``decide_local`` stand in for ``tools`` and ``decide`` when the target is a range.
     ``policy`` is the approval policy of its sessions ('' leaves it to the configuration); ``reads_only``
-    types act on nothing; ``expects_change`` types are done only with a change of files;
+    types act on nothing; ``expects_change`` types are done only with a change of files, which of blank
+    lines and spaces at line ends alone counts with ``blank_change_counts``;
     ``project_words`` is the template of a project's file: it is fenced below the message, and what the
     message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
     """
@@ -153,6 +154,7 @@ class TaskType:
     policy: str = ""
     reads_only: bool = False
     expects_change: bool = True
+    blank_change_counts: bool = False
     orient: str = (
         "If you need more context beyond what's provided, propose what you think you need. I'll "
         "confirm, challenge, or narrow. Iterate until aligned, then fetch."
@@ -355,10 +357,15 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
         )
     reads_only = name in below and below[name].reads_only
     expects = below[name].expects_change if name in below else False
-    if layer == "project" and expects and not values.get("expects_change", True):
+    if (
+        layer == "project"
+        and expects
+        and (not values.get("expects_change", True) or values.get("blank_change_counts"))
+    ):
         raise TaskTypeInvalid(
             f"{where}: a {name} is done only with a change, and a project's file may not loosen that; set "
-            f"`expects_change` in your user configuration, or give the new type a name of its own."
+            f"`expects_change` and `blank_change_counts` in your user configuration, or give the new type a"
+            f" name of its own."
         )
     if layer == "project" and reads_only and not values.get("reads_only", True):
         raise TaskTypeInvalid(

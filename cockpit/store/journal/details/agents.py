@@ -87,6 +87,10 @@ class RunnerEnded(Detail, frozen=True, kw_only=True):
     """The agent's own name of the session."""
     odd_lines: int
     """How many lines of its output could not be read."""
+    tools: int | UnsetType = UNSET
+    """How many tools it used; older rows and agents whose output shows no tools lack it."""
+    refused: tuple[str, ...] | UnsetType = UNSET
+    """The calls that it had no permission for, one line each; left out for none."""
 
 
 class AgentReport(Detail, frozen=True, kw_only=True):

@@ -1,0 +1,136 @@
+"""Whether an implementer did something: what it says counts only together with what it left behind.
+
+See ``docs/reference/roles.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cockpit.act.protected_tests import is_test
+from cockpit.agents.streams.final_status import NOTHING_TO_DO
+from cockpit.core.own_lines import own_lines
+from cockpit.core.text import pluralize
+from cockpit.loop.intake.task_types import TaskType
+from cockpit.store.chains.task_runs import Step
+from cockpit.store.sessions.sessions import NEEDS_ANSWER
+from cockpit.tasks.git import MOST_PATCH, CommitDifference, compare_commits
+from cockpit.tasks.role_result import RoleResult, ended_without_finish
+
+_MAX_REFUSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an implementer's session came to."""
+
+    outcome: str
+    """The step's outcome: ``done``, ``nothing_to_do`` (a claim that reviewers confirm), ``blocked``,
+    ``empty``, ``blank``, ``refused`` or ``idle``."""
+    summary: str
+    detail: Mapping[str, Any]
+    """What reviewers are told of it, for the step's row."""
+
+
+async def judge_work(result: RoleResult, root: Path, base: str, task_type: TaskType | None) -> Work:
+    """Compare what the session says with the change of the worktree ``root`` since ``base``.
+
+    A type that is not there any more expects a change.
+    """
+    change = await compare_commits(root, base)
+    files = change.names
+    counts_blank = task_type is not None and task_type.blank_change_counts
+    # What git calls a path of the difference and is not there was deleted: a renamed file has its new name.
+    deleted = [
+        path
+        for path in change.paths
+        if is_test(path) and not (root / path).is_symlink() and not (root / path).exists()
+    ]
+    must_change = task_type is None or task_type.must_change
+    only_blank = not counts_blank and is_blank_change(change)
+    outcome = _outcome(result, bool(files), only_blank, must_change)
+    summary = ended_without_finish(result) if result.status == NEEDS_ANSWER else result.summary
+    if outcome == "refused":
+        summary = f"{_refusals(result.refused)} Its summary: {result.summary}"
+    detail: dict[str, Any] = {"changed": len(files)}
+    if result.refused:
+        detail["refused"] = list(result.refused)
+    if deleted:
+        detail["deleted_tests"] = deleted
+    return Work(outcome, summary, detail)
+
+
+def _outcome(result: RoleResult, changed: bool, only_blank: bool, must_change: bool) -> str:
+    if result.status != "done":
+        return "blocked"
+    if changed and not (only_blank and must_change):
+        return "done"
+    if only_blank:
+        return "blank"
+    if result.refused and (must_change or len(result.refused) >= (result.tools or 0)):
+        return "refused"
+    if result.tools == 0:
+        return "idle"
+    if not must_change:
+        return "done"
+    return "nothing_to_do" if claimed_reason(result.summary) else "empty"
+
+
+def is_blank_change(change: CommitDifference) -> bool:
+    """Whether the change is only of blank lines and of spaces at the ends of lines."""
+    if not change.names or len(change.patch) >= MOST_PATCH:
+        return False
+    removed: list[bytes] = []
+    added: list[bytes] = []
+    in_hunk = False
+    for line in change.patch.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            in_hunk = False
+        elif line.startswith(b"@@ "):
+            in_hunk = True
+        elif not in_hunk:
+            if not line.startswith((b"index ", b"--- ", b"+++ ")) and line:
+                return False  # a new, deleted, renamed or binary file, or another mode
+        elif line[:1] in (b"-", b"+") and line[1:].strip():
+            (removed if line[:1] == b"-" else added).append(line[1:].rstrip())
+    return removed == added
+
+
+def claimed_reason(summary: str) -> str:
+    """Return why the summary says that there is nothing to do; empty where it does not say so."""
+    lines = own_lines(summary)
+    for place, line in enumerate(lines):
+        text = line.text.strip(" \t*_#`")
+        if text.upper().startswith(NOTHING_TO_DO):
+            rest = text[len(NOTHING_TO_DO) :].strip(" \t*_`")
+            return " ".join([rest, *(after.text.strip() for after in lines[place + 1 :])]).strip()
+    return ""
+
+
+def observations(steps: Sequence[Step]) -> str:
+    """Return what reviewers are told of the last implementation besides its change; empty for nothing."""
+    last = next((step for step in reversed(steps) if step.step == "implement"), None)
+    if last is None:
+        return ""
+    lines = []
+    if last.outcome == "nothing_to_do":
+        reason = claimed_reason(str(last.detail.get("summary", "")))
+        lines.append(
+            f"The implementer changed nothing and says that there is nothing to do: {reason} Pass only if"
+            " the task is done without a change."
+        )
+    if refused := last.detail.get("refused"):
+        lines.append(_refusals(refused))
+    if deleted := last.detail.get("deleted_tests"):
+        names = ", ".join(deleted[:_MAX_REFUSED])
+        lines.append(f"The change deletes {pluralize(len(deleted), 'test file')}: {names}.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _refusals(refused: Sequence[str]) -> str:
+    more = len(refused) - _MAX_REFUSED
+    names = "; ".join(refused[:_MAX_REFUSED]) + (f"; and {more} more" if more > 0 else "")
+    return f"The implementer was refused {pluralize(len(refused), 'permission')}: {names}."
