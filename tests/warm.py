@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import command_in_process
 import state_for_tests
 from warm_server import LOAD
 
@@ -94,6 +95,10 @@ def run_bytes(
             input=stdin,
             capture_output=True,
             timeout=patience_s,
+        )
+    if command_in_process.fits(words):
+        return command_in_process.run(
+            words, cwd=cwd, env=env, stdin=stdin, patience_s=patience_s, interpreter=python()
         )
     with (
         tempfile.TemporaryFile() as source,
