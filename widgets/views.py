@@ -16,7 +16,7 @@ from widgets.work.task_card_views import TaskLineView
 
 Phase = Literal["created", "observe", "orient", "decide", "act", "learn", "done", "failed"]
 Risk = Literal["low", "medium", "high"]
-Kind = Literal["context", "action", "profile", "skill"]
+Kind = Literal["context", "action", "profile", "skill", "permission"]
 Fate = Literal["kept", "shortened", "dropped", "added", "removed", "changed"]
 
 
@@ -218,6 +218,24 @@ class ProposalView(msgspec.Struct, frozen=True):
     """True: approving asks for a second, different key (high risk, widening)."""
     chain: str = ""
     """The worker that asks, as text: ``ch-3 s2``."""
+    agent: str = ""
+    """The external agent that asks for a permission; empty for the built-in one."""
+    project: str = ""
+    branch: str = ""
+    editable: bool = False
+    """Whether the user may change it before it is approved."""
+
+
+class WaitingView(msgspec.Struct, frozen=True):
+    """One row of the queue: who asks, where, since when, and what for."""
+
+    proposal_id: str
+    kind: Kind
+    risk: Risk
+    who: str
+    """Agent, project and branch; the session where no external agent asks."""
+    title: str
+    age_s: int = 0
 
 
 class QueueView(msgspec.Struct, frozen=True):
@@ -226,6 +244,8 @@ class QueueView(msgspec.Struct, frozen=True):
     front: ProposalView | None = None
     index: int = 0
     total: int = 0
+    waiting: tuple[WaitingView, ...] = ()
+    """The proposals around the one in front, in order, where an external agent asks for one of them."""
 
 
 class WorkRowView(msgspec.Struct, frozen=True):

@@ -58,6 +58,10 @@ class Engine(Protocol):
 
     async def reject(self, proposal_id: str, *, shown_digest: str, reason: str = "") -> None: ...
 
+    async def withdraw_abandoned(self) -> None:
+        """Close permissions whose agent's process ended."""
+        ...
+
     async def editable(self, proposal_id: str) -> tuple[str, str]:
         """Return the text of an action to edit, and a suffix for the editor's file."""
         ...

@@ -49,7 +49,12 @@ def proposal_hints(
         return ()
     if second:
         return (KeyHintView("y", "approve", True), KeyHintView("any other key", "cancel"))
-    context = ActionContext(pane="proposals", proposal_kind=front.kind, proposal_count=queue.total)
+    context = ActionContext(
+        pane="proposals",
+        proposal_kind=front.kind,
+        can_edit=front.editable,
+        proposal_count=queue.total,
+    )
     hints = []
     for action in actions:
         if action.id not in _DECIDING or not action.when(context):
@@ -57,6 +62,8 @@ def proposal_hints(
         label = action.label
         if action.id == "approve" and front.second_key:
             label = "then y approve"
+        elif action.id == "discuss" and front.kind == "permission":
+            label = "no, and why"
         elif action.id == "next":
             label = f"next ({queue.total})"
         hints.append(KeyHintView(action.key, label, action.id in _STRONG))
@@ -91,6 +98,8 @@ def prompt_text(
 def _placeholder(context: ActionContext, session: SessionState | None, starting: bool) -> str:
     if context.asking_second_key:
         return "y approves, any other key cancels"
+    if context.discussing and context.proposal_kind == "permission":
+        return "type why not, or ⏎ for a plain no"
     if context.discussing:
         return "type your reply"
     if context.proposal_kind and not context.has_session:
@@ -113,9 +122,11 @@ def _above(context: ActionContext, key_policy: KeyPolicy, wider_policy: str) -> 
         return "⏎ pressed: press y to approve"
     about = key_policy.discussing
     if about is not None:
-        return f"discussing: {about.title}"
+        return f"{'no' if about.kind == 'permission' else 'discussing'}: {about.title}"
     front = key_policy.open
     if front is not None and not context.prompt_empty and context.has_session:
+        if front.kind == "permission":
+            return f"⏎ says no, with this as the reason: {front.title}"
         return f"⏎ sends this to discuss: {front.title}"
     if context.narrowing:
         return "space keeps or drops · ⏎ approves the ticked items · esc back"

@@ -39,6 +39,13 @@ class Discuss(msgspec.Struct, frozen=True):
     text: str = ""
 
 
+class Refuse(msgspec.Struct, frozen=True):
+    """Answer a permission with no; ``text`` is why, or empty."""
+
+    proposal: ProposalView
+    text: str = ""
+
+
 class Send(msgspec.Struct, frozen=True):
     """Send a message; ``session`` is empty for the followed one."""
 
@@ -56,7 +63,7 @@ class DoNothing(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-Step = Approve | AskSecondKey | Discuss | Send | LeaveMode | DoNothing
+Step = Approve | AskSecondKey | Discuss | Refuse | Send | LeaveMode | DoNothing
 
 
 class KeyPolicy:
@@ -130,6 +137,9 @@ class KeyPolicy:
         """
         pressed, self._pressed = self._pressed, None
         self.second = None
+        if self.discussing is not None and self.discussing.kind == "permission":
+            about, self.discussing = self.discussing, None
+            return Refuse(about, text)
         if text:
             if self.discussing is not None:
                 about, self.discussing = self.discussing, None
@@ -137,6 +147,8 @@ class KeyPolicy:
             front = None if starts_session else self.open
             # A proposal without a session has no agent that could answer.
             has_reader = front is not None and self.is_seen and bool(front.session)
+            if front is not None and has_reader and front.kind == "permission":
+                return Refuse(front, text)
             return Discuss(front, text) if front is not None and has_reader else Send(text)
         if self.discussing is not None:
             return DoNothing("type your reply, or press esc")
@@ -163,8 +175,9 @@ class KeyPolicy:
         """Return the meaning of Escape with ``text`` in the prompt."""
         pressed, self._pressed = self._pressed, None
         if self.discussing is not None:
-            self.discussing = None
-            return LeaveMode()
+            about, self.discussing = self.discussing, None
+            # The agent waits for its answer: words that were begun can still be left, none are a plain no.
+            return Refuse(about) if about.kind == "permission" and not text else LeaveMode()
         if text or self.open is None:
             return DoNothing()
         if pressed is None:

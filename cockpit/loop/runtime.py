@@ -32,6 +32,8 @@ from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import TaskType, load_task_types
+from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
+from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import STATE, read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
@@ -225,16 +227,23 @@ class Runtime:
         def decide(tx: Tx) -> DecisionOutcome:
             decider = find_decider(tx, settings)
             outcome = decide_proposal(tx, settings, proposal_id, decision, decider, **arguments)
-            session_id = proposals.load(tx.connection, proposal_id).session_id
-            if decision == "discussed" and arguments["reason"] and session_id:
-                _send_message(tx, session_id, arguments["reason"])
+            proposal = proposals.load(tx.connection, proposal_id)
+            # The words about a permission are its answer: the agent that waits for it gets them.
+            is_message = decision == "discussed" and proposal.kind != PERMISSION
+            if is_message and arguments["reason"] and proposal.session_id:
+                _send_message(tx, proposal.session_id, arguments["reason"])
             return outcome
 
         # Raised after the commit, so that the guard's refusal stays stored.
         (await self.store.write(decide)).raise_if_refused()
 
+    async def withdraw_abandoned(self) -> None:
+        """Close permissions whose agent's process ended: nothing waits for their answers."""
+        if await self.store.read(has_abandoned):
+            await self.store.write(withdraw_abandoned)
+
     async def editable(self, proposal_id: str) -> tuple[str, str]:
-        """Return the text of an action that the user may edit, and a suffix for the editor's file."""
+        """Return the text of an action or permission to edit, and a suffix for the editor's file."""
         return await load_editable_text(self.engine, proposal_id)
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:

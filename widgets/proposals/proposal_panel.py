@@ -20,6 +20,8 @@ from widgets.bands.profile_change import ProfileChange
 from widgets.frame.footer import hint_line
 from widgets.proposals.context_checklist import Checklist
 from widgets.proposals.proposal_fields import Fields
+from widgets.proposals.shortened_diff import shorten_diff
+from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import hidden
 from widgets.text.numerals import duration
 from widgets.text.tone import BADGE, DIM, STRONG, WARN, block, line, spread
@@ -81,6 +83,7 @@ class ProposalPanel(Vertical, can_focus=True):
         self._split: bool | None = None
 
     def compose(self) -> ComposeResult:
+        yield WaitingRows()
         yield ProposalHead()
         yield VerticalScroll(id="proposal-scroll", can_focus=False)
         yield ProposalKeys()
@@ -141,6 +144,7 @@ class ProposalPanel(Vertical, can_focus=True):
             self.update_node_styles()
         self.border_subtitle = self._border_text(front) if front is not None else None
         if self._ready:
+            self.query_one(WaitingRows).show(view, self.size.height)
             self.query_one(ProposalHead).show(front, self.armed)
             self.query_one(ProposalKeys).show(self.hints, self.armed or front is None)
 
@@ -190,7 +194,11 @@ class ProposalPanel(Vertical, can_focus=True):
             from widgets.proposals.file_diff import FileDiff  # late: an empty screen shows none
 
             split = self._wide if self._split is None else self._split
-            yield from (FileDiff(diff, split=split) for diff in diffs)
+            for diff in diffs:
+                shown, left_out = shorten_diff(diff)
+                yield FileDiff(shown, split=split)
+                if left_out:
+                    yield Static(line((f"! {left_out} v shows the whole change.", WARN)))
 
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.conversation.markdown import (  # late: an empty screen shows none
@@ -209,7 +217,9 @@ class ProposalPanel(Vertical, can_focus=True):
         return self.size.width >= SPLIT_CELLS
 
     def on_resize(self) -> None:
-        """Show diffs side by side when there is room."""
+        """Show diffs side by side when there is room, and rows of the queue."""
+        if self._ready:
+            self.query_one(WaitingRows).show(self.view, self.size.height)
         if self._split is None:
             self._split_all(self._wide)
 
@@ -318,6 +328,9 @@ class ProposalHead(Widget):
         who = " · ".join(
             part
             for part in (
+                front.agent,
+                front.project,
+                front.branch,
                 front.chain or (front.session and f"session {front.session}"),
                 front.task,
                 front.role.replace("_", " "),

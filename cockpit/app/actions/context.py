@@ -19,6 +19,10 @@ class ActionContext(msgspec.Struct, frozen=True):
     prompt_empty: bool = True
     proposal_kind: str = ""
     """The kind of the open proposal; empty without one."""
+    can_edit: bool = False
+    """True while the open proposal is a permission whose input can be changed."""
+    has_diff: bool = False
+    """True while the open proposal has a diff."""
     asking_second_key: bool = False
     """True while a high-risk proposal waits for its second key."""
     discussing: bool = False

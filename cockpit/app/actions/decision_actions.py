@@ -12,7 +12,16 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.dialogs.question import Ask
 from cockpit.app.host import Host
-from cockpit.app.key_policy import Approve, AskSecondKey, Discuss, DoNothing, LeaveMode, Send, Step
+from cockpit.app.key_policy import (
+    Approve,
+    AskSecondKey,
+    Discuss,
+    DoNothing,
+    LeaveMode,
+    Refuse,
+    Send,
+    Step,
+)
 from cockpit.core.errors import CockpitError
 from widgets.views import ProposalView
 
@@ -26,6 +35,8 @@ def carry_out(host: Host, step: Step) -> None:
             approve(host, proposal)
         case Discuss(proposal, text):
             discuss(host, proposal, text)
+        case Refuse(proposal, text):
+            refuse(host, proposal, text)
         case Send(text, session):
             host.send_message(text, session)
         case AskSecondKey():
@@ -51,8 +62,17 @@ def approve(host: Host, proposal: ProposalView) -> None:
 
 
 def discuss(host: Host, proposal: ProposalView, text: str) -> None:
-    """End this revision of the proposal; without ``text`` the prompt asks for it."""
+    """End this revision of the proposal; without ``text`` the prompt asks for it.
+
+    A permission is answered only with the words: its agent waits for them.
+    """
     main, engine = host.main, host.engine
+    if proposal.kind == "permission" and not text:
+        main.key_policy.discussing = proposal
+        main.panes.proposals.narrowing = False
+        main.prompt.focus()
+        main.update_hints()
+        return
 
     def ask_for_text() -> None:
         if not proposal.session:
@@ -66,6 +86,17 @@ def discuss(host: Host, proposal: ProposalView, text: str) -> None:
         proposal,
         lambda: engine.discuss(proposal.proposal_id, shown_digest=proposal.digest, words=text),
         on_success=ask_for_text,
+        text=text,
+    )
+
+
+def refuse(host: Host, proposal: ProposalView, text: str) -> None:
+    """Answer a permission with no; the agent reads ``text``, which may be empty."""
+    engine = host.engine
+    _decide(
+        host,
+        proposal,
+        lambda: engine.reject(proposal.proposal_id, shown_digest=proposal.digest, reason=text),
         text=text,
     )
 
@@ -94,7 +125,10 @@ def _decide(
         else:
             if on_success is not None:
                 on_success()
-            host.resume_session(proposal.session)
+            if (
+                proposal.kind != "permission"
+            ):  # the process that waits for the answer goes on by itself
+                host.resume_session(proposal.session)
         main.update_hints()
 
     host.run_in_background(decide())
@@ -119,7 +153,7 @@ def toggle_narrowing(host: Host) -> None:
 
 
 def edit_proposal(host: Host) -> None:
-    """Edit the proposed action in the user's editor; the result is a revision to decide."""
+    """Edit the proposed action or permission in the user's editor; the result is a revision to decide."""
     front = host.main.key_policy.open
     if front is not None:
         host.run_in_background(_edit_proposal(host, front))
@@ -135,6 +169,15 @@ async def _edit_proposal(host: Host, front: ProposalView) -> None:
                 await engine.edit(front.proposal_id, shown_digest=front.digest, text=after)
     except CockpitError as error:
         host.show_error(str(error))
+
+
+def show_whole_change(host: Host) -> None:
+    """Show every line of the open proposal's diffs."""
+    from cockpit.app.dialogs.whole_change import WholeChange
+
+    front = host.main.key_policy.open
+    if front is not None:
+        host.open_screen(WholeChange(front))
 
 
 def reject(host: Host) -> None:
@@ -218,8 +261,13 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "edit", "Decide", "Edit the proposed action in your editor", "edit", ("ctrl+e",), ("e",),
         "proposals", run=edit_proposal,
-        when=lambda c: _is_undisturbed(c) and c.proposal_kind == "action",
-        needs="an open action proposal, an empty prompt", footer=3,
+        when=lambda c: _is_undisturbed(c) and (c.proposal_kind == "action" or c.can_edit),
+        needs="an open action, or a permission that can be changed; an empty prompt", footer=3,
+    ),
+    Action(
+        "whole_change", "Decide", "Show every line of the proposed change", "whole change", (),
+        ("v",), "proposals", run=show_whole_change,
+        when=lambda c: _is_undisturbed(c) and c.has_diff, needs="an open proposal with a diff",
     ),
     Action(
         "reject", "Decide", "Reject the proposal in front, with a reason", "reject", ("ctrl+x",),

@@ -15,11 +15,14 @@ from cockpit.store.journal.details.proposals import ProposalBody, ProposalCreate
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.proposals import Proposal
-from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk
+from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk, WaitingView
 
 _KINDS: dict[str, Kind] = {
     "context": "context", "action": "action", "profile": "profile", "skill": "skill",
+    "permission": "permission",
 }  # fmt: skip
+_WAITING_MOST = 12
+"""Rows of the queue that are drawn at once, around the proposal in front."""
 _RISKS: dict[str, Risk] = {"low": "low", "medium": "medium", "high": "high"}
 
 
@@ -77,6 +80,26 @@ class Queue:
             front=proposal(shown, now, sessions.get(shown.session_id), chain_of(shown.session_id)),
             index=order.index(chosen),
             total=len(order),
+            waiting=self._waiting(order, order.index(chosen), now),
+        )
+
+    def _waiting(self, order: list[str], index: int, now: datetime) -> tuple[WaitingView, ...]:
+        """Return the rows of the queue around ``index``; none where only the built-in agent asks."""
+        first = max(0, min(index - _WAITING_MOST // 2, len(order) - _WAITING_MOST))
+        rows = [self.pending[each] for each in order[first : first + _WAITING_MOST]]
+        if len(rows) < 2 or not any(row.kind == "permission" for row in rows):
+            return ()
+        return tuple(
+            WaitingView(
+                proposal_id=row.proposal_id,
+                kind=_KINDS.get(row.kind, "action"),
+                risk=_RISKS.get(row.risk, "high"),
+                who=" · ".join(filter(None, (row.body.agent, row.body.project, row.body.branch)))
+                or f"session {row.session_id}",
+                title=row.title,
+                age_s=max(0, _seconds(row.at, now) or 0),
+            )
+            for row in rows
         )
 
     def order(self, followed: str = "") -> list[str]:
@@ -146,6 +169,10 @@ def proposal(
         notes=body.notes,
         shift=shift(body) if changes_profile else None,
         second_key=risk == "high" or body.widening,
+        agent=body.agent if shown.kind == "permission" else "",
+        project=body.project,
+        branch=body.branch,
+        editable=shown.kind == "action" or body.editable,
     )
 
 

@@ -51,6 +51,8 @@ _FRAME_S = 1 / 30
 _CHECK_ARMED_S = 0.1
 _AGE_S = 1.0
 _AGE_TICKS = 10
+_GONE_TICKS = 5
+"""Seconds after which it is looked whether the agents that wait are still there."""
 _MINUTES_S = 120
 """Seconds from which on an age is read in minutes."""
 
@@ -152,6 +154,8 @@ class CockpitScreen(Screen[None]):
             pane=pane,
             prompt_empty=not self.prompt.text.strip(),
             proposal_kind=front.kind if front is not None else "",
+            can_edit=front is not None and front.editable,
+            has_diff=front is not None and bool(front.diffs),
             asking_second_key=self.key_policy.second is not None,
             discussing=self.key_policy.discussing is not None,
             narrowing=self.panes.proposals.narrowing,
@@ -384,6 +388,8 @@ class CockpitScreen(Screen[None]):
         if front is None:
             return
         self._age_ticks += 1
+        if front.kind == "permission" and self._age_ticks % _GONE_TICKS == 0:
+            self.host.request(self.host.engine.withdraw_abandoned)
         seconds_count = min(front.age_s, front.left_s if front.left_s is not None else _MINUTES_S)
         if seconds_count < _MINUTES_S or self._age_ticks % _AGE_TICKS == 0:
             self.schedule_paint()

@@ -22,6 +22,19 @@ _RENDERED = frozenset(
     {
         *("purpose", "question", "escalation", "items", "total_tokens", "changes", "key"),
         *("type", "summary", "fields", "body", "diffs", "notes", "payload"),
+        *(
+            "agent",
+            "transport",
+            "project",
+            "branch",
+            "worktree",
+            "cwd",
+            "call_id",
+            "tool",
+            "server",
+        ),
+        *("why", "command", "reasons", "options", "waiter", "editable", "edit_argument"),
+        *("edit_suffix", "input", "edited"),
         *("reason", "bands_before", "bands_after", "rules_before", "rules_after", "verdict"),
         *(
             "base_version",
@@ -116,7 +129,8 @@ def count_columns(text: str) -> int:
 
 def body_lines(kind: str, body: Mapping[str, Any], *, width: int = WIDTH) -> Iterator[str]:
     """Yield the body of a proposal by lines: the items, the profile change or the action."""
-    yield from {"context": _context, "profile": _profile}.get(kind, _action)(body, width)
+    parts = {"context": _context, "profile": _profile, "permission": _permission}
+    yield from parts.get(kind, _action)(body, width)
 
 
 def _context(body: Mapping[str, Any], width: int) -> Iterator[str]:
@@ -164,7 +178,25 @@ def _field(name: object, value: object, width: int) -> list[str]:
     return framed("  field", f"{label}: {value}", width)
 
 
+def _permission(body: Mapping[str, Any], width: int) -> Iterator[str]:
+    yield from _shown(body, width)
+    if body.get("input"):
+        yield ""
+        yield from framed("input", canonical_json(body["input"]), width)
+
+
 def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
+    yield from _shown(body, width)
+    yield ""
+    payload = body.get("payload", {})
+    if set(payload) == {"markdown"}:
+        yield "as it will be written:"
+        yield from barred(payload["markdown"], width)
+    else:
+        yield from framed("runs", f"{body.get('type', '')} {canonical_json(payload)}", width)
+
+
+def _shown(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     if body.get("summary"):
         yield from framed("summary", body["summary"], width)
@@ -181,13 +213,6 @@ def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from framed("diff", diff["path"], width)
         for line in _diff(diff):
             yield from barred(line, width)
-    yield ""
-    payload = body.get("payload", {})
-    if set(payload) == {"markdown"}:
-        yield "as it will be written:"
-        yield from barred(payload["markdown"], width)
-    else:
-        yield from framed("runs", f"{body.get('type', '')} {canonical_json(payload)}", width)
 
 
 def _diff(diff: Mapping[str, Any]) -> Iterator[str]:

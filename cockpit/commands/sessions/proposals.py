@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
+from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, SHOWN, examples
 from cockpit.commands.open_project import (
     find_project,
@@ -21,6 +23,8 @@ from cockpit.commands.terminal import output_width, say, show, show_json, show_l
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
+from cockpit.loop.permissions.waiting_permission import has_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
@@ -42,13 +46,28 @@ def proposals() -> None:
 @AS_JSON
 def list_proposals(every: bool, as_json: bool) -> None:
     """List pending proposals, oldest first."""
+    if read_store(has_abandoned, empty=False):
+        place = find_project()
+        asyncio.run(
+            _decide_in_runtime(
+                place,
+                load_project_settings(place).runtime,
+                lambda runtime: runtime.withdraw_abandoned(),
+            )
+        )
     read = stored.select_recent if every else stored.select_pending
     rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
+    # Who asks and where is a question only where an external agent does.
+    by_agent = any(proposal.kind == PERMISSION for proposal in rows)
     show_list(
         as_json,
         [_record(proposal) for proposal in rows],
-        ("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION", "TITLE"),
+        (
+            *("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION"),
+            *(("FROM",) if by_agent else ()),
+            "TITLE",
+        ),
         [
             (
                 proposal.proposal_id,
@@ -58,6 +77,11 @@ def list_proposals(every: bool, as_json: bool) -> None:
                 _span((now - parse_time(proposal.created_at)).total_seconds()),
                 _left(proposal, now),
                 proposal.session_id,
+                *(
+                    (" · ".join(filter(None, _origin(proposal).values())) or "–",)
+                    if by_agent
+                    else ()
+                ),
                 proposal.title,
             )
             for proposal in rows
@@ -82,6 +106,11 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
             f"\napprove:  cockpit proposals approve {proposal_id} --shown {shown}\n"
             f"discuss:  cockpit proposals discuss {proposal_id} --words '…'\n"
             f"reject:   cockpit proposals reject {proposal_id} --reason '…'"
+            + (
+                f"\nedit:     cockpit proposals edit {proposal_id}"
+                if _is_editable(proposal)
+                else ""
+            )
         )
 
 
@@ -161,6 +190,59 @@ def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> N
     _decide(proposal_id, decide, as_json)
 
 
+@proposals.command(
+    "edit",
+    short_help="Change what is proposed, then decide.",
+    epilog=examples(
+        "cockpit proposals edit p-1a2b3c", "cockpit proposals edit p-1a2b3c --text 'make test'"
+    ),
+)
+@click.argument("proposal_id")
+@click.option(
+    "--text", metavar="TEXT", help="Use this text in place of what is saved in your editor."
+)
+@SHOWN
+@AS_JSON
+def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -> None:
+    """Change the text of an action, or the input of a permission, in your editor.
+
+    The result is a new revision, judged again. Nothing runs before you approve it.
+    """
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
+    digest = _digest(proposal, shown)
+    place = find_project()
+    settings = load_project_settings(place).runtime
+    revision_id = asyncio.run(_edit_in_runtime(place, settings, proposal_id, digest, text))
+    if revision_id is None:
+        say("Nothing was changed.")
+        return
+    revision = read_store(lambda connection: stored.load(connection, revision_id))
+    if as_json:
+        show_json(_record(revision))
+        return
+    say("\n".join(framed(f"{revision_id} revises {proposal_id}", revision.title)))
+    say(f"show:     cockpit proposals show {revision_id}")
+
+
+async def _edit_in_runtime(
+    place: ProjectPaths, settings: RuntimeSettings, proposal_id: str, digest: str, text: str | None
+) -> str | None:
+    """Propose the user's text; returns the id of the revision, or None if it is the same text."""
+    from cockpit.app.external_editor import edit_text, editor_command, save_text_on_error
+
+    user_presence.require_no_agent("changing a proposal")
+    async with open_project_runtime(place, settings) as runtime:
+        before, suffix = await runtime.editable(proposal_id)
+        if text is None:
+            text = await asyncio.to_thread(
+                edit_text, before, argv=editor_command(os.environ), suffix=suffix
+            )
+        if text == before:
+            return None
+        with save_text_on_error(text, say, suffix=suffix):
+            return await runtime.edit(proposal_id, shown_digest=digest, text=text)
+
+
 def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json: bool) -> None:
     place = find_project()
     asyncio.run(_decide_in_runtime(place, load_project_settings(place).runtime, decide))
@@ -197,6 +279,7 @@ def _record(proposal: Proposal) -> dict[str, Any]:
         "status": proposal.status,
         "risk": proposal.risk,
         "title": proposal.title,
+        **_origin(proposal),
         "session_id": proposal.session_id,
         "wave_id": proposal.wave_id,
         "task_id": proposal.task_id,
@@ -209,6 +292,17 @@ def _record(proposal: Proposal) -> dict[str, Any]:
         "created_at": proposal.created_at,
         "expires_at": proposal.expires_at,
     }
+
+
+def _origin(proposal: Proposal) -> dict[str, str]:
+    """Return the external agent that asks for a permission, its project and branch; else nothing."""
+    if proposal.kind != PERMISSION:
+        return {}
+    return {name: str(proposal.body.get(name, "")) for name in ("agent", "project", "branch")}
+
+
+def _is_editable(proposal: Proposal) -> bool:
+    return proposal.kind == "action" or bool(proposal.body.get("editable"))
 
 
 def _left(proposal: Proposal, now: datetime) -> str:

@@ -18,6 +18,7 @@ from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import decide_profile_change
+from cockpit.loop.permissions.waiting_permission import GONE, is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import as_recorded, proposals
@@ -72,6 +73,9 @@ def decide_proposal(
         by = "person"
     else:
         by = decider
+    if decision == "approved" and is_abandoned(proposal):
+        proposals.decide(tx, proposal_id, "expired", by="engine", reason=GONE)
+        return DecisionOutcome(proposal_id, "expired", reason=GONE)
     effect = None
     if decision == "approved":
         effect = find_approval_effect(settings.approval_effects, proposal)

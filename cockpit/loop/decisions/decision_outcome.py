@@ -29,6 +29,8 @@ class DecisionOutcome:
     """The profile version that an approved change became."""
     refusals: tuple[Refusal, ...] = ()
     """The guard's refusals of a profile change in this call."""
+    reason: str = ""
+    """Why the proposal expired, where it was not its deadline."""
 
     def raise_if_refused(self) -> DecisionOutcome:
         """Return the outcome itself.
@@ -38,6 +40,10 @@ class DecisionOutcome:
         """
         if self.refusals:
             raise ProfileChangeRefused(self.refusals, self.proposal_id)
+        if self.status == "expired" and self.reason:
+            raise Stale(
+                f"{self.reason} Proposal {self.proposal_id} is closed; nothing was allowed."
+            )
         if self.status == "expired":
             raise Stale(f"The deadline of proposal {self.proposal_id} has passed; it expired.")
         return self

@@ -7,6 +7,7 @@ The unmasked input is with the process that waits, so a permission ends with tha
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 from cockpit.core.processes import is_process_alive
 from cockpit.store.db.database import Store
@@ -59,14 +60,25 @@ async def withdraw_permission(store: Store, proposal_id: str, why: str) -> None:
     await store.write(lambda tx: withdraw_now(tx, proposal_id, why))
 
 
+def has_abandoned(connection: sqlite3.Connection) -> bool:
+    """Whether a pending permission's process ended."""
+    return any(True for _ in _list_abandoned(connection))
+
+
 def withdraw_abandoned(tx: Tx) -> list[str]:
     """Withdraw each pending permission whose process ended; returns their ids."""
-    waiting = tx.execute(
-        "SELECT proposal_id FROM proposals WHERE status='pending' AND kind=?", (KIND,)
+    abandoned = list(_list_abandoned(tx.connection))
+    for proposal_id in abandoned:
+        withdraw_now(tx, proposal_id, GONE)
+    return abandoned
+
+
+def _list_abandoned(connection: sqlite3.Connection) -> Iterator[str]:
+    rows = connection.execute(
+        "SELECT proposal_id, coalesce(json_extract(body_json, '$.waiter'), '') FROM proposals"
+        " WHERE status='pending' AND kind=? ORDER BY created_at LIMIT 1000",
+        (KIND,),
     )
-    withdrawn = []
-    for (proposal_id,) in waiting.fetchall():
-        if is_abandoned(proposals.load(tx.connection, proposal_id)):
-            withdraw_now(tx, proposal_id, GONE)
-            withdrawn.append(proposal_id)
-    return withdrawn
+    for proposal_id, waiter in rows.fetchall():
+        if not is_process_alive(str(waiter)):
+            yield str(proposal_id)

@@ -56,6 +56,8 @@ def event_line(detail: Detail) -> EventLine | None:
             return _session(detail)
         case proposals.ProposalCreated():
             text = f"{detail.kind} · {detail.risk} risk · {detail.title}"
+            if detail.kind == "permission":
+                text = f"{detail.shown().agent or 'an agent'} asks · {detail.risk} risk · {detail.title}"
             revised = "revised, " if detail.revises else ""
             return EventLine("?", text, "accent", f"{revised}waits for you")
         case proposals.ProposalDecided():
@@ -131,15 +133,21 @@ def _session(detail: Detail) -> EventLine | None:
 
 def _decision(detail: proposals.ProposalDecided) -> EventLine:
     by = f" by {person_name(detail.decided_by)}" if detail.decided_by else ""
+    is_permission = detail.kind == "permission"
+    verb = "allowed" if is_permission else "approved"
     match detail:
         case proposals.ProposalApproved():
             items = detail.narrowed
             narrowed = f", narrowed to {pluralize(len(items), 'item')}" if items else ""
-            return EventLine("✔", f"approved{by}{narrowed}", "good")
+            return EventLine("✔", f"{verb}{by}{narrowed}", "good")
         case proposals.ProposalRejected():
-            return EventLine("✗", f"rejected{by}", "bad", detail.reason)
+            return EventLine(
+                "✗", f"{'refused' if is_permission else 'rejected'}{by}", "bad", detail.reason
+            )
         case proposals.ProposalDiscussed():
             return EventLine("…", f"discussed{by}", "warn", detail.words)
+        case proposals.ProposalExpired() if is_permission and detail.decided_by != "deadline":
+            return EventLine("·", f"withdrawn: {detail.reason or 'no longer asked for'}", "dim")
         case _:
             return EventLine("✗", "expired without a decision", "warn")
 

@@ -62,9 +62,8 @@ class Storyteller:
             case waves.WaveReentered():
                 return f"── wave {detail.ordinal}, resumed"
             case proposals.ProposalCreated():
-                return EventLine(
-                    "?", f"{detail.kind} · {detail.risk} risk · {detail.title}"
-                ).plain()
+                line = event_line(detail)
+                return EventLine("?", line.text if line else detail.title).plain()
             case _ if isinstance(detail, _LEFT_OUT) or row.action.startswith("runner."):
                 return ""
         line = event_line(detail)

@@ -98,7 +98,7 @@ class World:
         return self.store.read_now(lambda connection: proposals.load(connection, proposal_id))
 
     def rows(self, prefix: str = "proposal.") -> list[Row]:
-        rows = self.store.read_now(lambda connection: list(journal.read(connection)))
+        rows = self.store.read_now(lambda connection: list(journal.rows(connection)))
         return [row for row in rows if row.action.startswith(prefix)]
 
     async def answered(

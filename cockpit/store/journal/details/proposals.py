@@ -117,6 +117,30 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """The results of the guard's checks."""
     widening: bool
     """Whether more than weights change."""
+    agent: str
+    """The external agent that asks for a permission."""
+    transport: str
+    """How it asked: ``acp``, ``stdio``, ``app-server`` or ``hook``."""
+    project: str
+    """The project that the agent works in."""
+    branch: str
+    """The branch that the agent works on."""
+    worktree: str
+    """The worktree that the agent works in."""
+    tool: str
+    """The agent's own name of its tool."""
+    server: str
+    """The MCP server of a call."""
+    why: str
+    """The agent's reason."""
+    command: str
+    """The command that would run."""
+    reasons: tuple[str, ...]
+    """Why a permission is not of low risk."""
+    options: tuple[str, ...]
+    """The names of the agent's own options."""
+    editable: bool
+    """Whether the input of a permission can be changed before it is approved."""
 
 
 class ProposalCreated(Detail, frozen=True, kw_only=True):
@@ -124,7 +148,7 @@ class ProposalCreated(Detail, frozen=True, kw_only=True):
 
     proposal_id: str
     kind: str
-    """``context``, ``action``, ``profile`` or ``skill``."""
+    """``context``, ``action``, ``profile``, ``skill`` or ``permission``."""
     title: str
     """The proposal in one line."""
     risk: str
@@ -150,11 +174,11 @@ class ProposalDecided(Detail, frozen=True, kw_only=True):
 
     proposal_id: str
     kind: str
-    """``context``, ``action``, ``profile`` or ``skill``."""
+    """``context``, ``action``, ``profile``, ``skill`` or ``permission``."""
     title: str
     """The proposal in one line."""
     decided_by: str
-    """Who decided: ``person``, ``policy:NAME``, a principal, or ``deadline``."""
+    """Who decided: ``person``, ``policy:NAME``, a principal, ``agent:NAME`` or ``deadline``."""
     shown_digest: str
     """The digest of the body that was decided about."""
 
