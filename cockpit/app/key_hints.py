@@ -35,9 +35,16 @@ def footer_hints(actions: Sequence[AnyAction], context: ActionContext) -> list[K
         if action.footer and action.key and action.when(context) and action.footer_when(context)
     ]
     return [
-        KeyHintView(action.key, action.label, action.id in _STRONG)
+        KeyHintView(action.key, _label(action, context), action.id in _STRONG)
         for action in sorted(shown, key=lambda action: action.footer)
     ]
+
+
+def _label(action: AnyAction, context: ActionContext) -> str:
+    """Return what a key says; Escape answers a permission, whose agent waits."""
+    if action.id == "discuss" and context.proposal_kind == "permission":
+        return "no, and why"
+    return action.label
 
 
 def proposal_hints(
@@ -59,11 +66,9 @@ def proposal_hints(
     for action in actions:
         if action.id not in _DECIDING or not action.when(context):
             continue
-        label = action.label
+        label = _label(action, context)
         if action.id == "approve" and front.second_key:
             label = "then y approve"
-        elif action.id == "discuss" and front.kind == "permission":
-            label = "no, and why"
         elif action.id == "next":
             label = f"next ({queue.total})"
         hints.append(KeyHintView(action.key, label, action.id in _STRONG))
@@ -102,6 +107,8 @@ def _placeholder(context: ActionContext, session: SessionState | None, starting:
         return "type why not, or ⏎ for a plain no"
     if context.discussing:
         return "type your reply"
+    if context.proposal_kind == "permission":
+        return "type why not, or ⏎ to approve the permission"
     if context.proposal_kind and not context.has_session:
         return "type a new task, or ⏎ to approve the proposal"
     if context.proposal_kind:

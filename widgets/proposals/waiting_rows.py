@@ -11,9 +11,10 @@ from widgets.text.numerals import duration
 from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, line
 from widgets.views import QueueView, WaitingView
 
-_TALL = 30
+_TALL = 20
 """Lines of a panel from which more rows have room."""
-_RISK_TONES = {"low": DIM, "medium": WARN, "high": BAD}
+_RISKS: dict[str, Part] = {"low": ("○ ", DIM), "medium": ("● ", WARN), "high": ("▲ ", BAD)}
+"""The sign of each risk, which is told apart without colours too."""
 
 
 class WaitingRows(Widget):
@@ -25,6 +26,7 @@ class WaitingRows(Widget):
         super().__init__()
         self._view = QueueView()
         self._most = 0
+        self.display = False
 
     def show(self, view: QueueView, height: int) -> None:
         """Draw the rows of ``view`` in a panel of ``height`` lines."""
@@ -59,7 +61,8 @@ class WaitingRows(Widget):
         age = f"{duration(row.age_s)} " if row.age_s else "now "
         who = line((row.who, STRONG if is_front else DIM)).truncate(column, ellipsis=True, pad=True)
         sign: Part = ("▸ " if is_front else "  ", STRONG)
-        risk: Part = ("● ", _RISK_TONES[row.risk])
-        head = Content.assemble(line(sign), who, "  ", line((f"{age:>5}", DIM)), line(risk))
+        head = Content.assemble(
+            line(sign), who, "  ", line((f"{age:>5}", DIM)), line(_RISKS[row.risk])
+        )
         title = line((row.title, STRONG if is_front else ""))
         return Content.assemble(head, title).truncate(width, ellipsis=True)

@@ -224,15 +224,15 @@ def _judge_command(command: str) -> ToolRisk:
         words = [word.text for item in items for word in iter_words((item,))]
         words += _SIGNS.split(" ".join([command, *words]))
         verdict = judge(("sh", "-c", command))
-    if verdict.network:
-        reasons.append("it reaches the network")
     if verdict.denied:
         reasons.append("cockpit's own agent never runs it")
     if any(_OF_AGENTS & set(word.split("/")) for word in words):
         reasons.append("it names settings of agents")
     if any(map(is_sensitive, words)):
         reasons.append("it names a file that usually has secrets")
-    raised = bool(reasons) or any(_OUTSIDE in reason for reason in verdict.reasons)
+    raised = (
+        bool(reasons) or verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
+    )
     risk = "high" if raised else combine_verdicts([verdict], "medium").risk
     return ToolRisk(risk, [*reasons, *verdict.reasons])
 

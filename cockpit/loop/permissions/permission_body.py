@@ -73,7 +73,8 @@ def describe_request(
     judged = judge_request(request, place.root)
     edits = complete_edits(request, place.root)
     line = request.command or join_words(list(request.argv))
-    sources = [*(f"Risk: {reason}." for reason in judged.reasons), *edits.notes]
+    risk = [f"Risk: {'; '.join(judged.reasons)}."] if judged.reasons else []
+    sources = [*risk, *edits.notes]
     if request.kind in ("edit", "move", "delete") and not request.edits:
         sources.append(
             "The agent did not send the change itself: what it would write is not known."
@@ -121,7 +122,7 @@ def _title(request: ToolRequest, edits: CompleteEdits) -> str:
 
 def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, str]]:
     """Return names and values to show, those that decide first."""
-    fields = [("agent", f"{request.agent} · {request.transport}")]
+    fields: list[tuple[str, str]] = []
     if line:
         fields.append(("command", line))
     if request.server:
@@ -143,8 +144,7 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
         fields.append(("folder", request.cwd))
     if request.why:
         fields.append(("why", request.why))
-    fields.append(("project", place.project + (f" · {place.branch}" if place.branch else "")))
-    fields.append(("worktree", str(place.root)))
+    fields.append(("worktree", f"{place.root} · asked over {request.transport}"))
     if request.options:
         names = ", ".join(option.name for option in request.options[:MAX_OPTIONS])
         fields.append(("its options", names))
@@ -193,7 +193,10 @@ def _suffix(request: ToolRequest) -> str:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        return (
+            text if len(text) < 80 else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        )
     except (RecursionError, ValueError):
         return "(nested too deep to be shown)"
 

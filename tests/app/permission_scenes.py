@@ -1,0 +1,104 @@
+"""Permissions of external agents that wait, as their processes propose them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cockpit.loop.permissions.permission_body import describe_request, find_place
+from cockpit.loop.permissions.read_tool_request import read_claude_tool, read_codex_approval
+from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionWaiting
+from cockpit.store.sessions import proposals, sessions
+
+RETRY = """class Retry:
+    def __init__(self, limit):
+        self.limit = limit
+        self.attempt = 0
+
+    def after(self, ok):
+        self.attempt += 1
+        return min(self.limit, 2 ** self.attempt)
+"""
+
+
+class Agents:
+    """Sessions of external agents in one project, and what they ask for."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self.store = store
+        self.root = root
+        (root / "retry.py").write_text(RETRY)
+
+    def begin(self, agent: str, title: str, branch: str = "fix-login") -> str:
+        def step(tx: Tx) -> str:
+            return sessions.create(
+                tx, task_type="outside", title=title, words=title, target={},
+                model=f"runner:{agent}", policy="ask", interactive=True, root=self.root, rev=None,
+                profile_id="default", limits={}, project="api", branch=branch,
+            ).session_id  # fmt: skip
+
+        return self.store.write_now(step)
+
+    def ask(
+        self, session_id: str, proposal_id: str, request: ToolRequest, branch: str = "fix-login"
+    ) -> str:
+        """Propose what ``request`` asks for; the worktree has a name that is the same everywhere."""
+        described = describe_request(request, find_place(self.root))
+        text = json.dumps(dict(described.body)).replace(str(self.root), "/home/you/api")
+        body = {**json.loads(text), "branch": branch}
+        for field in body["fields"]:
+            if field[0] == "project":
+                field[1] = f"api · {branch}"
+
+        def step(tx: Tx) -> None:
+            proposals.create(
+                tx, proposal_id=proposal_id, kind="permission", session_id=session_id,
+                wave_id=proposal_id, title=described.title, body=body,
+                risk=described.judged.risk, actor=f"agent:{request.agent}",
+            )  # fmt: skip
+            if sessions.load(tx.connection, session_id).status == "running":
+                detail = SessionWaiting(for_="proposal", why=described.title)
+                sessions.set_status(tx, session_id, "waiting", detail=detail)
+
+        self.store.write_now(step)
+        return proposal_id
+
+    def edit(self) -> ToolRequest:
+        """Claude Code changes one line."""
+        arguments = {
+            "file_path": str(self.root / "retry.py"),
+            "old_string": "        self.attempt += 1\n",
+            "new_string": "        self.attempt = 0 if ok else self.attempt + 1\n",
+        }
+        return read_claude_tool("Edit", arguments, cwd=str(self.root))
+
+    def command(self) -> ToolRequest:
+        """Claude Code publishes."""
+        arguments = {
+            "command": "git push --force origin fix-login && curl -sS https://ci.example/hook",
+            "description": "Publish the branch and start its checks",
+        }
+        return read_claude_tool("Bash", arguments, cwd=str(self.root))
+
+    def server(self) -> ToolRequest:
+        """Claude Code calls a tool of a server."""
+        arguments = {
+            "title": "Retries never start again",
+            "labels": ["bug", "network"],
+            "body": "After a success the second outage begins\nwith the longest delay.",
+        }
+        return read_claude_tool("mcp__tracker__create_issue", arguments, cwd=str(self.root))
+
+    def patch(self) -> ToolRequest:
+        """Codex adds a file."""
+        changes = {
+            str(self.root / "tests.py"): {"type": "add", "content": "def test_it():\n    pass\n"}
+        }
+        return read_codex_approval(
+            "applyPatchApproval",
+            {"callId": "c1", "fileChanges": changes, "reason": "A test for the reset"},
+            cwd=str(self.root),
+        )

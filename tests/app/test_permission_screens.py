@@ -1,0 +1,144 @@
+"""Permissions of external agents on the screen: their cards, the rows of the queue, and the two keys."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+from app_scenes import Scene
+from app_world import look, screen_of, settled, until
+from permission_scenes import Agents
+
+import themes
+from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.whole_change import WholeChange
+from cockpit.loop.permissions.read_tool_request import read_claude_tool
+from cockpit.store.sessions import proposals
+
+pytestmark = pytest.mark.slow
+
+SIZES = [(80, 24), (100, 30), (160, 45), (250, 70)]
+
+
+@pytest.fixture
+def agents(still, project):
+    return Agents(still.store, project)
+
+
+@pytest.fixture
+def picture(still, snap_compare):
+    """Compare the screen, following ``session_id``, with its picture."""
+
+    def compare(session_id="", *, size=(160, 45), theme=themes.DEFAULT, keys=()):
+        app = CockpitApp(still, theme=theme)
+
+        async def before(pilot):
+            if session_id:
+                app.attach(session_id)
+            await look(pilot)
+            for key in keys:
+                await pilot.press(key)
+                await look(pilot)
+
+        return snap_compare(app, terminal_size=size, run_before=before)
+
+    return compare
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("what", ["edit", "command", "server"])
+def test_card(picture, agents, what, size):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", getattr(agents, what)())
+    assert picture(session_id, size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_several_agents_wait(picture, still, agents, size):
+    assert picture(several(still, agents), size=size)
+
+
+@pytest.mark.parametrize("theme", ["cockpit-light", "cockpit-high-contrast"])
+def test_several_agents_in_themes(picture, still, agents, theme):
+    assert picture(several(still, agents), theme=theme)
+
+
+def several(still, agents) -> str:
+    """Two agents on two branches, and the built-in agent; the newest is two minutes old."""
+    claude = agents.begin("claude", "reset the backoff")
+    codex = agents.begin("codex", "a test for the reset", "retry-test")
+    agents.ask(claude, "p-1", agents.edit())
+    still.store.clock.advance(95)
+    agents.ask(claude, "p-2", agents.command())
+    agents.ask(codex, "p-3", agents.patch(), "retry-test")
+    still.store.clock.advance(40)
+    Scene(still.store, agents.root).begin().wave("observing", "orienting", "deciding").ask()
+    return claude
+
+
+def status(still, proposal_id):
+    return still.store.read_now(lambda c: proposals.load(c, proposal_id))
+
+
+@asynccontextmanager
+async def run(still, agents, session_id, keys):
+    """Press ``keys`` on the card of ``p-1``; texts are typed."""
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.attach(session_id)
+        await look(pilot)
+        for key in keys:
+            if key.startswith("type:"):
+                for letter in key.removeprefix("type:"):
+                    await pilot.press("space" if letter == " " else letter)
+                await settled(pilot)
+            else:
+                await pilot.press(key)
+                await settled(pilot)
+        await settled(pilot)
+        yield pilot
+
+
+@pytest.mark.parametrize(
+    ("keys", "decided", "reason"),
+    [
+        (["enter"], "approved", ""),
+        (["escape", "type:use ninja", "enter"], "rejected", "use ninja"),
+        (["escape", "enter"], "rejected", ""),
+        (["escape", "escape"], "rejected", ""),
+    ],
+)
+async def test_two_keys_answer(still, agents, keys, decided, reason):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.edit())
+    async with run(still, agents, session_id, keys) as pilot:
+        await until(pilot, lambda: status(still, "p-1").status == decided)
+    proposal = status(still, "p-1")
+    assert (proposal.status, proposal.reason, proposal.decided_by) == (decided, reason, "person")
+
+
+async def test_words_that_are_left_leave_the_question(still, agents):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.edit())
+    async with run(still, agents, session_id, ["escape", "type:no", "escape"]) as pilot:
+        assert screen_of(pilot).key_policy.discussing is None
+        assert status(still, "p-1").status == "pending"
+
+
+async def test_a_huge_change_is_cut_on_the_card_and_whole_in_its_view(still, agents):
+    session_id = agents.begin("claude", "write a lot")
+    text = "".join(f"line {number} \x1b[31m\n" for number in range(20_000))
+    request = read_claude_tool("Write", {"file_path": "big.txt", "content": text})
+    agents.ask(session_id, "p-1", request)
+    async with run(still, agents, session_id, []) as pilot:
+        panel = screen_of(pilot).panes.proposals
+        await until(
+            pilot, lambda: "Lines 1 to" in str([each.render() for each in panel.query("Static")])
+        )
+        panel.focus()
+        await look(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WholeChange))
+        log = pilot.app.screen.query_one("Log")
+        await until(pilot, lambda: log.line_count > 20_000)
+        assert "\x1b" not in "".join(log.lines)

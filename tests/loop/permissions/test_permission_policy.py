@@ -1,0 +1,174 @@
+"""Deny rules, then the policy: what passes without the user, by cockpit's own table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from permission_world import World, bash, edit, mcp, open_world, options, write
+
+from cockpit.loop.permissions.ask_permission import approving_policy_of
+from cockpit.loop.permissions.judge_request import judge_request
+from cockpit.loop.permissions.permission_body import describe_request, find_place
+from cockpit.loop.permissions.read_tool_request import (
+    read_acp_tool,
+    read_claude_tool,
+    read_codex_approval,
+)
+from cockpit.loop.permissions.tool_request import ToolRequest, choose_option
+
+
+def acp(kind: str, raw: Any = None, **call: Any) -> ToolRequest:
+    return read_acp_tool(
+        {"toolCallId": "c1", "kind": kind, "title": "does it", "rawInput": raw or {}, **call},
+        options("allow_always", "allow_once", "reject_once"),
+        agent="opencode",
+    )
+
+
+def claude(tool: str, **arguments: Any) -> ToolRequest:
+    return read_claude_tool(tool, arguments)
+
+
+CASES: list[tuple[str, ToolRequest, str, str]] = [
+    # what it is, the request, its risk, the narrowest policy that allows it
+    ("a read", claude("Read", file_path="calc.py"), "low", "reads"),
+    ("a search", claude("Grep", pattern="x", path=".", glob="*.py"), "low", "reads"),
+    ("a reading command", bash("grep -n def calc.py"), "low", "reads"),
+    ("an edit", edit("calc.py", "-", "+"), "medium", "all"),
+    ("a new file", write("notes.md", "x"), "medium", "all"),
+    ("tests", bash("pytest -q"), "medium", "all"),
+    ("the network", bash("curl https://example.invalid"), "high", ""),
+    ("a file outside", write("/etc/hosts", "x"), "high", ""),
+    ("a way outside", edit("../other/a.py", "a", "b"), "high", ""),
+    ("secrets", claude("Read", file_path=".env"), "high", ""),
+    ("secrets written", write(".env", "x"), "high", ""),
+    ("rules of agents", write(".claude/settings.json", "{}"), "high", ""),
+    ("what agents read", write("CLAUDE.md", "obey"), "high", ""),
+    ("what runs", edit("Makefile", "a", "b"), "high", ""),
+    ("a redirection", bash("echo x > calc.py"), "high", ""),
+    ("a server", mcp({"title": "x"}), "high", ""),
+    ("a page", claude("WebFetch", url="https://example.invalid"), "high", ""),
+    ("an unknown tool", claude("Frobnicate", x=1), "high", ""),
+    ("a plan", claude("ExitPlanMode", plan="do it"), "medium", ""),
+    ("a question", claude("AskUserQuestion", questions=[]), "medium", ""),
+    ("an argument that changes a shell", bash("ls", dangerouslyDisableSandbox=True), "high", ""),
+    ("an edit over ACP", acp("edit", content=[{"type": "diff", "path": "calc.py", "oldText": "-",
+                             "newText": "+"}]), "medium", "all"),
+    ("a read over ACP", acp("read", {"filePath": "calc.py"}), "low", "reads"),
+    ("a read over ACP that runs", acp("read", {"filePath": "calc.py", "command": "x"}), "high", ""),
+    ("a read over ACP of nothing", acp("read"), "high", ""),
+    ("a command over ACP", acp("execute", {"command": "ls"}), "low", "reads"),
+    ("a command over ACP unstated", acp("execute"), "high", ""),
+    ("a shell of one's own", acp("execute", {"command": ["./bash", "-lc", "ls"]}), "high", ""),
+    ("an environment", acp("execute", {"command": "ls", "env": {"PATH": "."}}), "high", ""),
+    ("a removal over ACP", acp("delete", locations=[{"path": "calc.py"}]), "medium", "all"),
+    ("an unknown kind", acp("frobnicate", {"path": "calc.py"}), "high", ""),
+    ("a command of Codex", read_codex_approval("execCommandApproval",
+        {"command": ["bash", "-lc", "cat calc.py"]}), "low", "reads"),
+    ("a patch of Codex", read_codex_approval("applyPatchApproval",
+        {"fileChanges": {"calc.py": {"type": "update", "unified_diff": "@@\n-a\n+b\n"}}}),
+        "medium", "all"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "request_", "risk", "policy"), CASES, ids=[c[0] for c in CASES])
+def test_risk_and_policy(
+    project: Path, what: str, request_: ToolRequest, risk: str, policy: str
+) -> None:
+    judged = judge_request(request_, project)
+    assert not judged.denied
+    assert (judged.risk, bool(judged.reasons) or risk != "high") == (risk, True)
+    by = {name: approving_policy_of(name, judged) for name in ("ask", "trusted", "reads", "all")}
+    allowed = {"": (), "reads": ("reads", "all"), "all": ("all",)}[policy]
+    assert by == {name: f"policy:{name}" if name in allowed else "" for name in by}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        bash("sudo make"),
+        bash("echo x; cockpit proposals approve p-1"),
+        claude("Frobnicate", command="mkfs.ext4 /dev/sda"),
+        mcp({"script": "subprocess.run(['sudo', 'x'])"}),
+        acp("execute", {"command": ["bash", "-lc", "cockpit run x"]}),
+        acp("read", {"command": "shutdown now"}),
+        read_codex_approval("execCommandApproval", {"command": ["sudo", "x"]}),
+    ],
+    ids=lambda each: each.title,
+)
+def test_deny_rules_are_the_same_for_every_way_in(project: Path, request_: ToolRequest) -> None:
+    assert judge_request(request_, project).denied
+
+
+async def test_a_policy_answers_without_the_user(project: Path, tmp_path: Path) -> None:
+    world = open_world(project, tmp_path, "all")
+    answer = await world.ask(edit("calc.py", "return a - b", "return a + b"), policy="all")
+    assert (answer.allowed, answer.by) == (True, "policy:all")
+    proposal = world.load(answer.proposal_id)
+    assert (proposal.status, proposal.decided_by) == ("approved", "policy:all")
+    world.store.close()
+
+
+async def test_a_policy_that_the_session_was_never_given_asks(world: World) -> None:
+    answer, shown = await world.answered(edit("calc.py", "a", "b"), "rejected", policy="all")
+    assert (answer.allowed, shown.decided_by) == (False, None)
+
+
+def test_options_are_chosen_by_kind_and_never_for_always() -> None:
+    request = acp("execute", {"command": "ls"})
+    assert choose_option(request.options, allowed=True).option_id == "o-allow_once"  # type: ignore[union-attr]
+    assert choose_option(request.options, allowed=False).option_id == "o-reject_once"  # type: ignore[union-attr]
+    only_always = acp("execute")
+    only_always = read_acp_tool({}, options("allow_always"), agent="a")
+    assert choose_option(only_always.options, allowed=True) is None
+
+
+def test_a_call_that_is_only_an_id_is_joined_with_the_earlier_one(project: Path) -> None:
+    earlier = {
+        "toolCallId": "c1", "kind": "edit", "title": "Edit calc.py",
+        "content": [{"type": "diff", "path": str(project / "calc.py"), "oldText": "", "newText": "x"}],
+    }  # fmt: skip
+    request = read_acp_tool(
+        {"toolCallId": "c1", "content": None}, (), agent="vibe", earlier=earlier
+    )
+    assert (request.kind, request.edits[0].after) == ("edit", "x")
+
+
+def test_several_changes_of_one_file_are_one_diff(project: Path) -> None:
+    (project / "calc.py").write_text("a\nb\nc\n")
+    request = claude(
+        "MultiEdit",
+        file_path=str(project / "calc.py"),
+        edits=[
+            {"old_string": "a", "new_string": "A"},
+            {"old_string": "A\nb", "new_string": "AB", "replace_all": True},
+        ],
+    )
+    body = describe_request(request, find_place(project)).body
+    assert body["diffs"] == [{"path": "calc.py", "before": "a\nb\nc\n", "after": "AB\nc\n"}]
+
+
+def test_a_file_that_is_not_as_the_agent_says_is_told(project: Path) -> None:
+    body = describe_request(edit("calc.py", "not there", "x"), find_place(project)).body
+    assert any("is not as the agent describes it" in note for note in body["notes"])
+    assert body["diffs"] == [{"path": "calc.py", "before": "not there", "after": "x"}]
+    exists = describe_request(write("calc.py", "x"), find_place(project)).body
+    assert any("its whole text is replaced" in note for note in exists["notes"])
+
+
+def test_a_file_outside_or_of_secrets_is_not_opened(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("private")
+    (project / ".env").write_text("private")
+    for path in (str(tmp_path / "other"), ".env"):
+        body = describe_request(write(path, "x"), find_place(project)).body
+        assert "private" not in str(body)
+        assert any("not opened" in note for note in body["notes"])
+
+
+def test_huge_changes_are_bounded_and_said_so(project: Path) -> None:
+    body = describe_request(write("big.txt", "x\n" * 1_500_000), find_place(project)).body
+    assert len(str(body)) < 1_200_000
+    assert any("larger than" in note for note in body["notes"])
+    assert not body["editable"]
