@@ -20,6 +20,8 @@ import state_for_tests
 import warm
 from _pytest.assertion import rewrite
 
+pytest_plugins = ("forked_workers",)
+
 _PROJECT = Path(__file__).resolve().parent.parent
 
 # What is imported and collected stays: to look through it for garbage is a third of the time that it takes.
@@ -61,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, default)
-    if config.getoption("numprocesses", None):
+    if config.getoption("workers") or config.getoption("numprocesses", None):
         for package in ("cockpit", "widgets", "themes"):
             compileall.compile_dir(_PROJECT / package, quiet=2, workers=0)
         _compile_tests(config)
