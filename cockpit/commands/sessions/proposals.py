@@ -233,10 +233,13 @@ async def _edit_in_runtime(
     user_presence.require_no_agent("changing a proposal")
     async with open_project_runtime(place, settings) as runtime:
         before, suffix = await runtime.editable(proposal_id)
-        if text is None:
-            text = await asyncio.to_thread(
-                edit_text, before, argv=editor_command(os.environ), suffix=suffix
-            )
+        if text is not None:
+            if text == before:
+                return None
+            return await runtime.edit(proposal_id, shown_digest=digest, text=text)
+        text = await asyncio.to_thread(
+            edit_text, before, argv=editor_command(os.environ), suffix=suffix
+        )
         if text == before:
             return None
         with save_text_on_error(text, say, suffix=suffix):

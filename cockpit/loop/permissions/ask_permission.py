@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cockpit.core.clock import format_time, parse_time
-from cockpit.core.errors import Altered
+from cockpit.core.errors import Altered, StoreError
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.approval_policy import current_policy
 from cockpit.loop.decisions.decide_proposal import decide_proposal
@@ -123,7 +123,10 @@ async def ask_permission(
         await store.write(lambda tx: asking.propose(tx, policy, deadline_s))
         await _wait(store, change_waiter, asking, withdrawn)
     except asyncio.CancelledError:
-        await asyncio.shield(store.write(asking.withdraw))
+        try:
+            await asyncio.shield(store.write(asking.withdraw))
+        except StoreError:
+            pass  # it is closed or locked: the proposal is withdrawn as one whose process ended
         raise
     return await asyncio.to_thread(asking.answer)
 
