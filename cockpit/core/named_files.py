@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_CHARS = 48_000
 """Characters of a text that are read: its beginning."""
@@ -45,7 +46,20 @@ class FileNames:
 
 def find_named_files(text: str) -> frozenset[str]:
     """Return the names of files in ``text``, without a leading ``./``."""
-    return frozenset(name.removeprefix("./") for name in _NAME.findall(text[:MAX_CHARS]))
+    return _find_in_short(text) if len(text) <= _SHORT else _find(text[:MAX_CHARS])
+
+
+_SHORT = 200
+"""Characters of a text whose names are remembered: calls ask for the same files again."""
+
+
+@lru_cache(maxsize=2_048)
+def _find_in_short(text: str) -> frozenset[str]:
+    return _find(text)
+
+
+def _find(text: str) -> frozenset[str]:
+    return frozenset(name.removeprefix("./") for name in _NAME.findall(text))
 
 
 def drop_here_documents(command: str) -> str:

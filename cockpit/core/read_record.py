@@ -29,6 +29,8 @@ MAX_INTEGER = 2**53
 _MAX_DIGITS = 40
 _QUOTED = 200
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_TEXT_ONLY = {str}
+_CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
 _LIMITS = {"ge": "minimum", "le": "maximum", "max_length": "maxLength"}
 
 
@@ -124,6 +126,10 @@ class _Field:
     hint: Any
     required: bool
     hidden: bool
+    is_text: bool
+    """Whether any text fits."""
+    is_texts: bool
+    """Whether any list of texts fits."""
 
 
 @cache
@@ -135,8 +141,24 @@ def _fields(record: type[Any]) -> tuple[_Field, ...]:
             hints[field.name],
             field.default is field.default_factory is dataclasses.MISSING,
             HIDDEN in getattr(hints[field.name], "__metadata__", ()),
+            is_text=_takes_any(hints[field.name], str),
+            is_texts=_takes_any(hints[field.name], tuple[str, ...]),
         )
         for field in dataclasses.fields(record)
+    )
+
+
+def _takes_any(hint: Any, kind: Any) -> bool:
+    """Whether a hint is ``kind``, or with None or nothing beside it, without a limit."""
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    arms = get_args(plain) if get_origin(plain) in (Union, types.UnionType) else (plain,)
+    absent = (kind, type(None), msgspec.UnsetType)
+    return (
+        kind in arms
+        and all(arm in absent for arm in arms)
+        and not any(
+            getattr(meta, limit) is not None for meta in _metas(hint) for limit in _CONSTRAINTS
+        )
     )
 
 
@@ -147,7 +169,7 @@ def _read_fields(record: type[T], value: Any, name: str, path: str) -> T:
     fields = _fields(record)  # type: ignore[arg-type]  # mypy: a class is hashable
     names = [field.name for field in fields]
     takes = f"It takes: {', '.join(names)}." if names else "It takes no fields."
-    unknown = tuple(key for key in value if key not in names)
+    unknown = tuple([key for key in value if key not in names])
     if unknown:
         shown = ", ".join(repr(str(key)[:_QUOTED]) for key in unknown)
         raise InvalidRecord(f"{place} has no field {shown}. {takes}", path=path, unknown=unknown)
@@ -158,12 +180,19 @@ def _read_fields(record: type[T], value: Any, name: str, path: str) -> T:
             f" {', '.join(value) or 'nothing'}. {takes}",
             path=f"{path}.{missing[0]}" if path else missing[0],
         )
-    values = {}
+    values: dict[str, Any] = {}
     for field in fields:
         if field.name in value:
+            given = value[field.name]
+            if type(given) is str and field.is_text:
+                values[field.name] = given
+                continue
+            if type(given) is list and field.is_texts and {*map(type, given)} <= _TEXT_ONLY:
+                values[field.name] = tuple(given)
+                continue
             inner = f"{path}.{field.name}" if path else field.name
             try:
-                values[field.name] = _read_value(field.hint, value[field.name], name, inner)
+                values[field.name] = _read_value(field.hint, given, name, inner)
             except msgspec.ValidationError as error:
                 reason, _, below = str(error).partition(" - at `$")
                 raise InvalidRecord(

@@ -111,11 +111,13 @@ def replace_surrogates(text: str) -> str:
 
 def mask(text: str) -> str:
     """Replace every recognised secret by ``[masked:KIND]``, and every lone surrogate."""
-    if len(text) < _SHORTEST and text.isascii():
-        return text
+    if len(text) <= _REMEMBERED:
+        return text if len(text) < _SHORTEST and text.isascii() else _mask_short(text)
     return text if lacks_secret_signs(text) else mask_thoroughly(text)
 
 
+_REMEMBERED = 200
+"""Characters of the longest text whose mask is remembered: records repeat names, states and ids."""
 _SHORTEST = 8
 """Characters of the shortest text with a secret: ``ab://:c@``."""
 
@@ -197,9 +199,13 @@ def mask_value(value: Any) -> Any:
 def masked_json(value: Any) -> str:
     """Return the canonical JSON of a value with its secrets masked."""
     text = canonical_json(value)
-    if lacks_secret_signs(text) or (
-        # A count of tokens is no secret, and its key has no value to mask.
-        "token" in text and lacks_secret_signs(_COUNT.sub('"":', text))
+    if (
+        _stays_as_it_is(value)
+        or lacks_secret_signs(text)
+        or (
+            # A count of tokens is no secret, and its key has no value to mask.
+            "token" in text and lacks_secret_signs(_COUNT.sub('"":', text))
+        )
     ):
         return text
     return canonical_json(mask_value(value))
@@ -209,12 +215,50 @@ _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')
 """The key of a count of tokens in JSON. Inside of a text its second quote would stand behind a backslash."""
 
 
+def _stays_as_it_is(value: Any) -> bool:
+    """Tell whether :func:`mask_value` is certain to change nothing, looking only at short texts."""
+    kind = type(value)
+    if kind is dict:
+        for key, member in value.items():
+            if type(key) is not str or _mask_key(key) != key:
+                return False
+            kind = type(member)
+            if kind is str:
+                if len(member) > _REMEMBERED or _mask_short_member(key, member) != member:
+                    return False
+            elif kind in _MASKABLE and not _stays_as_it_is(member):
+                return False
+        return True
+    if kind is list or kind is tuple:
+        for member in value:  # noqa: SIM110 - all() over a generator takes twice as long
+            if type(member) in _MASKABLE and not _stays_as_it_is(member):
+                return False
+        return True
+    return kind is str and len(value) <= _REMEMBERED and mask(value) == value
+
+
 @lru_cache(maxsize=1024)
 def _mask_key(key: str) -> str:
     return mask(key)
 
 
+@lru_cache(maxsize=4096)
+def _mask_short(text: str) -> str:
+    return text if lacks_secret_signs(text) else mask_thoroughly(text)
+
+
+@lru_cache(maxsize=4096)
+def _mask_short_member(key: str, member: str) -> str:
+    return str(_mask_member_anew(key, member))
+
+
 def _mask_member(key: Any, member: Any) -> Any:
+    if type(key) is str and type(member) is str and len(member) <= _REMEMBERED:
+        return _mask_short_member(key, member)
+    return _mask_member_anew(key, member)
+
+
+def _mask_member_anew(key: Any, member: Any) -> Any:
     if (
         isinstance(key, str)
         and isinstance(member, str)

@@ -14,15 +14,28 @@ import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 
 CountTokens = Callable[[str], int]
 
 
-def count_prompt(prompt: Prompt, count: CountTokens) -> int:
-    """Count the tokens of the prompt; ``count`` counts those of one text."""
+def count_prompt(
+    prompt: Prompt, count: CountTokens, kept: KeptByIdentity[PromptMessage, int] | None = None
+) -> int:
+    """Count the tokens of the prompt; ``count`` counts those of one text.
+
+    ``kept`` are the tokens of messages that ``count`` has counted before.
+    """
     system = count(prompt.system) + MESSAGE_TOKENS if prompt.system else 0
-    messages = sum(_count_message(message, count) for message in prompt.messages)
+    messages = 0
+    known_tokens = [None] * len(prompt.messages) if kept is None else kept.get_all(prompt.messages)
+    for message, tokens in zip(prompt.messages, known_tokens, strict=True):
+        if tokens is None:
+            tokens = _count_message(message, count)
+            if kept is not None:
+                kept.put(message, tokens)
+        messages += tokens
     return system + messages + count_tools(prompt.tools, count)
 
 
@@ -42,27 +55,25 @@ def count_tools(tools: Sequence[ToolSpec], count: CountTokens) -> int:
 
 def tools_json(tools: Sequence[ToolSpec]) -> str:
     """Return the canonical JSON of tools as they are described to the model."""
-    described = (
-        f"[{canonical_json(tool.name)},{canonical_json(tool.description)},{_schema_json(tool)}]"
-        for tool in tools
-    )
+    described = (_tool_json.get(tool) or _tool_json.put(tool, _describe(tool)) for tool in tools)
     return f"[{','.join(described)}]"
 
 
-_schemas: dict[int, tuple[Mapping[str, Any], str]] = {}
-"""The canonical JSON of tools' parameters, by identity: they are the same in every wave."""
-_MOST_SCHEMAS = 256
+def _describe(tool: ToolSpec) -> str:
+    name, description = canonical_json(tool.name), canonical_json(tool.description)
+    return f"[{name},{description},{_schema_json(tool)}]"
+
+
+_schemas: KeptByIdentity[Mapping[str, Any], str] = KeptByIdentity(256)
+"""The canonical JSON of tools' parameters: they are the same in every wave."""
+_tool_json: KeptByIdentity[ToolSpec, str] = KeptByIdentity(256)
+_message_json: KeptByIdentity[PromptMessage, str] = KeptByIdentity(2_000)
+"""The canonical JSON of messages: a prompt repeats most of those before."""
 
 
 def _schema_json(tool: ToolSpec) -> str:
-    kept = _schemas.get(id(tool.parameters))
-    if kept is not None and kept[0] is tool.parameters:
-        return kept[1]
-    if len(_schemas) >= _MOST_SCHEMAS:
-        _schemas.clear()
-    text = canonical_json(dict(tool.parameters))
-    _schemas[id(tool.parameters)] = tool.parameters, text
-    return text
+    parameters = tool.parameters
+    return _schemas.get(parameters) or _schemas.put(parameters, canonical_json(dict(parameters)))
 
 
 def _count_message(message: PromptMessage, count: CountTokens) -> int:
@@ -77,11 +88,19 @@ def _count_message(message: PromptMessage, count: CountTokens) -> int:
 
 def digest_prompt(prompt: Prompt) -> str:
     """Return the sha256 of everything that is sent."""
-    messages = msgspec.to_builtins(prompt.messages)
-    for message in messages:
-        del message["cache"]
-        if not message["thinking"]:
-            del message["thinking"]
-    parts = [canonical_json(prompt.system), canonical_json(messages, is_plain=True)]
+    kept = _message_json.get_all(prompt.messages)
+    messages = ",".join(
+        text or _message_json.put(message, _encode_message(message))
+        for message, text in zip(prompt.messages, kept, strict=True)
+    )
+    parts = [canonical_json(prompt.system), f"[{messages}]"]
     parts += [tools_json(prompt.tools), canonical_json(prompt.max_output_tokens)]
     return text_digest(f"[{','.join(parts)}]")
+
+
+def _encode_message(message: PromptMessage) -> str:
+    body = msgspec.to_builtins(message)
+    del body["cache"]
+    if not body["thinking"]:
+        del body["thinking"]
+    return canonical_json(body, is_plain=True)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES, SEPARATOR, fenced
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.model import (
     PacketFact,
     Prompt,
@@ -33,7 +34,70 @@ def render(
     target: Mapping[str, Any],
     max_output_tokens: int,
 ) -> Prompt:
-    """Return the prompt of one wave. ``facts`` are the packet's, in packet order. Pure."""
+    """Return the prompt of one wave. ``facts`` are the packet's, in packet order. Pure.
+
+    Where all facts of earlier waves are those of the prompt before, its messages are used again.
+    """
+    rendered = _append_wave(facts, wave) or _render_all(facts)
+    if facts:
+        _kept_prompts.put(facts[0], rendered)
+    messages, parts = [*rendered.messages], rendered.parts
+    # A cache may break after the task, after the wave before, and after this one.
+    for end in {parts[0], *parts[-2:]} - {0}:
+        messages[end - 1] = _with_break(messages[end - 1])
+    return Prompt(
+        system=rendered.system,
+        messages=tuple(messages),
+        tools=tuple(tools),
+        facts=tuple(facts),
+        wave=wave,
+        task_type=task_type,
+        target=dict(target),
+        max_output_tokens=max_output_tokens,
+    )
+
+
+class _Rendered(NamedTuple):
+    """Facts as messages, without breaks of the cache."""
+
+    facts: list[PacketFact]
+    system: str
+    messages: list[PromptMessage]
+    parts: list[int]
+    """Where the task ends, and each wave: so many messages come before."""
+
+
+_kept_prompts: KeptByIdentity[PacketFact, _Rendered] = KeptByIdentity(64)
+"""The newest prompts of sessions, by their first fact."""
+_broken: KeptByIdentity[PromptMessage, PromptMessage] = KeptByIdentity(1_024)
+
+
+def _with_break(message: PromptMessage) -> PromptMessage:
+    """Return the message with a break of the cache after it."""
+    return _broken.get(message) or _broken.put(message, replace(message, cache=True))
+
+
+def _append_wave(facts: Sequence[PacketFact], wave: int) -> _Rendered | None:
+    """Return the prompt before with the facts of this wave behind it; None where it is another one."""
+    before = _kept_prompts.get(facts[0]) if facts else None
+    # Lists compare their items by identity first.
+    if before is None or before.facts != [
+        fact for fact in facts if (fact.added or fact.ordinal) < wave
+    ]:
+        return None
+    new = [fact for fact in facts if (fact.added or fact.ordinal) >= wave]
+    if any(
+        fact.band in HEAD_BANDS or fact.source_type == "task" or (fact.added or fact.ordinal) > wave
+        for fact in new
+    ):
+        return None
+    if not new:
+        return before
+    messages = [*before.messages, *_render_wave(new)]
+    return _Rendered([*facts], before.system, messages, [*before.parts, len(messages)])
+
+
+def _render_all(facts: Sequence[PacketFact]) -> _Rendered:
     head: list[PacketFact] = []
     opening: list[PacketFact] = []
     waves: dict[int, list[PacketFact]] = {}
@@ -47,24 +111,12 @@ def render(
     messages = [PromptMessage("user", fact.text) for fact in opening]
     parts = [len(messages)]
     for ordinal in sorted(waves):
-        messages.extend(_of_wave(waves[ordinal]))
+        messages.extend(_render_wave(waves[ordinal]))
         parts.append(len(messages))
-    # A cache may break after the task, after the wave before, and after this one.
-    for end in {parts[0], *parts[-2:]} - {0}:
-        messages[end - 1] = replace(messages[end - 1], cache=True)
-    return Prompt(
-        system=SEPARATOR.join(fact.text for fact in head),
-        messages=tuple(messages),
-        tools=tuple(tools),
-        facts=tuple(facts),
-        wave=wave,
-        task_type=task_type,
-        target=dict(target),
-        max_output_tokens=max_output_tokens,
-    )
+    return _Rendered([*facts], SEPARATOR.join(fact.text for fact in head), messages, parts)
 
 
-def _of_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
+def _render_wave(facts: Sequence[PacketFact]) -> list[PromptMessage]:
     """Return one wave's messages: the agent's calls and their results, then the other facts."""
     exchanges = [fact for fact in facts if _is_exchange(fact)]
     thinking = _thinking_of(exchanges)

@@ -233,10 +233,13 @@ def _changes_head(wave: _Wave, new: Ints) -> bool:
         return True
     if any(columns.types[code] == _OPENING for code in columns.source_type[new].tolist()):
         return True
-    live = _ids(columns, ~columns.superseded)
-    return any(
-        band in HEAD_BANDS and fact_id not in live for fact_id, (band, _) in wave.shown.items()
-    )
+    head = {fact_id for fact_id, (band, _) in wave.shown.items() if band in HEAD_BANDS}
+    # A fact that is linked twice is live where either is.
+    live = np.flatnonzero(~columns.superseded & _IS_HEAD[columns.band]).tolist()
+    head.difference_update([columns.fact_ids[i] for i in live])
+    if not head:
+        return False
+    return not head <= _ids(columns, ~columns.superseded)
 
 
 def _ids(columns: FactColumns, flags: Flags) -> frozenset[str]:
@@ -376,7 +379,12 @@ def _append_to(
     pinned = _ids(columns, columns.pinned & ~columns.superseded)
     entries = [
         (
-            *(_with_pin(entry, entry.fact_id in pinned) for entry in old.entries),
+            *(
+                entry
+                if entry.pinned == (entry.fact_id in pinned)
+                else replace(entry, pinned=not entry.pinned)
+                for entry in old.entries
+            ),
             *appended.entries[old.name],
         )
         for old in before.bands
@@ -400,10 +408,6 @@ def _append_to(
         ),
         quality_ppm=appended.chosen.quality_ppm,
     )
-
-
-def _with_pin(entry: Entry, pinned: bool) -> Entry:
-    return entry if entry.pinned == pinned else replace(entry, pinned=pinned)
 
 
 def reasons_to_drop(selection: WaveSelection, appended: Appended) -> Ints:

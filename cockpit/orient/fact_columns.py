@@ -156,6 +156,8 @@ def load_columns(
 
 
 def _numbers(text: str) -> Ints:
+    if len(text) <= _PART:
+        return np.fromstring(text, np.int64, sep=",") if text else _NONE
     # Between two parts another thread may run: typing does not wait for 50,000 numbers.
     parts, begin = [_NONE], 0
     while begin < len(text):
@@ -230,6 +232,8 @@ def _shorter(tokens: Ints, fuller: Ints) -> Ints:
 
 def _coded(values: list[str]) -> tuple[dict[str, int], Ints]:
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
+    if len(values) <= _PART:
+        return names, np.array([names[value] for value in values], np.int64)
     parts = [_NONE]
     for begin in range(0, len(values), _PART):
         part = values[begin : begin + _PART]

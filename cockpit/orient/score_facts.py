@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints
 from cockpit.orient.radix_sort import radix_order
 from cockpit.store.context.facts import UTILITY_MAX
@@ -83,24 +85,50 @@ def _matched(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list
 
     Of the rules that fit a fact, the one of the highest priority counts (ties: first by id).
     """
-    rules = [_UNRULED]
-    named = {rule.source_type for rule in profile.rules}
-    for_rest = np.array([-1 if name in named else 0 for name in columns.types], np.int64)
+    plan = _plans.get(profile.rules)
+    if plan is None or plan.types != columns.types:
+        plan = _plans.put(profile.rules, _plan_rules(profile.rules, columns.types))
     index = np.full(len(columns), -1, np.int64)
-    codes = {name: code for code, name in enumerate(columns.types)}
-    for rule in sorted(profile.rules, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
+    for place, code in plan.restricted:
+        fits = (columns.source_type == code) & (index < 0)
+        fits = _restricted(columns, plan.rules[place], fits, ordinal)
+        index = np.where(fits, place, index)
+    if not columns.types:
+        return plan.rules, index
+    return plan.rules, np.where(index < 0, plan.for_rest[columns.source_type], index)
+
+
+class _RulePlan(NamedTuple):
+    """Which rules are in play for facts of some source types."""
+
+    types: tuple[str, ...]
+    rules: list[Rule]
+    restricted: list[tuple[int, int]]
+    """(place of the rule, code of its source type), in the order in which they are tried."""
+    for_rest: Ints
+    """By code: the place of the rule for facts that no restricted rule fits, or -1."""
+
+
+_plans: KeptByIdentity[tuple[Rule, ...], _RulePlan] = KeptByIdentity(64)
+"""By the rules of a profile: the facts of one wave mostly have the types of those before."""
+
+
+def _plan_rules(of_profile: tuple[Rule, ...], types: tuple[str, ...]) -> _RulePlan:
+    rules = [_UNRULED]
+    named = {rule.source_type for rule in of_profile}
+    for_rest = [-1 if name in named else 0 for name in types]
+    restricted: list[tuple[int, int]] = []
+    codes = {name: code for code, name in enumerate(types)}
+    for rule in sorted(of_profile, key=lambda rule: (-rule.priority_weight, rule.rule_id)):
         code = codes.get(rule.source_type)
         if code is None or not rule.enabled or for_rest[code] >= 0:
             continue
         if rule.predicate == Predicate():
             for_rest[code] = len(rules)
         else:
-            fits = _restricted(columns, rule, (columns.source_type == code) & (index < 0), ordinal)
-            index = np.where(fits, len(rules), index)
+            restricted.append((len(rules), code))
         rules.append(rule)
-    if not columns.types:
-        return rules, index
-    return rules, np.where(index < 0, for_rest[columns.source_type], index)
+    return _RulePlan(types, rules, restricted, np.array(for_rest, np.int64))
 
 
 def _restricted(columns: FactColumns, rule: Rule, fits: Flags, ordinal: int) -> Flags:

@@ -354,15 +354,16 @@ def _band_limits(
     overheads: Overheads,
     carried: Sequence[int],
 ) -> BandLimits:
+    # Sums of whole tokens far below 2**53 are exact in the floats that bincount uses.
+    of_band = np.bincount(columns.band, weights=pins.tokens, minlength=len(BANDS)).tolist()
     pinned = [
-        int(pins.tokens[columns.band == code].sum())
+        int(of_band[code])
         + (overheads.in_band(name) if way.renders else 0)
         + (carried[code] if carried else 0)
         for code, name in enumerate(BANDS)
     ]
-    floor = np.array([band.min_tokens for band in profile.bands], np.int64)
-    target = np.array([band.target_tokens for band in profile.bands], np.int64)
-    ceiling = np.array([band.max_tokens for band in profile.bands], np.int64)
+    sizes = [(band.min_tokens, band.target_tokens, band.max_tokens) for band in profile.bands]
+    floor, target, ceiling = np.array(sizes, np.int64).T.copy()
     limits = BandLimits(
         profile.total_token_budget, floor, target, ceiling, np.array(pinned, np.int64)
     )

@@ -64,29 +64,36 @@ def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> Spe
         open_to &= spendable[columns.source_type]
     places = np.flatnonzero(open_to & (columns.ordinal > 1)).tolist()
     near, far = places[-MAX_NAMED:], places[:-MAX_NAMED]
-    names = name_files([columns.fact_ids[i] for i in near])
-    used = frozenset[str]().union(*(each.used for each in names.values()))
+    if not near:
+        return NO_SPENT
+    fact_ids = [columns.fact_ids[i] for i in near]
+    by_id = name_files(fact_ids)
+    names = [by_id.get(fact_id, _NOTHING) for fact_id in fact_ids]
+    used = frozenset[str]().union(*{each.used for each in by_id.values()})
+    at = np.array(near, np.int64)
+    ordinals, full = columns.ordinal[at].tolist(), columns.full[at].tolist()
+    is_call = (columns.source_type[at] == _code_of(columns, _CALL)).tolist()
+    outlines = (columns.outline[at] < NEVER).tolist()
     last_called: dict[str, int] = {}
-    for i in near:
-        called = names.get(columns.fact_ids[i], _NOTHING).called
-        last_called.update(dict.fromkeys(called, int(columns.ordinal[i])))
+    for named, seen in zip(names, ordinals, strict=True):
+        for name in named.called:
+            last_called[name] = seen
     spent, brief, left_out = set(far), set(far), set[int]()
     read: list[tuple[int, int, int]] = []
     later: set[str] = set()
-    for i in reversed(near):
-        named = names.get(columns.fact_ids[i], _NOTHING)
-        is_last = not named.all & used <= later
-        if columns.ordinal[i] > ordinal - WHOLE_WAVES:
+    for place in range(len(near) - 1, -1, -1):
+        i, named = near[place], names[place]
+        if ordinals[place] > ordinal - WHOLE_WAVES:
             pass
-        elif columns.types[int(columns.source_type[i])] != _CALL:
-            if not is_last and columns.full[i] > SMALL_TOKENS:
+        elif not is_call[place]:
+            if full[place] > SMALL_TOKENS and named.all & used <= later:
                 when = max((last_called[name] for name in named.called), default=0)
-                read.append((when, int(columns.ordinal[i]), i))
+                read.append((when, ordinals[place], i))
         elif named.is_answered and not columns.pinned[i]:
             spent.add(i)
             left_out.add(i)
-        elif columns.full[i] > SMALL_TOKENS:
-            has_outline = bool(columns.outline[i] < NEVER)
+        elif full[place] > SMALL_TOKENS:
+            has_outline, is_last = outlines[place], not named.all & used <= later
             if has_outline and not is_last:
                 brief.add(i)
             if has_outline or not (is_last or _lists_files(named, later)):
@@ -100,8 +107,15 @@ def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> Spe
     return SpentFacts(ids(spent), ids(brief), ids(left_out))
 
 
+def _code_of(columns: FactColumns, source_type: str) -> int:
+    """Return the code of a source type, -1 where no fact has it."""
+    return columns.types.index(source_type) if source_type in columns.types else -1
+
+
 def _lists_files(named: FileNames, later: set[str]) -> bool:
     """Whether a result names many files of the project for the last time."""
+    if len(named.all) < LISTED_FILES:
+        return False
     return sum(not name.startswith("/") for name in named.all - later) >= LISTED_FILES
 
 
@@ -123,6 +137,8 @@ def flag_spent(columns: FactColumns, spent: SpentFacts) -> SpentFlags:
 
 
 def _flag(columns: FactColumns, fact_ids: Sequence[str]) -> Flags:
+    if not fact_ids:
+        return np.zeros(len(columns), np.bool_)
     ids = frozenset(fact_ids)
     return np.array([identity in ids for identity in columns.fact_ids], np.bool_)
 
@@ -134,6 +150,8 @@ def condense(columns: FactColumns, flags: SpentFlags) -> tuple[FactColumns, Ints
     whole stays. What is left out does not compete. The array says, for each fact, the level that stands in
     the place of the full one: 0 where that stays.
     """
+    if not (flags.spent.any() or flags.left_out.any()):
+        return columns, np.zeros(len(columns), np.int64)
     has_outline = columns.outline < NEVER
     is_free = ~columns.pinned & (columns.reference < NEVER)
     to_reference = flags.spent & (~has_outline | flags.brief) & is_free

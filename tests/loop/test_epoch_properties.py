@@ -12,10 +12,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.canonical_json import canonical_json
+from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
 from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
-from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
+from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, render_packet
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.epochs import compile_wave
@@ -172,10 +173,22 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
             assert prompt.system == sent.system
             assert _messages(prompt)[: len(sent.messages)] == _messages(sent)
             assert epoch.cached == (0 if cold else before.rendered_tokens)
+        _check_rendered_anew(packet, prompt, session)
         _check_again(packet, standing, session, profile)
         if session.dice.random() < 0.5:
             _check_after_a_kill(packet, standing, session, profile)
         before, sent = packet, prompt
+
+
+def _check_rendered_anew(packet: Packet, prompt: Prompt, session: Session) -> None:
+    """What is kept of earlier prompts gives the prompt that is made of nothing kept."""
+    copied = packet_from_body(packet.body())
+    texts = {name: replace(text) for name, text in session.texts.items()}
+    anew = render_packet(copied, texts, TOOLS, wave=packet.ordinal, task_type="look", target={})
+    assert anew == prompt
+    assert packet.rendering is not None
+    assert digest_prompt(anew) == digest_prompt(prompt) == packet.rendering.prompt_sha256
+    assert measure_prompt(anew, "o200k_base", 1_000) == packet.rendered_tokens
 
 
 def _check_bands(packet: Packet, profile: Profile) -> None:

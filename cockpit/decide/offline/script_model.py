@@ -83,9 +83,9 @@ def _spoken(turn: Turn) -> str:
 
 
 def _usage(prompt: Prompt, answer: str) -> Usage:
-    prompt_chars = len(prompt.system) + sum(
-        len(message.text) + sum(len(call.arguments) for call in message.calls)
-        for message in prompt.messages
+    prompt_chars = len(prompt.system) + sum([len(message.text) for message in prompt.messages])
+    prompt_chars += sum(
+        [len(call.arguments) for message in prompt.messages for call in message.calls]
     )
     return Usage(
         input_tokens=prompt_chars // _CHARACTERS_PER_TOKEN,

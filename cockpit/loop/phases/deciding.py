@@ -7,7 +7,6 @@ part of the plan with its error, and the next wave answers it. See ``docs/refere
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -259,9 +258,10 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
             raise MalformedCall(
                 f"{call.name!r} is not a tool of this task. You have: {', '.join(names)}."
             )
-        parse_call(call.name, call.arguments)  # before masking: only here duplicates and NaN show
-        arguments = mask_value(json.loads(call.arguments or "{}"))
-        parsed = parse_call(call.name, canonical_json(arguments))
+        parsed = parse_call(call.name, call.arguments)  # here duplicates and NaN show
+        arguments = mask_value(dict(parsed.arguments))
+        if arguments != parsed.arguments:
+            parsed = parse_call(call.name, canonical_json(arguments))
         title = _title(call.name, parsed.arguments)
         _check_type_change(context, call.name, parsed.arguments)
         if "request_context" in names:

@@ -10,12 +10,13 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.measure_prompt import count_prompt, count_tools
-from cockpit.decide.model import PacketFact, Prompt, ToolSpec
+from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.session_tools import tools_of_session
@@ -24,7 +25,7 @@ from cockpit.observe.count_tokens import count_again, vocabulary_for
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
-from cockpit.store.context.packets import Overheads, Packet
+from cockpit.store.context.packets import RENDER_ORDER, Entry, Overheads, Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
@@ -77,29 +78,11 @@ def render_packet(
     target: Mapping[str, Any],
 ) -> Prompt:
     """Render the prompt of ``packet``; ``texts`` are those of its facts, by fact id. Pure."""
-    packet_facts = []
     fences_references = packet.algorithm in _FENCE_REFERENCES
-    for band, entry in packet.rendered():
-        text = texts[entry.fact_id]
-        packet_facts.append(
-            PacketFact(
-                fact_id=entry.fact_id,
-                band=band,
-                source_type=text.source_type,
-                source_ref=text.source_ref,
-                level=entry.level,
-                text=text_shown(entry, texts),
-                tokens=entry.tokens,
-                pinned=entry.pinned,
-                ordinal=entry.ordinal,
-                provenance=text.provenance,
-                added=entry.added,
-                replaces=bool(entry.base),
-                is_bare=text.source_type == "exchange"
-                and entry.level == "reference"
-                and not fences_references,
-            )
-        )
+    entries = {band.name: band.entries for band in packet.bands}
+    packet_facts: list[PacketFact] = []
+    for band in RENDER_ORDER:
+        packet_facts += _show_band(band, entries[band], texts, fences_references)
     return render(
         packet_facts,
         tools,
@@ -107,6 +90,68 @@ def render_packet(
         task_type=task_type,
         target=target,
         max_output_tokens=_answer_of(packet),
+    )
+
+
+class _ShownBand(NamedTuple):
+    """The entries of a band as facts of a prompt, and what these were made of."""
+
+    band: str
+    fences_references: bool
+    entries: tuple[Entry, ...] = ()
+    fact_ids: Sequence[str] = ()
+    texts: Sequence[FactText | None] = ()
+    facts: Sequence[PacketFact] = ()
+
+
+_shown_bands: KeptByIdentity[Entry, _ShownBand] = KeptByIdentity(256)
+"""The bands of the newest packets, by their first entry: within an epoch they only grow."""
+
+
+def _show_band(
+    band: str, entries: tuple[Entry, ...], texts: Mapping[str, FactText], fences_references: bool
+) -> Sequence[PacketFact]:
+    if not entries:
+        return ()
+    shown = _shown_bands.get(entries[0])
+    # Sequences compare their items by identity first.
+    if (
+        shown is None
+        or (shown.band, shown.fences_references) != (band, fences_references)
+        or shown.entries != entries[: len(shown.entries)]
+        or shown.texts != [*map(texts.get, shown.fact_ids)]
+    ):
+        shown = _ShownBand(band, fences_references, texts=[])
+    added = entries[len(shown.entries) :]
+    if not added:
+        return shown.facts
+    facts = [*shown.facts, *(_show(band, entry, texts, fences_references) for entry in added)]
+    names = (name for entry in added for name in (entry.fact_id, entry.base) if name)
+    fact_ids = [*shown.fact_ids, *names]
+    shown_texts = [*map(texts.get, fact_ids)]
+    shown = _ShownBand(band, fences_references, entries, fact_ids, shown_texts, facts)
+    return _shown_bands.put(entries[0], shown).facts
+
+
+def _show(
+    band: str, entry: Entry, texts: Mapping[str, FactText], fences_references: bool
+) -> PacketFact:
+    text = texts[entry.fact_id]
+    is_reference = text.source_type == "exchange" and entry.level == "reference"
+    return PacketFact(
+        fact_id=entry.fact_id,
+        band=band,
+        source_type=text.source_type,
+        source_ref=text.source_ref,
+        level=entry.level,
+        text=text_shown(entry, texts),
+        tokens=entry.tokens,
+        pinned=entry.pinned,
+        ordinal=entry.ordinal,
+        provenance=text.provenance,
+        added=entry.added,
+        replaces=bool(entry.base),
+        is_bare=is_reference and not fences_references,
     )
 
 
@@ -145,7 +190,13 @@ def estimate_overheads(profile: Profile, tools: Sequence[ToolSpec], ordinal: int
 def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
     """Count the tokens of the prompt, in thousandths ``scale`` of what the vocabulary says, rounded up."""
     count: Callable[[str], int] = partial(count_again, vocabulary=vocabulary)
-    return -(-count_prompt(prompt, count) * scale // 1000)
+    return -(-count_prompt(prompt, count, _kept_counts(vocabulary)) * scale // 1000)
+
+
+@cache
+def _kept_counts(_vocabulary: str) -> KeptByIdentity[PromptMessage, int]:
+    """Return the tokens of messages that were counted with a vocabulary."""
+    return KeptByIdentity(8_192)
 
 
 def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tuple[str, int]:
@@ -189,17 +240,27 @@ def _specs(tools: tuple[str, ...]) -> Sequence[ToolSpec]:
 
 def tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Sequence[ToolSpec]:
     """Return the tools as the wave's prompt describes them."""
-    return [_describe_for_wave(connection, context, tool) for tool in offered_tools(context)]
-
-
-def _describe_for_wave(
-    connection: sqlite3.Connection, context: WaveContext, tool: ToolSpec
-) -> ToolSpec:
-    """Return the tool with the wave's profile in its description, where it changes that profile."""
-    if tool.name != profile_change_tool.TOOL or context.wave.profile_version is None:
-        return tool
-    version = context.wave.profile_version
+    tools, version = offered_tools(context), context.wave.profile_version
+    if version is None or all(tool.name != profile_change_tool.TOOL for tool in tools):
+        return tools
     pinned = context.engine.profile(connection, context.session.profile_id, version)
+    kept = _described.get(pinned)
+    if kept is None or kept[0] is not tools:
+        described = [_describe_for_profile(pinned, tool) for tool in tools]
+        kept = _described.put(pinned, (tools, described))
+    return kept[1]
+
+
+_described: KeptByIdentity[Profile, tuple[Sequence[ToolSpec], Sequence[ToolSpec]]] = KeptByIdentity(
+    64
+)
+"""By profile: tools, and the same as they are described under it."""
+
+
+def _describe_for_profile(pinned: Profile, tool: ToolSpec) -> ToolSpec:
+    """Return the tool with the profile in its description, where it changes that profile."""
+    if tool.name != profile_change_tool.TOOL:
+        return tool
     return replace(
         tool, description=tool.description + profile_change_tool.describe_profile(pinned)
     )

@@ -8,8 +8,9 @@ the same digest anywhere. Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import Epoch, epoch_from_body
 from cockpit.store.db.transaction import Tx
@@ -41,6 +43,7 @@ DIFF = "diff"
 GONE = "gone"
 """The level of a line that says that a fact above holds no longer."""
 ENTRY_LEVELS = (*LEVELS, DIFF, GONE)
+_LEVEL_CODES = {level: code for code, level in enumerate(ENTRY_LEVELS)}
 
 
 class PacketExists(StoreError):
@@ -71,9 +74,13 @@ class Entry:
 
     def body(self) -> list[Any]:
         """Return it as a JSON value."""
-        level = ENTRY_LEVELS.index(self.level)
-        row = [self.fact_id, level, self.tokens, int(self.pinned), self.ordinal]
-        return [*row, self.added, self.base] if self.added else row
+        level, pinned = _LEVEL_CODES[self.level], int(self.pinned)
+        if self.added:
+            return [
+                *(self.fact_id, level, self.tokens, pinned, self.ordinal),
+                *(self.added, self.base),
+            ]
+        return [self.fact_id, level, self.tokens, pinned, self.ordinal]
 
 
 def _entry_from_body(row: list[Any]) -> Entry:
@@ -212,20 +219,21 @@ class Packet:
         self._digests[:] = [digest]
         return text, digest
 
-    def rendered(self) -> Iterator[tuple[str, Entry]]:
-        """Yield (band, entry) in the order in which a model reads them."""
-        bands = {band.name: band for band in self.bands}
-        for name in RENDER_ORDER:
-            for entry in bands[name].entries:
-                yield name, entry
+    def rendered(self) -> list[tuple[str, Entry]]:
+        """Return (band, entry) in the order in which a model reads them."""
+        bands = {band.name: band.entries for band in self.bands}
+        return [(name, entry) for name in RENDER_ORDER for entry in bands[name]]
 
-    def in_force(self) -> dict[str, tuple[str, Entry]]:
+    def in_force(self) -> Mapping[str, tuple[str, Entry]]:
         """Return (band, entry) by fact id of what the packet says now: the last word on each fact.
 
         What a later entry replaces or takes back is still in the prompt, and not in here.
         """
+        return _in_force.get(self) or _in_force.put(self, MappingProxyType(self._find_in_force()))
+
+    def _find_in_force(self) -> dict[str, tuple[str, Entry]]:
         now: dict[str, tuple[str, Entry]] = {}
-        for band, entry in sorted(self.rendered(), key=lambda item: item[1].added):
+        for band, entry in sorted(self.rendered(), key=_wave_added):
             now.pop(entry.base, None)
             shown = now.get(entry.fact_id)
             if entry.level == GONE:
@@ -268,6 +276,14 @@ class Packet:
         }
 
 
+_in_force: KeptByIdentity[Packet, Mapping[str, tuple[str, Entry]]] = KeptByIdentity(16)
+"""What packets say now: a wave's packet is asked for it by the guards, and by the wave after it."""
+
+
+def _wave_added(shown: tuple[str, Entry]) -> int:
+    return shown[1].added
+
+
 def packet_from_body(body: Mapping[str, Any]) -> Packet:
     """Make a packet from its body. Raises :class:`StoreError` for any other value."""
     try:
@@ -302,9 +318,12 @@ def packet_from_body(body: Mapping[str, Any]) -> Packet:
         raise StoreError(f"This is not the body of an orientation packet: {error!r}.") from error
 
 
+_DETAIL = {DIFF: 0} | {level: detail for detail, level in enumerate(LEVELS)}
+
+
 def detail_of(entry: Entry) -> int:
     """Return how much of its fact an entry shows: 0 all of it, 1 its outline, 2 a reference."""
-    return 0 if entry.level == DIFF else LEVELS.index(entry.level)
+    return _DETAIL[entry.level]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import msgspec
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
+from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.core.read_record import describe
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 
@@ -134,12 +135,12 @@ class Profile:
     @property
     def digest(self) -> str:
         """sha256 of :meth:`digest_body`: profiles with equal digests compile alike."""
-        return _digest(self)
+        return _digests.get(self) or _digests.put(self, digest(self.digest_body()))
 
 
-@lru_cache(maxsize=16)
-def _digest(profile: Profile) -> str:
-    return digest(profile.digest_body())
+_digests: KeptByIdentity[Profile, str] = KeptByIdentity(256)
+_checked: KeptByIdentity[Profile, Profile] = KeptByIdentity(256)
+"""Profiles that are valid."""
 
 
 def check(profile: Profile) -> Profile:
@@ -148,12 +149,13 @@ def check(profile: Profile) -> Profile:
     All six bands once and in order, floor ≤ target ≤ ceiling, floors together within the budget,
     weights within their ranges, rule ids unique.
     """
+    return _checked.get(profile) or _checked.put(profile, _check(profile))
+
+
+def _check(profile: Profile) -> Profile:
     name = f"Profile {profile.profile_id!r} version {profile.version}"
     total = profile.total_token_budget
-    if not 1 <= total <= BUDGET_MAX:
-        raise ProfileInvalid(
-            f"{name}: the token budget {total:,} is not between 1 and {BUDGET_MAX:,}."
-        )
+    _check_budget(profile, total)
     if profile.ranking not in ("utility", "density"):
         raise ProfileInvalid(
             f"{name}: ranking {profile.ranking!r} is neither 'utility' nor 'density'."
@@ -198,6 +200,14 @@ def check(profile: Profile) -> Profile:
     return profile
 
 
+def _check_budget(profile: Profile, total: int) -> None:
+    if not 1 <= total <= BUDGET_MAX:
+        raise ProfileInvalid(
+            f"Profile {profile.profile_id!r} version {profile.version}: the token budget {total:,} is not"
+            f" between 1 and {BUDGET_MAX:,}."
+        )
+
+
 def _check_fetch(name: str, rule: Rule) -> None:
     if len(rule.fetch) > FETCH_ITEMS_MAX:
         raise ProfileInvalid(
@@ -229,7 +239,8 @@ def scale(profile: Profile, total_budget: int) -> Profile:
 
     Rounding down keeps floor ≤ target ≤ ceiling, and the floors within the budget.
     """
-    old = profile.total_token_budget
+    old = check(profile).total_token_budget
+    _check_budget(profile, total_budget)
     bands = tuple(
         Band(
             band.name,
@@ -239,7 +250,7 @@ def scale(profile: Profile, total_budget: int) -> Profile:
         )
         for band in profile.bands
     )
-    return check(replace(profile, total_token_budget=total_budget, bands=bands))
+    return replace(profile, total_token_budget=total_budget, bands=bands)
 
 
 def predicate_body(predicate: Predicate) -> dict[str, Any]:

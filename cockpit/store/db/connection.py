@@ -48,29 +48,33 @@ class WritingConnection(sqlite3.Connection):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.known_statements: set[str] = set()
+        self.known_statements: dict[str, bool] = {}
+        """Statements that were looked at, and whether each could read the journal."""
 
-    def _watch(self, sql: str) -> None:
-        if self.watch_statement is None:
-            return
-        if len(self.known_statements) > _MOST_STATEMENTS:
-            self.known_statements.clear()
-        self.known_statements.add(sql)
-        self.watch_statement(sql)
+    def _watch(self, sql: str) -> bool:
+        reads_journal = "journal" in sql or "audit_log" in sql
+        if self.watch_statement is not None:
+            if len(self.known_statements) > _MOST_STATEMENTS:
+                self.known_statements.clear()
+            self.known_statements[sql] = reads_journal
+            self.watch_statement(sql)
+        return reads_journal
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         """Run a statement, after the rows that it could read."""
-        if sql not in self.known_statements:
-            self._watch(sql)
-        if self.insert_waiting is not None and ("journal" in sql or "audit_log" in sql):
+        reads_journal = self.known_statements.get(sql)
+        if reads_journal is None:
+            reads_journal = self._watch(sql)
+        if reads_journal and self.insert_waiting is not None:
             self.insert_waiting()
         return super().execute(sql, *parameters)
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         """Run a statement for each of ``parameters``, after the rows that it could read."""
-        if sql not in self.known_statements:
-            self._watch(sql)
-        if self.insert_waiting is not None and "journal" in sql:
+        reads_journal = self.known_statements.get(sql)
+        if reads_journal is None:
+            reads_journal = self._watch(sql)
+        if reads_journal and self.insert_waiting is not None:
             self.insert_waiting()
         return super().executemany(sql, parameters)
 

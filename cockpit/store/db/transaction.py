@@ -146,23 +146,18 @@ class Tx:
         if not provisional:
             trace = trace.filled(self.connection, self.rows, session_id, wave_id)
         write = self.tail.append_provisional if provisional else self.tail.append
-        detail_json = masked_json(dict(body or {}))
+        trace_id, packet_id, profile_id, profile_version = trace
+        names = (trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code)
+        if not "".join(names).isascii():
+            trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code = map(
+                replace_surrogates, names
+            )
         return write(
             (
-                self.now(),
-                replace_surrogates(trace.trace_id),
-                replace_surrogates(session_id),
-                replace_surrogates(wave_id),
-                replace_surrogates(trace.packet_id),
-                replace_surrogates(trace.profile_id),
-                trace.profile_version,
-                replace_surrogates(actor),
-                str(action),
-                result,
-                latency_ms,
-                replace_surrogates(error_code),
-                detail_json,
-            ),
+                *(self.now(), trace_id, session_id, wave_id, packet_id, profile_id),
+                *(profile_version, actor, action.value, result, latency_ms, error_code),
+                masked_json(body if type(body) is dict else dict(body or {})),
+            )
         )
 
 

@@ -241,7 +241,7 @@ class Tail:
             for values in self._waiting[:TOGETHER]:
                 is_last = len(rows) == len(self._waiting) - 1
                 sealed = self._collector.take() if is_last else ""
-                self._digest = chain_digest(self._digest, values, sealed)
+                self._digest = chain_digest(self._digest, values, sealed, is_plain=True)
                 rows.append((*values, self._digest, sealed))
             self._connection.execute(_INSERTS[len(rows)], tuple(chain.from_iterable(rows)))
             del self._waiting[:TOGETHER]
@@ -590,7 +590,9 @@ def follows(previous: str, values: tuple[Any, ...], sealed: str) -> bool:
         return False  # A column contains bytes; cockpit writes no such row.
 
 
-def chain_digest(previous: str, values: tuple[Any, ...], sealed: str = "") -> str:
-    """Return the digest of a row that follows ``previous``; its seals count where it has some."""
-    body = [*values, sealed] if sealed else list(values)
-    return text_digest(previous + "\n" + canonical_json(body))
+def chain_digest(
+    previous: str, values: tuple[Any, ...], sealed: str = "", *, is_plain: bool = False
+) -> str:
+    """Return the digest of a row that follows ``previous``; ``is_plain``: it is a row of ours."""
+    body = canonical_json((*values, sealed) if sealed else values, is_plain=is_plain)
+    return text_digest(f"{previous}\n{body}")

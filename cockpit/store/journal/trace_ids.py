@@ -7,7 +7,7 @@ trace lacks it.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cockpit.store.db.row_cache import RowCache
 
@@ -25,8 +25,7 @@ _OF_SESSION = (
 """Outside a wave: what the session's newest wave has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(NamedTuple):
     """The columns of a row that follow from its wave or session."""
 
     trace_id: str = ""
@@ -86,7 +85,7 @@ def move_trace(
     trace = traces.get(wave_id)
     drop_traces(rows, session_id)
     if trace is not None:
-        moved = replace(trace, packet_id=packet_id, profile_version=profile_version)
+        moved = trace._replace(packet_id=packet_id, profile_version=profile_version)
         sessions[session_id] = {wave_id: moved}
 
 
