@@ -93,10 +93,13 @@ class _Wave:
     """What the packet before says, by fact id."""
     prices: CachePrices
     spent: SpentFlags
+    explains: bool
 
     def select(self, profile: Profile) -> Selection:
         offered, level = condense(self.columns, self.spent)
-        chosen = select_facts(offered, profile, self.ordinal, self.way, self.overheads)
+        chosen = select_facts(
+            offered, profile, self.ordinal, self.way, self.overheads, explains=self.explains
+        )
         return restore_levels(chosen, self.columns, level, self.spent)
 
 
@@ -114,7 +117,10 @@ def compile_wave(
     Raises as :func:`~cockpit.orient.compile_packet.compile_packet` does.
     """
     selection = select_for_wave(
-        columns, profile, ordinal, standing, overheads=rendering.overheads, algorithm=algorithm
+        *(columns, profile, ordinal, standing),
+        overheads=rendering.overheads,
+        algorithm=algorithm,
+        explains=False,
     )
     appends = selection.appended is not None and standing.before is not None
     packet = build_packet(selection.fresh, profile, ordinal, rendering, has_entries=not appends)
@@ -131,8 +137,12 @@ def select_for_wave(
     *,
     overheads: Overheads = NOT_RENDERED.overheads,
     algorithm: str = ALGORITHM,
+    explains: bool = True,
 ) -> WaveSelection:
-    """Select facts for :func:`compile_wave`, and decide whether the wave begins an epoch."""
+    """Select facts for :func:`compile_wave`, and decide whether the wave begins an epoch.
+
+    Without ``explains`` the selections need not say why facts are kept.
+    """
     check(profile)
     way = find_algorithm(algorithm)
     before = standing.before
@@ -141,7 +151,8 @@ def select_for_wave(
         ordinal, "first", 0, previous, standing.head, standing.cold, prices=standing.prices
     )
     if before is None or before.epoch is None:
-        return WaveSelection(select_facts(columns, profile, ordinal, way, overheads), None, epoch)
+        fresh = select_facts(columns, profile, ordinal, way, overheads, explains=explains)
+        return WaveSelection(fresh, None, epoch)
     prices = standing.prices or profile.cache
     spent = standing.find_spent(columns, ordinal) if way.condenses else NO_SPENT
     epoch = replace(epoch, spent=spent)
@@ -150,6 +161,7 @@ def select_for_wave(
         before.in_force(),
         prices,
         flag_spent(columns, spent),
+        explains,
     )
     new = _new_rows(wave)
     fresh = _select_with_room_to_append(wave, new)
@@ -299,7 +311,8 @@ def _append(
     carried = [band.used - before.overheads.in_band(band.name) for band in before.bands]
     try:
         chosen = select_facts(
-            offered, wave.profile, wave.ordinal, wave.way, wave.overheads, carried
+            *(offered, wave.profile, wave.ordinal, wave.way, wave.overheads, carried),
+            explains=wave.explains,
         )
     except PinnedOverBudget:
         return None

@@ -104,11 +104,14 @@ def select_facts(
     way: Algorithm,
     overheads: Overheads,
     carried: Sequence[int] = (),
+    *,
+    explains: bool = True,
 ) -> Selection:
     """Choose facts and levels for wave ``ordinal`` under a sound profile. Pure and deterministic.
 
     ``carried`` are the tokens, by band, that the packet has already; ``used`` contains them. What is
-    superseded is out even when pinned: its newer version stands for it. Raises
+    superseded is out even when pinned: its newer version stands for it. Without ``explains`` the selection
+    need not say why a fact is kept (``kept_for``), which a packet does not contain. Raises
     :class:`PinnedOverBudget` naming the pinned facts.
     """
     scored = score_facts(columns, profile, ordinal)
@@ -125,6 +128,10 @@ def select_facts(
     open_to_choice = np.flatnonzero((~pinned | pins.short) & (dropped_for == NO_REASON))
     limits = _band_limits(columns, offered, open_to_choice, profile, pins, way, overheads, carried)
 
+    if not explains and way.renders and _has_room_for_all(offered, open_to_choice, limits):
+        return _take_all(
+            columns, offered, open_to_choice, scored.score, dropped_for, pins, limits, way
+        )
     worth = scored.score << _WORTH_BITS
     if profile.ranking == "density":
         worth = worth // np.maximum(columns.full, 1)
@@ -250,6 +257,31 @@ def _select_all(
         tuple((limits.pinned + there).tolist()),
         value,
         value,
+    )
+
+
+def _take_all(
+    columns: FactColumns,
+    offered: FactColumns,
+    places: Ints,
+    score: Ints,
+    dropped_for: Ints,
+    pins: _Pins,
+    limits: BandLimits,
+    way: Algorithm,
+) -> Selection:
+    """Select as :func:`_select_all` does, without saying why each fact is kept.
+
+    All of the worth is selected, whatever it is: 0 of 0.
+    """
+    level = np.where(pins.pinned, np.where(pins.short, OUTLINE, FULL), DROPPED)
+    level[places] = FULL
+    tokens = pins.tokens.copy()
+    tokens[places] += offered.full[places]
+    used = tuple((limits.pinned + _tokens_by_band(offered, places)).tolist())
+    kept_for = np.full(len(columns), NO_REASON)
+    return Selection(
+        *(way.name, columns, score, level, tokens, kept_for, dropped_for, used), value=0, bound=0
     )
 
 

@@ -367,3 +367,15 @@ def test_facts_that_all_fit_are_selected_as_by_every_step(facts, room, way):
                 assert mine.tolist() == theirs.tolist(), field.name
             else:
                 assert mine is theirs or mine == theirs, field.name
+
+
+@for_cases(200)
+def test_a_selection_that_explains_nothing_is_the_same_packet(facts, room, way):
+    columns = columns_from_facts(facts)
+    for scaled in (room, scale(room, room.total_token_budget * 20)):
+        with suppress(PinnedOverBudget):
+            whole = select_facts(columns, scaled, 4, ALGORITHMS[way], Overheads())
+            brief = select_facts(columns, scaled, 4, ALGORITHMS[way], Overheads(), explains=False)
+            assert build_packet(brief, scaled, 4) == build_packet(whole, scaled, 4)
+            assert brief.level.tolist() == whole.level.tolist()
+            assert brief.dropped_for.tolist() == whole.dropped_for.tolist()
