@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cockpit.loop.views.event_text import EventLine, event_line, list_items
-from cockpit.store.journal.details import agents, proposals, sessions, waves
+from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
 from widgets.views import LineView, TurnView
@@ -241,7 +241,9 @@ def _slot(row: Row, detail: Detail) -> str:
             return f"c:{detail.request_id}"
         case waves.PacketCompiled():
             return f"k:{row.wave_id}"
-        case agents.RunnerToolStarted() | agents.RunnerToolEnded():
+        case (
+            agents.RunnerToolStarted() | agents.RunnerToolEnded() | agent_turns.RunnerToolUpdated()
+        ):
             # A later run of the agent numbers its calls from the beginning again.
             return f"t:{detail.run}:{detail.call_id}"
         case _:

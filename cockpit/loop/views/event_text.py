@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from cockpit.core.text import pluralize
-from cockpit.store.journal.details import agents, proposals, sessions, waves
+from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
 
 Tone = Literal["dim", "good", "bad", "warn", "accent"]
@@ -254,9 +254,38 @@ def _runner(detail: Detail) -> EventLine | None:
         case agents.RunnerToolEnded(failed=True):
             return EventLine("✗", f"{detail.title}: {detail.summary}", "bad", "failed")
         case agents.RunnerToolEnded():
-            return EventLine("✔", detail.title, "good")
+            remark = "seen, not gated" if detail.gated is False else ""
+            return EventLine("✔", detail.title, "good", remark)
         case agents.RunnerNoted():
             return EventLine("·", detail.message, "warn")
+        case _:
+            return _agent_turn(detail)
+
+
+def _agent_turn(detail: Detail) -> EventLine | None:
+    match detail:
+        case agent_turns.RunnerTurnStarted() if detail.text:
+            return EventLine("→", f"told the agent: {detail.text}", "dim")
+        case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
+            reason = detail.reason.replace("_", " ")
+            text = f"{reason}: {detail.message}" if detail.message else reason
+            return EventLine("■", f"the agent's turn ended: {text}", "warn")
+        case agent_turns.RunnerToolUpdated():
+            return EventLine("▶", detail.title, "warn", "running")
+        case agent_turns.RunnerThought():
+            return EventLine("∴", " ".join(detail.text.split()), "dim", "thought")
+        case agent_turns.RunnerPlan():
+            ended = sum(step.status == "completed" for step in detail.steps)
+            now = next((step.text for step in detail.steps if step.status == "in_progress"), "")
+            text = f"plan: {ended} of {len(detail.steps)}" + (f" · {now}" if now else "")
+            return EventLine("☰", text, "dim")
+        case agent_turns.RunnerChoices():
+            names = {choice.id: choice.name for choice in detail.choices or ()}
+            return EventLine("·", f"{detail.kind}: {names.get(detail.current, detail.current)}")
+        case agent_turns.RunnerFileRead():
+            return EventLine("·", f"read {detail.path}:{detail.first}-{detail.last}")
+        case agent_turns.RunnerFileWritten():
+            return EventLine("✔", f"wrote {detail.path}", "good")
         case _:
             return None
 

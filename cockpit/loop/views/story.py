@@ -6,7 +6,7 @@ Lines are not cleaned for a terminal; the caller that prints them does that.
 from __future__ import annotations
 
 from cockpit.loop.views.event_text import EventLine, event_line
-from cockpit.store.journal.details import proposals, sessions, waves
+from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.journal import Row
 
 SPEAKERS = {"person": "you", "agent": "agent", "notice": "note"}
@@ -19,6 +19,17 @@ _LEFT_OUT = (
     sessions.SessionChanged,
     proposals.ActionQueued,
 )
+_AGENT_LINES = (
+    agents.RunnerStarted,
+    agents.RunnerToolEnded,
+    agents.RunnerNoted,
+    agent_turns.RunnerTurnStarted,
+    agent_turns.RunnerTurnEnded,
+    agent_turns.RunnerThought,
+    agent_turns.RunnerPlan,
+    agent_turns.RunnerFileWritten,
+)
+"""What the story of an external agent's own session tells; that of a chain tells none of it."""
 
 
 class Storyteller:
@@ -26,11 +37,12 @@ class Storyteller:
 
     An agent's text comes as it streams. When a message's fragments were removed before they were read,
     the rest of the message follows with its last row. ``hints`` adds the command that shows a proposal
-    that waits for the user.
+    that waits for the user, ``agents`` what an external agent does.
     """
 
-    def __init__(self, *, hints: bool = True) -> None:
+    def __init__(self, *, hints: bool = True, agents: bool = False) -> None:
         self._hints = hints
+        self._agents = agents
         self._pending: list[str] = []
         self._streaming = ""
         self._streamed = ""
@@ -64,7 +76,11 @@ class Storyteller:
             case proposals.ProposalCreated():
                 line = event_line(detail)
                 return EventLine("?", line.text if line else detail.title).plain()
-            case _ if isinstance(detail, _LEFT_OUT) or row.action.startswith("runner."):
+            case _ if isinstance(detail, _LEFT_OUT):
+                return ""
+            case _ if row.action.startswith("runner.") and not (
+                self._agents and isinstance(detail, _AGENT_LINES)
+            ):
                 return ""
         line = event_line(detail)
         if line is None:

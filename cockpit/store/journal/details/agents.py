@@ -44,6 +44,10 @@ class RunnerToolStarted(Detail, frozen=True, kw_only=True):
     """The tool."""
     title: str
     """The call in one line."""
+    kind: str | UnsetType = UNSET
+    """``read``, ``edit``, ``execute`` and so on, as the agent says; absent where it says none."""
+    places: list[str] | UnsetType = UNSET
+    """The files that it is about, as ``PATH`` or ``PATH:LINE``."""
 
 
 class RunnerToolEnded(Detail, frozen=True, kw_only=True):
@@ -63,6 +67,14 @@ class RunnerToolEnded(Detail, frozen=True, kw_only=True):
     """The exit code of a command."""
     summary: str
     """The beginning of its output."""
+    kind: str | UnsetType = UNSET
+    """``read``, ``edit``, ``execute`` and so on, as the agent says; absent where it says none."""
+    places: list[str] | UnsetType = UNSET
+    """The files that it is about, as ``PATH`` or ``PATH:LINE``."""
+    diff: str | UnsetType = UNSET
+    """The change that the agent reported; cut when it is long."""
+    gated: bool | UnsetType = UNSET
+    """Whether you or your policy allowed it before; false: cockpit saw it and did not gate it."""
 
 
 class RunnerNoted(Detail, frozen=True, kw_only=True):

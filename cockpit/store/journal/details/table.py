@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cockpit.store.journal.details import (
+    agent_turns,
     agents,
     backlog,
     chains,
@@ -113,6 +114,16 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.RUNNER_JOINED: agents.RunnerJoined,
     Action.RUNNER_TOOL_STARTED: agents.RunnerToolStarted,
     Action.RUNNER_TOOL_ENDED: agents.RunnerToolEnded,
+    Action.RUNNER_TURN_STARTED: agent_turns.RunnerTurnStarted,
+    Action.RUNNER_TURN_ENDED: agent_turns.RunnerTurnEnded,
+    Action.RUNNER_TOOL_UPDATED: agent_turns.RunnerToolUpdated,
+    Action.RUNNER_THOUGHT: agent_turns.RunnerThought,
+    Action.RUNNER_PLAN: agent_turns.RunnerPlan,
+    Action.RUNNER_CHOICES: agent_turns.RunnerChoices,
+    Action.RUNNER_COMMANDS: agent_turns.RunnerCommands,
+    Action.RUNNER_CONTEXT: agent_turns.RunnerContext,
+    Action.RUNNER_FILE_READ: agent_turns.RunnerFileRead,
+    Action.RUNNER_FILE_WRITTEN: agent_turns.RunnerFileWritten,
     Action.RUNNER_NOTED: agents.RunnerNoted,
     Action.RUNNER_ENDED: agents.RunnerEnded,
     Action.CHAIN_CREATED: chains.ChainCreated,

@@ -1,0 +1,145 @@
+"""Details of sessions with external agents that cockpit talks to: turns, thoughts, plans, modes, files."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class RunnerTurnStarted(Detail, frozen=True, kw_only=True):
+    """The user's messages were sent to the external agent: its turn begins."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    message_ids: list[str]
+    """The user's messages in the prompt; empty for words that cockpit repeated to it."""
+    text: str | UnsetType = UNSET
+    """What cockpit itself said, for example why the user rejected a permission."""
+
+
+class RunnerTurnEnded(Detail, frozen=True, kw_only=True):
+    """The external agent ended its turn."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    reason: str
+    """Why, in the protocol's words: ``end_turn``, ``cancelled``, ``refusal``, ``max_tokens``,
+    ``max_turn_requests``; or ``failed``."""
+    message: str | UnsetType = UNSET
+    """What went wrong."""
+
+
+class RunnerToolUpdated(Detail, frozen=True, kw_only=True):
+    """The external agent said more of a tool call that runs; at most a few rows a second."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    call_id: str
+    """The agent's id of the call."""
+    title: str
+    """The call in one line."""
+    output: str
+    """The end of its output so far."""
+
+
+class RunnerThought(Detail, frozen=True, kw_only=True):
+    """What the external agent thought before it went on."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    text: str
+    """The thought."""
+
+
+class PlanStep(Part, frozen=True, kw_only=True):
+    """One step of an agent's plan."""
+
+    text: str
+    """What it is about."""
+    status: str
+    """``pending``, ``in_progress`` or ``completed``."""
+    priority: str
+    """``high``, ``medium`` or ``low``."""
+
+
+class RunnerPlan(Detail, frozen=True, kw_only=True):
+    """The external agent's plan, whole."""
+
+    run: int
+    """Which run of the session it is, from 1."""
+    steps: tuple[PlanStep, ...]
+    """Its steps, in order."""
+
+
+class Choice(Part, frozen=True, kw_only=True):
+    """One value that a choice of the agent can have."""
+
+    id: str
+    """The agent's id of it."""
+    name: str
+    """Its name for people."""
+
+
+class RunnerChoices(Detail, frozen=True, kw_only=True):
+    """What can be chosen in the external agent: its mode, its model or another option."""
+
+    kind: str
+    """``mode``, ``model``, or the agent's id of the option."""
+    name: str
+    """Its name for people."""
+    current: str
+    """The id of the value that it has."""
+    choices: tuple[Choice, ...] | UnsetType = UNSET
+    """All values; absent where only the current one changed."""
+
+
+class AgentCommand(Part, frozen=True, kw_only=True):
+    """One command of the agent."""
+
+    name: str
+    """Its name, without a slash."""
+    text: str
+    """What it does."""
+
+
+class RunnerCommands(Detail, frozen=True, kw_only=True):
+    """The commands that the external agent offers."""
+
+    commands: tuple[AgentCommand, ...]
+    """The commands."""
+
+
+class RunnerContext(Detail, frozen=True, kw_only=True):
+    """How full the external agent's context window is."""
+
+    used: int
+    """Tokens in it."""
+    size: int
+    """Tokens that it can hold."""
+
+
+class RunnerFileRead(Detail, frozen=True, kw_only=True):
+    """The external agent read a file through cockpit."""
+
+    path: str
+    """The file, from the worktree's top."""
+    version: str
+    """The digest of its content."""
+    first: int
+    """The first line that was read, from 1."""
+    last: int
+    """The last line that was read."""
+
+
+class RunnerFileWritten(Detail, frozen=True, kw_only=True):
+    """The external agent wrote a file through cockpit."""
+
+    path: str
+    """The file, from the worktree's top."""
+    version: str
+    """The digest of its new content."""
+    proposal_id: str
+    """The proposal that allowed it."""
+    diff: str
+    """The change; cut when it is long."""
