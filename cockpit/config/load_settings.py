@@ -29,6 +29,7 @@ from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.project_paths import user_folder
 from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
+from cockpit.loop.external_agents import ExternalAgents
 from cockpit.loop.runtime_settings import (
     Limits,
     ObserveLimits,
@@ -184,6 +185,7 @@ class _Layers:
             runners=MappingProxyType(self._runners),
             sandbox=self._sandbox or SandboxChoices(),
             approval_effects=APPROVAL_EFFECTS,
+            external_agents=_open_external_agents,
             on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
             **parts[""],
@@ -373,6 +375,12 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
     return ConfigInvalid(
         f"{path}: there is no setting {name}.{suggestion} The settings are: {', '.join(names)}."
     )
+
+
+def _open_external_agents() -> ExternalAgents:
+    from cockpit.agents.acp.running_agents import RunningAgents
+
+    return RunningAgents()
 
 
 def _end_task_of_session(tx: Tx, session: Session) -> None:

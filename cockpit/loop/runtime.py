@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from cockpit.access import user_presence
@@ -27,6 +28,7 @@ from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
+from cockpit.loop.external_agents import ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
@@ -52,6 +54,8 @@ from cockpit.store.sessions import events, messages, proposals, sessions
 from cockpit.store.sessions.sessions import Session
 
 MAX_COMPLETIONS = 50
+ACP = "acp"
+"""The transport of sessions whose external agent cockpit drives."""
 
 
 @asynccontextmanager
@@ -92,7 +96,11 @@ async def runtime_over(
             repo,
             type_problems=loaded.problems,
         )
-        yield Runtime(engine)
+        runtime = Runtime(engine)
+        try:
+            yield runtime
+        finally:
+            await runtime.close_agents()
 
 
 class Runtime:
@@ -103,6 +111,7 @@ class Runtime:
         self.store = engine.store
         self.place = engine.place
         self._completions = FileCompletions(engine.place)
+        self._agents: ExternalAgents | None = None
 
     async def start(
         self,
@@ -172,6 +181,47 @@ class Runtime:
 
         return await self.store.write(create_session)
 
+    async def start_agent(
+        self,
+        agent: str,
+        words: str,
+        *,
+        policy: str | None = None,
+        interactive: bool = True,
+        cwd: Path | None = None,
+        task_id: str | None = None,
+    ) -> str:
+        """Store a new session of an external agent for the user's ``words``; returns its id.
+
+        ``cwd`` is where it works, by default the checkout. Nothing runs yet: :meth:`run` starts the agent,
+        :meth:`say` queues a message for it. Raises ``AgentInvalid`` for an agent that is not known.
+        """
+        place = self.place if cwd is None else replace(self.place, root=cwd)
+        return await self.agents().create(
+            self.engine,
+            agent,
+            words,
+            policy=policy or self.engine.settings.policy,
+            interactive=interactive,
+            cwd=cwd or self.place.root,
+            branch=await _current_branch(place),
+            task_id=task_id,
+        )
+
+    def agents(self) -> ExternalAgents:
+        """Return what drives the sessions of external agents: their choices, commands and forks."""
+        if self._agents is None:
+            make = self.engine.settings.external_agents
+            if make is None:
+                raise IllegalTransition("This process drives no external agents.")
+            self._agents = make()
+        return self._agents
+
+    async def close_agents(self) -> None:
+        """End the external agents that this runtime opened."""
+        if self._agents is not None:
+            await asyncio.shield(self._agents.close())
+
     async def _resolve(self, words: str, task_type: str | None, details: str) -> Task:
         """Return the task that ``words`` name, of ``task_type`` where that is known already."""
         types, git = self.engine.task_types, Repository(self.place.root)
@@ -190,6 +240,9 @@ class Runtime:
 
         ``interactive`` says whether a user is at the screen from now on; None leaves it unchanged.
         """
+        session = await self.store.read(lambda connection: sessions.load(connection, session_id))
+        if session.transport == ACP:
+            return await self.agents().run(self.engine, session_id, interactive=interactive)
         return await run_session(self.engine, session_id, interactive=interactive)
 
     async def say(self, session_id: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.decide.model_settings import ModelSettings
@@ -111,5 +111,8 @@ class RuntimeSettings:
     """Where journal rows are also written as JSON lines."""
     on_session_end: Callable[[Tx, Session], None] | None = None
     """Called in the transaction that completes a session."""
+    external_agents: Callable[[], Any] | None = None
+    """Makes the ``ExternalAgents`` of a runtime, imported when it is called. Untyped, because they use
+    these settings."""
     approval_effects: ApprovalEffects = field(default_factory=dict)
     """What cockpit does itself when an action without a session is approved, by the action's type."""

@@ -93,7 +93,7 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
     if after is None or bytes_digest(after) != request.after_sha256:
         return failed("conflict", f"{path}: the edit no longer gives what was shown.", path=path)
     try:
-        written = _put(confined, path, after, key, request.before_sha256)
+        written = put_file(confined, path, after, key, request.before_sha256)
         folder = confined.root / OWN_FOLDER
         if path.startswith(f"{OWN_FOLDER}/") and not folder.is_symlink():
             # In a linked worktree this is the first that is written there: git must not see it.
@@ -132,7 +132,7 @@ def _after(request: _Payload, text: str | None) -> bytes | None:
     return replace_text(text, request.old, request.new, replace_all=request.replace_all).encode()
 
 
-def _put(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
+def put_file(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
     """Give ``path`` the content ``data``; False when its digest is no longer ``before``."""
     with confined.parent(path, create=True) as (directory, name):
         temporary = _temporary_name(key)

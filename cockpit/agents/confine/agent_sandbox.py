@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
@@ -61,13 +62,18 @@ class AgentLaunch:
     """What the user should know of the run; complete when the context has ended."""
 
 
-def why_unconfined(sandbox: Sandbox, runner: RunnerSettings) -> str:
-    """Say why this runner's agent does not run in the sandbox; '' when it does."""
+def why_unconfined(
+    sandbox: Sandbox, runner: RunnerSettings, agent: KnownAgent | None = None
+) -> str:
+    """Say why this runner's agent does not run in the sandbox; '' when it does.
+
+    ``agent`` is what it needs there, where the registry says it; else its program is recognised.
+    """
     if runner.sandbox is False or not sandbox.choices.agents:
         return "you switched it off in your configuration"
     if not sandbox.works:
         return sandbox.missing
-    if recognise_agent(runner.command) is None and not (
+    if (agent or recognise_agent(runner.command)) is None and not (
         runner.sandbox or runner.hosts or runner.home
     ):
         program = Path(runner.command[0]).name
@@ -83,13 +89,17 @@ async def confine_agent(
     values: Mapping[str, str],
     environment: Mapping[str, str],
     worktree: Path,
+    needs: KnownAgent | None = None,
+    kept: Path | None = None,
 ) -> AsyncIterator[AgentLaunch]:
     """Yield the agent's launch; when the context ends, its commits and its login are brought back.
 
     ``build_argv`` gives its command for ``values`` of placeholders; ``environment`` is what it would get
-    outside. Raises ``ViewRefused``, also in the end, when its commits cannot be taken over.
+    outside. ``needs`` is what the registry says of it. Its own sessions are kept in the folder ``kept``, so
+    that it can load them in a later run. Raises ``ViewRefused``, also in the end, when its commits cannot be
+    taken over.
     """
-    agent = recognise_agent(runner.command)
+    agent = needs or recognise_agent(runner.command)
     base = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cockpit-agent-"))
     places, ports = _places(runner, agent, environment)
     listed = GateList(
@@ -103,6 +113,8 @@ async def confine_agent(
     notes: list[str] = []
     try:
         home = await asyncio.to_thread(_build_home, base, runner, agent, environment)
+        if agent is not None and kept is not None:
+            await asyncio.to_thread(_copy_sessions, agent, kept, home)
         await asyncio.to_thread(_write_inner_files, base, values)
         async with AsyncExitStack() as stack:
             view = await _open_view(stack, worktree)
@@ -119,6 +131,8 @@ async def confine_agent(
                 await asyncio.shield(watched.end())
                 if agent is not None:
                     await asyncio.to_thread(_bring_login_back, base, home, agent, environment)
+                    if kept is not None:
+                        await asyncio.to_thread(_copy_sessions, agent, home, kept)
                 if view is not None:
                     notes += await asyncio.shield(_take_commits(view, sandbox, environment))
                 notes += [
@@ -151,6 +165,22 @@ async def _take_commits(
     return [f"{words}." for words in taken.left]
 
 
+def relay_server() -> dict[str, Any]:
+    """Return how a confined agent starts our MCP server: through the gate, without a token of its own."""
+    relay = (*_python(), str(_RELAY), "call")
+    return {"type": "stdio", "command": relay[0], "args": [*relay[1:], "mcp"], "env": {}}
+
+
+def _copy_sessions(agent: KnownAgent, source: Path, target: Path) -> None:
+    """Copy the agent's own sessions. They are data that only this agent reads, in a sandbox again."""
+    left = _MOST_COPIED
+    for name in agent.sessions:
+        place = target / name
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        left -= _copy(source / name, place, left)
+
+
 def _python() -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S")
 
@@ -169,7 +199,7 @@ def _write_inner_files(base: Path, values: Mapping[str, str]) -> None:
     folder = base / "run"
     folder.mkdir()
     relay = (*_python(), str(_RELAY), "call")
-    server = {"type": "stdio", "command": relay[0], "args": [*relay[1:], "mcp"]}
+    server = {name: value for name, value in relay_server().items() if name != "env"}
     texts = {
         "prompt.md": values["prompt"],
         "mcp.json": json.dumps({"mcpServers": {SERVER: server}}),

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
@@ -35,6 +36,7 @@ TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 SERVER = "ohno"
 """The server's name that existing prompts and plugins for such tools use."""
 _SLACK_S = 120.0
+_COCKPIT = (sys.executable, "-P", "-m", "cockpit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +89,22 @@ async def create_run_folder(
     token, secret = await store.write(issue)
     folder.mkdir(mode=0o700, parents=True)
     run_folder = RunFolder(folder, token.cap_id, secret)
-    cockpit = (sys.executable, "-P", "-m", "cockpit")
-    server = {
-        "type": "stdio",
-        "command": cockpit[0],
-        "args": [*cockpit[1:], "mcp"],
-        "env": {TOKEN: secret},
-    }
+    server = our_server(run_folder)
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
-    hooks = hook_groups("claude", shlex.join(cockpit))
+    hooks = hook_groups("claude", shlex.join(_COCKPIT))
     _write(folder / "hooks.json", json.dumps({"hooks": hooks}))
     return run_folder
+
+
+def our_server(run_folder: RunFolder) -> dict[str, Any]:
+    """Return how our MCP server starts with the run's token, in the form of Claude Code's configuration."""
+    return {
+        "type": "stdio",
+        "command": _COCKPIT[0],
+        "args": [*_COCKPIT[1:], "mcp"],
+        "env": {TOKEN: run_folder.secret},
+    }
 
 
 def cockpit_variables(

@@ -134,6 +134,18 @@ class StreamJournal:
             self._reported_usage = replace(self._reported_usage, cost_usd=estimate)
         await self._account("end" if finish is not None and finish.ok else "cut")
 
+    async def end_message(self, *, interrupted: bool = False) -> str:
+        """Store the message that streams, if one does; returns its text."""
+        text = "" if self._speech is None else shorten_message(AgentMessage(self._speech.text)).text
+        if self._speech is not None:
+            await self._store_message(text, interrupted=interrupted)
+        return text
+
+    async def account(self, usage: TokenUsage) -> None:
+        """Add to the session what ``usage``, the run's total so far, has more than before."""
+        self._reported_usage = usage
+        await self._account("end")
+
     def _new_speech(self) -> AnswerStream:
         self._messages += 1
         run = self._run

@@ -32,6 +32,7 @@ from cockpit.commands.terminal import (
 )
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.config.load_settings import Settings
+from cockpit.core.errors import NotFound
 from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime
@@ -53,16 +54,27 @@ class Ending:
     error: Exception | None
 
 
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """Which external agent has a new session, and where it works."""
+
+    name: str
+    worktree: bool
+    """Whether it works in a worktree and branch of its own, also where no other agent works."""
+
+
 class RowPrinter:
     """Prints the rows of one session in the chosen format, each once and in order.
 
     ``after`` is the sequence number of the last row that is not printed.
     """
 
-    def __init__(self, output: str, after: int, *, prints_review: bool = False) -> None:
+    def __init__(
+        self, output: str, after: int, *, prints_review: bool = False, agents: bool = False
+    ) -> None:
         self.seq = after
         self._lines = output == "stream-json"
-        self._story = Storyteller()
+        self._story = Storyteller(agents=agents)
         # For `text` the story is the answer, unless a review is; for `json` it is progress, which only a
         # terminal gets.
         stream = sys.stdout if output == "text" and not prints_review else sys.stderr
@@ -89,11 +101,13 @@ def drive(
     output: str,
     flags: Mapping[str, object],
     prints_review: bool = False,
+    agent: AgentStart | None = None,
 ) -> Exit:
     """Start a session, or resume ``session``, and run it to its end; return the exit code.
 
     ``text`` is the task or the next message. With ``task_id`` the new session starts that task of the
-    backlog. With ``prints_review`` the text output is the session's review. The output in the format
+    backlog. With ``prints_review`` the text output is the session's review; with ``agent`` an external agent
+    has the session. The output in the format
     ``output`` is complete when this returns. Raises :class:`~cockpit.core.errors.CockpitError` where no
     session could start.
     """
@@ -101,7 +115,7 @@ def drive(
     settings = load_project_settings(place, flags)
     ensure_root_token(place, quiet=not is_terminal(sys.stderr))
     return asyncio.run(
-        _drive(place, settings, text, session, task_id, output, flags, prints_review)
+        _drive(place, settings, text, session, task_id, output, flags, prints_review, agent)
     )
 
 
@@ -114,14 +128,20 @@ async def _drive(
     output: str,
     flags: Mapping[str, object],
     prints_review: bool,
+    agent: AgentStart | None,
 ) -> Exit:
     await settle_unconfined(settings, None)
     async with open_project_runtime(place, settings.runtime) as runtime:
         before = await runtime.store.read(journal.last_seq)
-        session_id = await _begin(runtime, settings, text, session, task_id, flags)
-        ending = await _run(
-            runtime, session_id, RowPrinter(output, before, prints_review=prints_review)
+        if agent is not None:
+            session_id = await _begin_agent(runtime, text, session, task_id, agent)
+        else:
+            session_id = await _begin(runtime, settings, text, session, task_id, flags)
+        started = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        printer = RowPrinter(
+            output, before, prints_review=prints_review, agents=bool(started.agent)
         )
+        ending = await _run(runtime, session_id, printer)
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             untrusted = [file.name for file in list_untrusted(runtime.place.home)]
@@ -185,6 +205,37 @@ async def _begin(
     if text:
         await runtime.say(session_id, text)
     return session_id
+
+
+async def _begin_agent(
+    runtime: Runtime, text: str, session: str | None, task_id: str | None, agent: AgentStart
+) -> str:
+    """Start a session of an external agent, or send ``text`` to the last one that it has."""
+    from cockpit.commands.sessions.agent_worktree import choose_folder
+
+    if session is None:
+        folder = await choose_folder(runtime, agent.name, own=agent.worktree)
+        if folder is not None:
+            say(f"{agent.name} works in {folder}.")
+        new_id = await runtime.start_agent(
+            agent.name, text, interactive=False, cwd=folder, task_id=task_id
+        )
+        if task_id is not None:
+            await runtime.store.write(
+                lambda tx: set_status(tx, task_id, "in_progress", by="person", session_id=new_id)
+            )
+        return new_id
+    rows = await runtime.store.read(sessions.select_of_agents)
+    ids = [row.session_id for row in rows if row.agent == agent.name]
+    if session != "last":
+        ids = [await runtime.store.read(lambda connection: _choose_resumable(connection, session))]
+    if not ids:
+        raise NotFound(
+            f"{agent.name} has no session yet. Start one with `cockpit run --agent {agent.name} TASK`."
+        )
+    if text:
+        await runtime.say(ids[0], text)
+    return ids[0]
 
 
 def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:

@@ -74,6 +74,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
         'cockpit run "review main..HEAD"',
         "cockpit run --task T-42 --approve reads --max-cost 2.50",
         'cockpit run --continue last "Look at the tests once more."',
+        'cockpit run --agent claude --worktree "Fix the failing test."',
     ),
 )
 @click.argument("task", required=False)
@@ -84,6 +85,17 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Start this task of the backlog, for example T-42, and record the work on it. Without TASK"
     " its title says what to do.",
 )
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Let this external agent do it, for example claude. `cockpit agents list` shows them.",
+)
+@click.option(
+    "--worktree",
+    is_flag=True,
+    help="With --agent: work in a worktree and branch of its own. Default: where another agent works"
+    " in the checkout.",
+)
 @session_options
 @click.pass_context
 def run(
@@ -91,6 +103,8 @@ def run(
     /,
     task: str | None,
     task_id: str | None,
+    agent: str | None,
+    worktree: bool,
     session: str | None,
     **options: Any,
 ) -> None:
@@ -109,7 +123,9 @@ def run(
         raise WrongUse("A session keeps the task that it started with. Leave --task out.")
     if not text and session is None and task_id is None:
         raise WrongUse('No task. Say what to do, for example: cockpit run "review main..HEAD".')
-    ctx.exit(_drive(text, session, task_id, **options))
+    if worktree and agent is None:
+        raise WrongUse("--worktree is for external agents. Name one with --agent.")
+    ctx.exit(_drive(text, session, task_id, agent=agent, worktree=worktree, **options))
 
 
 @click.command(
@@ -150,8 +166,10 @@ def _drive(
     deadline: float | None,
     log_json: str | None,
     prints_review: bool = False,
+    agent: str | None = None,
+    worktree: bool = False,
 ) -> int:
-    from cockpit.commands.sessions.headless import drive
+    from cockpit.commands.sessions.headless import AgentStart, drive
 
     return drive(
         text,
@@ -159,6 +177,7 @@ def _drive(
         task_id=task_id,
         output=output,
         prints_review=prints_review,
+        agent=None if agent is None else AgentStart(agent, worktree),
         flags={
             "[model] name": model,
             "[limits] max_waves": max_waves,

@@ -54,8 +54,8 @@ class Agent:
             sys.exit(0)
         return json.loads(line)
 
-    def update(self, kind: str, **body: Any) -> None:
-        params = {"sessionId": self.session, "update": {"sessionUpdate": kind, **body}}
+    def update(self, update: str, /, **body: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": update, **body}}
         self.write({"method": "session/update", "params": params})
 
     def say(self, text: str) -> None:

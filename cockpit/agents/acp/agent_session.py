@@ -1,0 +1,579 @@
+"""One session of an ACP agent while this process drives it: its turns, its choices, its end.
+
+The user's messages wait in the store until the agent can take them, so a message may come from any process
+and at any time. See ``docs/reference/agents.md``, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cockpit.access.confined_paths import Confined
+from cockpit.access.token_scopes import AGENT_SCOPES
+from cockpit.act.sandbox.variables import clean_environment
+from cockpit.agents.acp.agent_connection import (
+    SESSION_S,
+    Abilities,
+    AgentConnection,
+    AgentFailed,
+    AgentGone,
+)
+from cockpit.agents.acp.agent_variables import SESSION, agent_environment
+from cockpit.agents.acp.prompt_blocks import prompt_blocks
+from cockpit.agents.acp.serve_files import AgentFiles
+from cockpit.agents.acp.serve_permissions import ApprovedWork, answer_permission
+from cockpit.agents.acp.serve_terminals import AgentTerminals
+from cockpit.agents.acp.session_context import SessionContext
+from cockpit.agents.acp.session_journal import SessionJournal
+from cockpit.agents.confine.agent_sandbox import confine_agent, relay_server, why_unconfined
+from cockpit.agents.registry.known_agents import Agent, KnownAgent
+from cockpit.agents.runs.run_agent import count_runs, hold_session
+from cockpit.agents.runs.run_folder import (
+    SERVER,
+    cockpit_variables,
+    create_run_folder,
+    our_server,
+    remove_run_folder,
+)
+from cockpit.agents.streams.final_status import read_status
+from cockpit.agents.streams.journal_stream import AgentRun
+from cockpit.agents.streams.stream_events import TokenUsage
+from cockpit.core.errors import IllegalTransition, Stale
+from cockpit.core.json_fields import JsonObject, get_object, get_text
+from cockpit.core.processes import process_name
+from cockpit.core.secrets import mask
+from cockpit.loop.runtime_settings import RunnerSettings
+from cockpit.loop.wave_context import Engine
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted
+from cockpit.store.journal.details.sessions import (
+    SessionCompleted,
+    SessionFailed,
+    SessionStopped,
+    SessionWaiting,
+)
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.sessions import Session
+
+CANCEL_S = 10.0
+"""Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
+_TOKEN_S = 7 * 86_400.0
+_MOST_MESSAGE = 2_000
+_MOST_PROMPT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a turn ended."""
+
+    reason: str
+    """In the protocol's words, for example ``end_turn``; ``failed`` when the agent failed."""
+    message: str = ""
+    """What went wrong."""
+
+
+class AgentSession:
+    """A running agent with its session. Made by :func:`open_agent_session`."""
+
+    def __init__(self, engine: Engine, context: SessionContext, run: AgentRun) -> None:
+        self.context = context
+        self.turn: Turn | None = None
+        """The last turn."""
+        self._engine = engine
+        self._run = run
+        self._agent_session = ""
+        self._connection: AgentConnection | None = None
+        self._abilities: Abilities | None = None
+        self._approved = ApprovedWork()
+        self._files = AgentFiles(context, self._approved)
+        self._terminals = AgentTerminals(context, self._approved)
+        self._cancelled = False
+        self._own_words = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent can take a prompt."""
+        return self._connection is not None and not self._connection.gone.is_set()
+
+    @property
+    def journal(self) -> SessionJournal:
+        """What the session journals, with its choices and commands."""
+        return self.context.journal
+
+    async def serve(self, method: str, params: JsonObject) -> Mapping[str, Any]:
+        """Answer a request of the agent."""
+        match method:
+            case "session/request_permission":
+                return await answer_permission(self.context, self._approved, params)
+            case "fs/read_text_file":
+                return await self._files.read(params)
+            case "fs/write_text_file":
+                return await self._files.write(params)
+            case _ if method.startswith("terminal/"):
+                return await self._terminals.serve(method, params)
+            case _:
+                raise NotImplementedError
+
+    async def update(self, params: JsonObject) -> None:
+        """Journal one update of the agent."""
+        await self.journal.update(get_object(params, "update"))
+
+    async def join(
+        self,
+        connection: AgentConnection,
+        abilities: Abilities,
+        servers: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Open the agent's session: the one that it had, where it can, or a new one."""
+        self._connection, self._abilities = connection, abilities
+        session = await self._load()
+        place = {"cwd": str(self.context.root), "mcpServers": [dict(each) for each in servers]}
+        state: JsonObject | None = None
+        if session.agent_session:
+            state = await self._rejoin(session.agent_session, place)
+        if state is None:
+            state = await connection.request("session/new", place, SESSION_S)
+            self._agent_session = get_text(state, "sessionId")[:200]
+            if not self._agent_session:
+                raise AgentFailed(f"{connection.agent.title} opened a session without an id.")
+            await self.journal.record_agent_session(self._agent_session)
+        await self.journal.join(self._agent_session, state)
+        mode = connection.agent.acp.mode
+        if mode and any(
+            choice.id == mode
+            for kind in ("mode",)
+            if kind in self.journal.choices
+            for choice in self.journal.choices[kind].choices or ()
+        ):
+            await self.choose("mode", mode)
+
+    async def _rejoin(self, agent_session: str, place: Mapping[str, Any]) -> JsonObject | None:
+        """Take the earlier session up; None where the agent cannot."""
+        connection, abilities = self._opened()
+        body = {"sessionId": agent_session, **place}
+        ways = [("session/resume", abilities.resumes), ("session/load", abilities.loads)]
+        why = "it cannot load sessions"
+        for method, can in ways:
+            if not can:
+                continue
+            self.journal.ignores = True
+            try:
+                state = await connection.request(method, body, SESSION_S)
+            except AgentGone:
+                raise
+            except AgentFailed as error:
+                why = str(error)
+            else:
+                self._agent_session = agent_session
+                return state
+            finally:
+                self.journal.ignores = False
+        await self.journal.note(
+            f"{connection.agent.title} does not know its earlier session any more, and begins anew: {why}"
+        )
+        return None
+
+    async def run_until_idle(self) -> Turn | None:
+        """Send the user's messages until none is left; returns the last turn.
+
+        Cancelled, it cancels the agent's turn, which then ends within :data:`CANCEL_S` or with the agent.
+        """
+        while True:
+            prompt = await self._next_prompt()
+            if prompt is None:
+                return self.turn
+            message_ids, text = prompt
+            self.turn = await self._take_turn(message_ids, text)
+            if self.turn.reason == "failed" or self._cancelled:
+                return self.turn
+
+    async def _next_prompt(self) -> tuple[list[str], str] | None:
+        words, self._own_words = self._own_words, ""
+        waiting = await self._engine.store.read(
+            lambda connection: select_unsent(connection, self.context.session_id)
+        )
+        if not waiting and not words:
+            return None
+        texts = [text for _, text in waiting]
+        return [message_id for message_id, _ in waiting], "\n\n".join(filter(None, [words, *texts]))
+
+    async def _take_turn(self, message_ids: list[str], text: str) -> Turn:
+        connection, abilities = self._opened()
+        context = self.context
+        context.withdrawn = asyncio.Event()
+        context.refusals.clear()
+        self._cancelled = False
+        own = "" if message_ids else text
+        await self._engine.store.write(
+            lambda tx: sessions.set_status(tx, context.session_id, "running")
+        )
+        await self.journal.begin_turn(message_ids, own)
+        blocks = await asyncio.to_thread(
+            prompt_blocks, text[:_MOST_PROMPT], context.confined, abilities
+        )
+        body = {"sessionId": self._agent_session, "prompt": blocks}
+        asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
+        try:
+            await asyncio.wait([asking])
+        except asyncio.CancelledError:
+            await asyncio.shield(self._cancel(asking))
+            raise
+        return await self._end_turn(asking)
+
+    async def _end_turn(self, asking: asyncio.Future[JsonObject]) -> Turn:
+        """Journal the turn's end; words of a rejection become the next prompt."""
+        try:
+            answer = asking.result()
+            turn = Turn(get_text(answer, "stopReason")[:100] or "end_turn")
+            usage = get_object(answer, "usage")
+        except AgentFailed as error:
+            turn, usage = Turn("failed", str(error)), {}
+        self.context.withdrawn.set()
+        refusals = list(self.context.refusals)
+        if refusals and turn.reason != "failed" and not self._cancelled:
+            lines = "\n".join(f"- {words}" for words in refusals)
+            self._own_words = f"The user did not allow this, and says:\n{lines}"
+        await self.journal.end_turn(turn.reason, usage, turn.message)
+        return turn
+
+    async def _cancel(self, asking: asyncio.Future[JsonObject]) -> None:
+        """Cancel the turn, withdraw what it asked for, and journal its end."""
+        connection, _ = self._opened()
+        self._cancelled = True
+        self.context.withdrawn.set()
+        await connection.notify("session/cancel", {"sessionId": self._agent_session})
+        _, waiting = await asyncio.wait([asking], timeout=CANCEL_S)
+        if waiting:
+            await self.journal.note(
+                f"{connection.agent.title} did not stop within {CANCEL_S:g} s, so it was ended."
+            )
+            await connection.close()
+            await asyncio.wait([asking])
+        self.turn = await self._end_turn(asking)
+
+    async def choose(self, kind: str, value: str) -> None:
+        """Choose a mode, a model or an option of the agent. Raises ``AgentFailed``, ``IllegalTransition``."""
+        connection, _ = self._opened()
+        choice = self.journal.choices.get(kind)
+        if choice is None:
+            names = ", ".join(sorted(self.journal.choices)) or "nothing"
+            raise IllegalTransition(
+                f"{connection.agent.title} has no {kind!r} to choose; it offers {names}."
+            )
+        values = [each.id for each in choice.choices or ()]
+        if values and value not in values:
+            raise IllegalTransition(f"There is no {kind} {value!r}; there are {', '.join(values)}.")
+        session = {"sessionId": self._agent_session}
+        match kind:
+            case "mode":
+                await connection.request("session/set_mode", {**session, "modeId": value})
+            case "model":
+                await connection.request("session/set_model", {**session, "modelId": value})
+            case _:
+                typed: Any = value == "true" if not values and value in ("true", "false") else value
+                body = {**session, "configId": kind, "value": typed}
+                if isinstance(typed, bool):
+                    body["type"] = "boolean"
+                await connection.request("session/set_config_option", body)
+        await self.journal.choose(kind, value)
+
+    async def fork(self) -> str:
+        """Fork the agent's session; returns the agent's id of the new one. Raises ``IllegalTransition``."""
+        connection, abilities = self._opened()
+        if not abilities.forks:
+            raise IllegalTransition(f"{connection.agent.title} cannot fork a session.")
+        body = {"sessionId": self._agent_session, "cwd": str(self.context.root), "mcpServers": []}
+        answer = await connection.request("session/fork", body, SESSION_S)
+        forked = get_text(answer, "sessionId")[:200]
+        if not forked:
+            raise AgentFailed(f"{connection.agent.title} forked a session without an id.")
+        return forked
+
+    async def finish(self) -> None:
+        """End a headless session as its last turn ended."""
+        store, session_id = self._engine.store, self.context.session_id
+        turn = self.turn or Turn("failed", "There was no message for the agent.")
+        text = self.journal.last_message
+        status, summary = read_status(text)
+
+        def write(tx: Tx) -> None:
+            if turn.reason == "failed":
+                _fail(tx, session_id, "agent_failed", turn.message)
+            elif turn.reason == "cancelled":
+                self._stop(tx)
+            elif turn.reason == "refusal":
+                _fail(tx, session_id, "refusal", "The model refused to answer.")
+            elif turn.reason in ("max_tokens", "max_turn_requests"):
+                _complete(tx, session_id, "limit", f"The agent stopped: {turn.reason}.")
+            elif not text.strip() and not self.journal.tools_ended:
+                _fail(tx, session_id, "agent_failed", "The agent ended its turn without a word.")
+            else:
+                _complete(tx, session_id, status, summary)
+
+        await store.write(write)
+
+    async def wait(self) -> None:
+        """Let the session wait for the user's next message, or tell that its agent failed."""
+        session_id, turn = self.context.session_id, self.turn
+
+        def write(tx: Tx) -> None:
+            if turn is not None and turn.reason == "failed":
+                _fail(tx, session_id, "agent_failed", turn.message)
+                return
+            detail = SessionWaiting(for_="person", why="the agent ended its turn")
+            sessions.set_status(tx, session_id, "waiting", detail=detail)
+
+        await self._engine.store.write(write)
+
+    async def stop(self) -> None:
+        """Mark the session as stopped; it can be resumed."""
+        await self._engine.store.write(self._stop)
+
+    def _stop(self, tx: Tx) -> None:
+        detail = SessionStopped(reason="interrupted")
+        sessions.set_status(tx, self.context.session_id, "stopped", actor="person", detail=detail)
+
+    async def close(self) -> None:
+        """Withdraw what waits and end the agent with all of its commands."""
+        self.context.withdrawn.set()
+        await self._terminals.close()
+        if self._connection is not None:
+            await self._connection.close()
+
+    def _opened(self) -> tuple[AgentConnection, Abilities]:
+        if self._connection is None or self._abilities is None:
+            raise AgentGone(f"{self.context.agent.title} is not open.")
+        return self._connection, self._abilities
+
+    async def _load(self) -> Session:
+        return await self._engine.store.read(
+            lambda connection: sessions.load(connection, self.context.session_id)
+        )
+
+
+@asynccontextmanager
+async def open_agent_session(
+    engine: Engine, agent: Agent, session_id: str, *, interactive: bool
+) -> AsyncIterator[AgentSession]:
+    """Start the agent of a session and open its session; the context's end ends the agent.
+
+    Raises ``Stale`` when another process drives the session, ``AgentFailed``, ``LoginNeeded`` and
+    ``ProgramMissing``. Each of the last three ends the session as failed.
+    """
+    store, settings = engine.store, engine.settings
+    session = await store.read(lambda connection: sessions.load(connection, session_id))
+    root = await asyncio.to_thread(Path(session.cwd or session.root).resolve)
+    async with hold_session(store, session_id) as lost:
+        run_folder = await create_run_folder(
+            store,
+            engine.place,
+            session_id=session_id,
+            task_id=session.task_id or "",
+            prompt="",
+            scopes=AGENT_SCOPES,
+            lasts_s=_TOKEN_S,
+        )
+        opened: AgentSession | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                ours = cockpit_variables(
+                    run_folder,
+                    settings.environment,
+                    task_id=session.task_id or "",
+                    policy=session.policy,
+                    works=True,
+                )
+                environment = agent_environment(
+                    agent, settings.environment, {**ours, SESSION: session_id}
+                )
+                runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
+                sandbox = engine.ground.sandbox
+                unconfined = _why_unconfined(engine, agent, runner)
+                number = await store.write(
+                    lambda tx: _record_start(tx, session_id, agent, unconfined)
+                )
+                run = AgentRun(
+                    session_id, session.task_id, agent.name, root, number, captures=False
+                )
+                usage = TokenUsage(cost_usd=session.cost_usd)
+                context = SessionContext(
+                    store,
+                    settings,
+                    engine.change_waiter,
+                    agent,
+                    session_id,
+                    root,
+                    Confined(root),
+                    sandbox,
+                    clean_environment(settings.environment, sandbox.choices.variables),
+                    SessionJournal(store, run, usage),
+                    None if interactive else settings.limits.deadline_s,
+                )
+                opened = AgentSession(engine, context, run)
+                launch = None
+                if not unconfined:
+                    values = run_folder.placeholder_values("", root, "", session_id)
+                    launch = await stack.enter_async_context(
+                        confine_agent(
+                            sandbox,
+                            runner,
+                            lambda _: agent.acp.command,
+                            values,
+                            environment,
+                            root,
+                            agent.sandbox,
+                            engine.place.state / "agents" / session_id,
+                        )
+                    )
+                stack.push_async_callback(opened.close)
+
+                def on_start(pid: int) -> None:
+                    run_folder.record_process(pid)
+                    if launch is not None:
+                        launch.watched.begin(pid)
+
+                connection = await AgentConnection.open(
+                    agent,
+                    agent.acp.command if launch is None else launch.argv,
+                    cwd=root,
+                    environment=environment if launch is None else launch.environment,
+                    serve=opened.serve,
+                    on_update=opened.update,
+                    on_odd=opened.journal.note_odd,
+                    on_start=on_start,
+                    files=() if launch is None else launch.files,
+                )
+                stack.push_async_callback(connection.close)
+                pid = process_name(connection.pid)
+                await store.write(lambda tx: sessions.set_agent_process(tx, session_id, pid=pid))
+                abilities = await connection.initialize()
+                server = relay_server() if launch is not None else our_server(run_folder)
+                await opened.join(connection, abilities, [_acp_server(server)])
+                watch = asyncio.create_task(_close_when_lost(lost, connection))
+                stack.callback(watch.cancel)
+                yield opened
+        except asyncio.CancelledError:
+            await asyncio.shield(_stop_if_running(engine, session_id))
+            raise
+        except Stale:
+            raise
+        except Exception as error:
+            code, words = getattr(error, "code", type(error).__name__), str(error)
+            await store.write(lambda tx: _fail(tx, session_id, code, words))
+            raise
+        finally:
+            await asyncio.shield(_record_end(engine, session_id, agent, opened))
+            await asyncio.shield(remove_run_folder(store, run_folder))
+
+
+async def _close_when_lost(lost: asyncio.Event, connection: AgentConnection) -> None:
+    """End the agent when another process has taken the session."""
+    await lost.wait()
+    await connection.close()
+
+
+def _why_unconfined(engine: Engine, agent: Agent, runner: RunnerSettings) -> str:
+    why = why_unconfined(engine.ground.sandbox, runner, agent.sandbox or KnownAgent())
+    if not why and agent.sandbox is None:
+        return f"cockpit does not know what {agent.title} needs in the sandbox"
+    return why
+
+
+def _granted(agent: Agent) -> tuple[str, ...]:
+    """List the variables that the agent gets although they look like secrets."""
+    return (*agent.login.variables, *agent.acp.environment)
+
+
+def _acp_server(server: Mapping[str, Any]) -> dict[str, Any]:
+    variables = [{"name": name, "value": value} for name, value in server["env"].items()]
+    return {
+        "name": SERVER,
+        "command": server["command"],
+        "args": list(server["args"]),
+        "env": variables,
+    }
+
+
+def _record_start(tx: Tx, session_id: str, agent: Agent, unconfined: str) -> int:
+    sessions.set_status(tx, session_id, "running")
+    number = count_runs(tx.connection, session_id) + 1
+    started = RunnerStarted(
+        runner=agent.name,
+        program=Path(agent.acp.command[0]).name,
+        format="acp",
+        task_id="",
+        number=number,
+        sandbox=unconfined or "bubblewrap",
+    )
+    tx.journal(started, session_id=session_id)
+    return number
+
+
+async def _record_end(
+    engine: Engine, session_id: str, agent: Agent, opened: AgentSession | None
+) -> None:
+    turn = None if opened is None else opened.turn
+    failed = turn is not None and turn.reason == "failed"
+
+    def write(tx: Tx) -> None:
+        sessions.set_agent_process(tx, session_id, pid="")
+        session = sessions.load(tx.connection, session_id)
+        ended = RunnerEnded(
+            runner=agent.name,
+            status="crashed" if failed or session.status == "failed" else "finished",
+            message=mask(turn.message if turn is not None else "")[:_MOST_MESSAGE],
+            exit_code=None,
+            agent_session=session.agent_session,
+            odd_lines=0 if opened is None else opened.journal.odd,
+        )
+        tx.journal(ended, session_id=session_id, result="error" if failed else "ok")
+
+    await engine.store.write(write)
+
+
+async def _stop_if_running(engine: Engine, session_id: str) -> None:
+    def write(tx: Tx) -> None:
+        if sessions.load(tx.connection, session_id).status in ("running", "waiting"):
+            detail = SessionStopped(reason="interrupted")
+            sessions.set_status(tx, session_id, "stopped", actor="person", detail=detail)
+
+    await engine.store.write(write)
+
+
+def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
+    detail = SessionCompleted(status=status, summary=mask(summary)[:_MOST_MESSAGE])
+    result = {"status": status, "summary": summary[:_MOST_MESSAGE]}
+    sessions.set_status(tx, session_id, "completed", detail=detail, result=result)
+
+
+def _fail(tx: Tx, session_id: str, code: str, message: str) -> None:
+    words = mask(message)[:_MOST_MESSAGE]
+    sessions.set_status(
+        tx,
+        session_id,
+        "failed",
+        error_code=code,
+        detail=SessionFailed(message=words),
+        result={"status": "failed", "summary": words},
+    )
+
+
+def select_unsent(
+    connection: sqlite3.Connection, session_id: str, limit: int = 100
+) -> list[tuple[str, str]]:
+    """Read the ids and texts of the user's messages that no turn has sent yet, oldest first."""
+    rows = connection.execute(
+        "SELECT message_id, text FROM messages WHERE session_id=:session AND role='person'"
+        " AND rowid > coalesce((SELECT max(m.rowid) FROM journal j, json_each(j.detail_json,"
+        " '$.message_ids') each JOIN messages m ON m.message_id=each.value"
+        " WHERE j.session_id=:session AND j.action='runner.turn_started'), 0)"
+        " ORDER BY rowid LIMIT :limit",
+        {"session": session_id, "limit": limit},
+    )
+    return [(str(message_id), str(text)) for message_id, text in rows]

@@ -1,0 +1,234 @@
+"""The ACP agents that one runtime drives: opened at their first message, kept until the runtime ends.
+
+See ``docs/reference/agents.md``, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from cockpit.agents.acp.agent_session import AgentSession, open_agent_session
+from cockpit.agents.registry.known_agents import Agent, load_agents
+from cockpit.core.errors import IllegalTransition
+from cockpit.loop.external_agents import AgentChoice
+from cockpit.loop.wave_context import Engine
+from cockpit.store.context import profiles
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import messages, sessions
+from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
+
+TASK_TYPE = "agent"
+"""The task type of a session that the user has with an external agent."""
+TRANSPORT = "acp"
+_MOST_TITLE = 80
+
+
+class RunningAgents:
+    """The agents of one runtime, as :class:`~cockpit.loop.external_agents.ExternalAgents`."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _OpenAgent] = {}
+
+    async def create(
+        self,
+        engine: Engine,
+        agent: str,
+        words: str,
+        *,
+        policy: str,
+        interactive: bool,
+        cwd: Path,
+        branch: str,
+        task_id: str | None = None,
+    ) -> str:
+        """Store a new session. Raises ``AgentInvalid`` for an agent that is not known."""
+        known_agent = await asyncio.to_thread(_find_agent, engine, agent)
+
+        def write(tx: Tx) -> str:
+            profile = profiles.ensure_default(tx, engine.settings.token_budget)
+            title = " ".join(words.split())[:_MOST_TITLE] or known_agent.title
+            session = sessions.create(
+                tx,
+                task_type=TASK_TYPE,
+                title=title,
+                words=words,
+                target={},
+                model=f"{RUNNER_PREFIX}{known_agent.name}",
+                policy=policy,
+                interactive=interactive,
+                root=engine.place.root,
+                rev=None,
+                profile_id=profile.profile_id,
+                limits={},
+                project=engine.repo or engine.place.root.name,
+                branch=branch,
+                task_id=task_id,
+                agent=known_agent.name,
+                transport=TRANSPORT,
+                cwd=cwd,
+            )
+            if words.strip():
+                messages.complete(tx, session_id=session.session_id, role="person", text=words)
+            return session.session_id
+
+        return await engine.store.write(write)
+
+    async def run(self, engine: Engine, session_id: str, *, interactive: bool | None) -> Session:
+        """Send the user's messages until none is left."""
+        session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
+        if interactive is not None and interactive != session.interactive:
+            await engine.store.write(
+                lambda tx: sessions.change(tx, session_id, interactive=interactive)
+            )
+        stays = session.interactive if interactive is None else interactive
+        opened = await self._get(engine, session, stays)
+        try:
+            await opened.run_until_idle()
+            if not stays:
+                await opened.finish()
+            elif not opened.is_open:
+                await opened.wait()
+                await self.close(session_id)
+            else:
+                await opened.wait()
+        except asyncio.CancelledError:
+            await asyncio.shield(opened.stop())
+            raise
+        except Exception:
+            await self.close(session_id)
+            raise
+        finally:
+            if not stays:
+                await asyncio.shield(self.close(session_id))
+        return await engine.store.read(lambda connection: sessions.load(connection, session_id))
+
+    async def choose(self, engine: Engine, session_id: str, kind: str, value: str) -> None:
+        """Choose a value in the agent, which is opened for it."""
+        session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
+        await (await self._get(engine, session, True)).choose(kind, value)
+
+    def choices(self, session_id: str) -> Sequence[AgentChoice]:
+        """Return what can be chosen; nothing while the agent is not open."""
+        entry = self._open.get(session_id)
+        if entry is None or entry.session is None:
+            return ()
+        return tuple(
+            AgentChoice(
+                choice.kind,
+                choice.name,
+                choice.current,
+                tuple((each.id, each.name) for each in choice.choices or ()),
+            )
+            for choice in entry.session.journal.choices.values()
+        )
+
+    def commands(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """Return the agent's commands; none while it is not open."""
+        entry = self._open.get(session_id)
+        if entry is None or entry.session is None:
+            return ()
+        return tuple((each.name, each.text) for each in entry.session.journal.commands)
+
+    async def fork(self, engine: Engine, session_id: str) -> str:
+        """Fork the agent's session and store a session for it; both work in the same folder."""
+        session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
+        forked = await (await self._get(engine, session, True)).fork()
+
+        def write(tx: Tx) -> str:
+            created = sessions.create(
+                tx,
+                task_type=session.task_type,
+                title=f"{session.title} (fork)",
+                words=session.words,
+                target={},
+                model=session.model,
+                policy=session.policy,
+                interactive=session.interactive,
+                root=Path(session.root),
+                rev=None,
+                profile_id=session.profile_id,
+                limits={},
+                project=engine.repo or engine.place.root.name,
+                branch=session.branch,
+                task_id=session.task_id,
+                agent=session.agent,
+                transport=session.transport,
+                cwd=Path(session.cwd),
+                agent_session=forked,
+            )
+            return created.session_id
+
+        return await engine.store.write(write)
+
+    async def close(self, session_id: str | None = None) -> None:
+        """End the agent of a session, or of all of them."""
+        names = list(self._open) if session_id is None else [session_id]
+        entries = [entry for name in names if (entry := self._open.pop(name, None)) is not None]
+        await asyncio.gather(*(entry.close() for entry in entries))
+
+    async def _get(self, engine: Engine, session: Session, stays: bool) -> AgentSession:
+        entry = self._open.get(session.session_id)
+        if entry is not None and (entry.session is None or not entry.session.is_open):
+            await self.close(session.session_id)
+            entry = None
+        if entry is None:
+            if not session.agent or session.transport != TRANSPORT:
+                raise IllegalTransition(
+                    f"{session.session_id} is no session with an ACP agent that cockpit drives."
+                )
+            agent = await asyncio.to_thread(_find_agent, engine, session.agent)
+            entry = self._open[session.session_id] = _OpenAgent()
+            try:
+                await entry.open(engine, agent, session.session_id, stays)
+            except BaseException:
+                self._open.pop(session.session_id, None)
+                raise
+        if entry.session is None:
+            raise IllegalTransition(f"The agent of {session.session_id} is being opened.")
+        return entry.session
+
+
+class _OpenAgent:
+    """An agent that is open: its context lives in a task of its own, so any task may close it."""
+
+    def __init__(self) -> None:
+        self.session: AgentSession | None = None
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self, engine: Engine, agent: Agent, session_id: str, stays: bool) -> None:
+        """Open the agent. Raises what :func:`open_agent_session` raises."""
+        opened: asyncio.Future[AgentSession] = asyncio.get_running_loop().create_future()
+
+        async def hold() -> None:
+            try:
+                async with open_agent_session(
+                    engine, agent, session_id, interactive=stays
+                ) as session:
+                    if not opened.done():
+                        opened.set_result(session)
+                    await self._closing.wait()
+            except Exception as error:
+                if opened.done():
+                    raise
+                opened.set_exception(error)
+
+        self._task = asyncio.create_task(hold(), name=f"agent of {session_id}")
+        try:
+            self.session = await asyncio.shield(opened)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            raise
+
+    async def close(self) -> None:
+        """End the agent and wait for its end."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))
+
+
+def _find_agent(engine: Engine, name: str) -> Agent:
+    return load_agents(engine.settings.user_dir).find(name)

@@ -1,0 +1,64 @@
+"""What all parts of one ACP session share. See ``docs/reference/agents.md``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cockpit.access.confined_paths import Confined
+from cockpit.act.sandbox.bubblewrap import Sandbox
+from cockpit.agents.acp.session_journal import SessionJournal
+from cockpit.agents.registry.known_agents import Agent
+from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
+from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
+
+
+@dataclass(slots=True)
+class SessionContext:
+    """One session of an agent while it runs."""
+
+    store: Store
+    settings: RuntimeSettings
+    change_waiter: ChangeWaiter
+    agent: Agent
+    session_id: str
+    root: Path
+    """The worktree that it works in, real and absolute."""
+    confined: Confined
+    sandbox: Sandbox
+    environment: Mapping[str, str]
+    """The variables of commands in its terminals."""
+    journal: SessionJournal
+    deadline_s: float | None = None
+    """Seconds that a permission waits for a decision; None: until there is one."""
+    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the turn is cancelled: what it asked for is withdrawn."""
+    refusals: list[str] = field(default_factory=list)
+    """What the user said while they rejected permissions of this turn."""
+
+    async def ask(self, request: ToolRequest) -> PermissionAnswer:
+        """Ask the user, or the policy that the session has now, for what the agent wants to do."""
+        await self.journal.end_message()
+        session = await self.store.read(
+            lambda connection: sessions.load(connection, self.session_id)
+        )
+        answer = await ask_permission(
+            self.store,
+            self.settings,
+            self.change_waiter,
+            request,
+            session_id=self.session_id,
+            root=self.root,
+            policy=session.policy,
+            deadline_s=self.deadline_s,
+            withdrawn=self.withdrawn,
+        )
+        if not answer.allowed and answer.end == "decided" and answer.words:
+            self.refusals.append(f"{request.title or request.tool}: {answer.words}")
+        return answer

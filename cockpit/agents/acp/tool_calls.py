@@ -1,0 +1,168 @@
+"""The agent's tool calls as it reports them: whole, bounded in number, and worded for the journal.
+
+A later update holds only what changed, and some agents ask permission with the call's id alone, so each call
+is kept as the union of what was said of it. See ``docs/reference/agents.md``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
+from cockpit.core.secrets import mask
+
+MOST_CALLS = 500
+"""Calls of a session that are remembered; the oldest are forgotten first."""
+_MAX_TITLE = 160
+_MOST_PLACES = 20
+_MOST_DIFF = 24_000
+_MOST_DIFFED = 400_000
+"""Characters of a file's two texts up to which lines are compared; longer ones are only counted."""
+_MOST_OUTPUT = 8_000
+_TITLE_INPUT = ("command", "file_path", "path", "pattern", "query", "url")
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """One tool call."""
+
+    call_id: str
+    body: dict[str, Any] = field(default_factory=dict)
+    """What the agent said of it so far, as JSON of the protocol."""
+    started: bool = False
+    """Whether its beginning is journalled."""
+    ended: bool = False
+    allowed: bool = False
+    """Whether the user or their policy allowed it."""
+
+    @property
+    def title(self) -> str:
+        """The call in one line."""
+        title = get_text(self.body, "title")
+        argument = next((text for name in _TITLE_INPUT if (text := get_text(self.input, name))), "")
+        return mask(_shorten_title(title or f"{self.kind} {argument}"))
+
+    @property
+    def kind(self) -> str:
+        """Its kind, in the protocol's words."""
+        return get_text(self.body, "kind")[:40] or "other"
+
+    @property
+    def status(self) -> str:
+        """``pending``, ``in_progress``, ``completed`` or ``failed``."""
+        return get_text(self.body, "status")
+
+    @property
+    def input(self) -> JsonObject:
+        """Its arguments."""
+        return get_object(self.body, "rawInput")
+
+    def places(self, root: str) -> list[str]:
+        """Return the files that it is about, from the worktree's top where they lie in it."""
+        places = []
+        for location in get_objects(self.body, "locations")[:_MOST_PLACES]:
+            line = get_count(location, "line")
+            path = shorten_path(get_text(location, "path"), root)
+            if path:
+                places.append(f"{path}:{line}" if line else path)
+        return [mask(place) for place in places]
+
+    def diff(self, root: str) -> str:
+        """Return the changes that the agent reported, as a diff."""
+        parts, left = [], _MOST_DIFF
+        for block in get_objects(self.body, "content"):
+            if block.get("type") == "diff" and left > 0:
+                parts.append(_diff(block, root)[:left])
+                left -= len(parts[-1])
+        return mask("\n".join(parts))
+
+    def output(self) -> str:
+        """Return the text of its result."""
+        texts, left = [], _MOST_OUTPUT
+        for block in get_objects(self.body, "content"):
+            text = get_text(get_object(block, "content"), "text")
+            if text and left > 0:
+                texts.append(text[:left])
+                left -= len(text)
+        if not texts:
+            raw = self.body.get("rawOutput")
+            text = raw if isinstance(raw, str) else ""
+            if isinstance(raw, dict):
+                text = get_text(raw, "output") or get_text(raw, "stdout")
+            texts = [text[:_MOST_OUTPUT]]
+        return "\n".join(texts)
+
+    def exit_code(self) -> int | None:
+        """Return the exit code of a command, where the agent says it."""
+        raw = get_object(self.body, "rawOutput")
+        for name in ("exitCode", "exit_code"):
+            value = raw.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31:
+                return value
+        return None
+
+
+class ToolCalls:
+    """The tool calls of a session, by id."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+
+    def update(self, body: Mapping[str, Any]) -> ToolCall:
+        """Add what an update says of its call; returns the call."""
+        call_id = get_text(body, "toolCallId")[:200]
+        call = self._calls.get(call_id)
+        if call is None or (call.ended and get_text(body, "sessionUpdate") == "tool_call"):
+            call = self._calls[call_id] = ToolCall(call_id)
+        self._calls.move_to_end(call_id)
+        while len(self._calls) > MOST_CALLS:
+            self._calls.popitem(last=False)
+        call.body.update({name: value for name, value in body.items() if value is not None})
+        return call
+
+    def find(self, call_id: str) -> ToolCall | None:
+        """Return the call of that id."""
+        return self._calls.get(call_id[:200])
+
+    def list_running(self) -> list[ToolCall]:
+        """Return the calls that began and did not end."""
+        return [call for call in self._calls.values() if call.started and not call.ended]
+
+
+def _shorten_title(text: str) -> str:
+    return " ".join(text[: 4 * _MAX_TITLE].split())[:_MAX_TITLE]
+
+
+def shorten_path(path: str, root: str) -> str:
+    """Return a path from the worktree's top, or as it is outside of it."""
+    if not path:
+        return ""
+    normal = os.path.normpath(path[:4_096])
+    return os.path.relpath(normal, root) if f"{normal}/".startswith(f"{root}/") else normal
+
+
+def diff_texts(path: str, before: str | None, after: str) -> str:
+    """Return the change of a file as a unified diff, or its size where the texts are long."""
+    if len(before or "") + len(after) > _MOST_DIFFED:
+        old, new = (before or "").count("\n"), after.count("\n")
+        return f"--- {path}\n+++ {path}\n@@ {old:,} lines become {new:,}; too long to compare @@"
+    lines = difflib.unified_diff(
+        (before or "").splitlines(),
+        after.splitlines(),
+        f"a/{path}" if before is not None else "/dev/null",
+        f"b/{path}",
+        lineterm="",
+    )
+    return "\n".join(lines)
+
+
+def _diff(block: JsonObject, root: str) -> str:
+    path = shorten_path(get_text(block, "path"), root)
+    old = block.get("oldText")
+    before = get_text(block, "oldText") if isinstance(old, str) else None
+    return diff_texts(path, before, get_text(block, "newText"))

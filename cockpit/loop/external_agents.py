@@ -1,0 +1,73 @@
+"""What the runtime needs of external agents: the floor above implements it, and the configuration injects it.
+
+See ``docs/reference/agents.md``, sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cockpit.loop.wave_context import Engine
+    from cockpit.store.sessions.sessions import Session
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChoice:
+    """One thing that can be chosen in a running agent: its mode, its model, an option."""
+
+    kind: str
+    """``mode``, ``model`` or the agent's id of the option."""
+    name: str
+    current: str
+    values: tuple[tuple[str, str], ...]
+    """The ids and names of the values."""
+
+
+class ExternalAgents(Protocol):
+    """The sessions of external agents that this process drives. An agent stays open between turns."""
+
+    async def create(
+        self,
+        engine: Engine,
+        agent: str,
+        words: str,
+        *,
+        policy: str,
+        interactive: bool,
+        cwd: Path,
+        branch: str,
+        task_id: str | None = None,
+    ) -> str:
+        """Store a new session of ``agent`` in the folder ``cwd``; returns its id. Nothing is started yet."""
+        ...
+
+    async def run(self, engine: Engine, session_id: str, *, interactive: bool | None) -> Session:
+        """Send the user's messages, also those that come meanwhile, until there are none left.
+
+        Cancel to interrupt the turn. A headless session ends then; its agent as well.
+        """
+        ...
+
+    async def choose(self, engine: Engine, session_id: str, kind: str, value: str) -> None:
+        """Choose a value: a mode, a model, or an option of the agent."""
+        ...
+
+    def choices(self, session_id: str) -> Sequence[AgentChoice]:
+        """Return what can be chosen; nothing while the agent is not open."""
+        ...
+
+    def commands(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """Return the names and meanings of the agent's commands; none while it is not open."""
+        ...
+
+    async def fork(self, engine: Engine, session_id: str) -> str:
+        """Store a new session that continues from here, where the agent can; returns its id."""
+        ...
+
+    async def close(self, session_id: str | None = None) -> None:
+        """End the agent of a session, or of all; the sessions can be resumed."""
+        ...

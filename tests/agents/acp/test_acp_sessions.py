@@ -1,0 +1,241 @@
+"""Sessions of an ACP agent from the first word to the last, with a real process that follows a script."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from agents.acp.acp_world import Acp, open_acp
+
+from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
+from cockpit.core.errors import IllegalTransition, Stale
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
+    async with open_acp(tmp_path) as opened:
+        yield opened
+
+
+async def test_everything_that_an_agent_says_is_journalled_as_what_it_is(acp: Acp) -> None:
+    session = await acp.run("everything please")
+    assert (session.status, session.result["status"]) == ("completed", "done")
+    assert (session.agent, session.transport, session.agent_session) == (
+        "scripted",
+        "acp",
+        "agent-session-1",
+    )
+    assert session.pid == ""
+    assert (session.input_tokens, session.output_tokens, session.cached_tokens) == (100, 20, 40)
+    assert session.cost_usd == 0.25
+    assert acp.said(session.session_id) == ["All seen."]
+    rows = {row["action"]: row for row in acp.rows(session.session_id)}
+    assert rows["runner.thought"]["text"] == "First I look."
+    assert [step["status"] for step in rows["runner.plan"]["steps"]] == ["completed", "pending"]
+    assert rows["runner.commands"]["commands"][0]["name"] == "compact"
+    assert rows["runner.context"] == {"action": "runner.context", "used": 500, "size": 200000}
+    ended = rows["runner.tool_ended"]
+    assert (ended["kind"], ended["places"], ended["gated"]) == ("read", ["room.py:3"], False)
+    assert "def area" in ended["summary"]
+    assert rows["runner.turn_ended"]["reason"] == "end_turn"
+    kinds = {row["kind"]: row for row in acp.rows(session.session_id, "runner.choices")}
+    assert kinds["model"]["current"] == "small" and len(kinds["mode"]["choices"]) == 2
+
+
+async def test_an_edit_is_proposed_with_its_diff_and_happens_when_it_is_approved(acp: Acp) -> None:
+    task = acp.begin(await acp.start("edit note.txt"))
+    (proposal,) = await acp.asked()
+    assert proposal.kind == "permission"
+    assert "written by the agent" in json.dumps(proposal.body)
+    assert not (acp.world.root / "note.txt").exists()
+    await acp.approve(proposal)
+    session = await task
+    assert (acp.world.root / "note.txt").read_text() == "written by the agent\n"
+    assert acp.said(session.session_id) == ["I wrote it."]
+    (ended,) = acp.rows(session.session_id, "runner.tool_ended")
+    assert ended["gated"] is True and "+written by the agent" in ended["diff"]
+
+
+async def test_a_permission_that_names_only_its_call_is_joined_with_it(acp: Acp) -> None:
+    acp.switch(bare=True)
+    task = acp.begin(await acp.start("edit note.txt"))
+    (proposal,) = await acp.asked()
+    assert "written by the agent" in json.dumps(proposal.body)
+    await acp.approve(proposal)
+    assert (await task).status == "completed"
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_words_of_a_rejection_reach_the_agent_as_its_next_prompt(
+    acp: Acp, ends: bool
+) -> None:
+    acp.switch(**({"rejection": "ends"} if ends else {}))
+    task = acp.begin(await acp.start("command touch ran.txt"))
+    (proposal,) = await acp.asked()
+    await acp.reject(proposal, "use the Makefile")
+    session = await task
+    assert not (acp.world.root / "ran.txt").exists()
+    assert acp.said(session.session_id)[-1].startswith("You said:")
+    assert "use the Makefile" in acp.said(session.session_id)[-1]
+    turns = acp.rows(session.session_id, "runner.turn_started")
+    assert len(turns) == 2 and "use the Makefile" in turns[1]["text"]
+
+
+async def test_several_permissions_wait_at_once(acp: Acp) -> None:
+    task = acp.begin(await acp.start("several 3"))
+    waiting = await acp.asked(3)
+    await acp.approve(waiting[2])
+    await acp.reject(waiting[0])
+    await acp.approve(waiting[1])
+    session = await task
+    assert acp.said(session.session_id) == ["allowed 2"]
+
+
+async def test_a_policy_answers_what_it_covers(acp: Acp) -> None:
+    session = await acp.run("edit note.txt", policy="all")
+    assert acp.said(session.session_id) == ["I wrote it."]
+
+
+async def test_a_message_said_meanwhile_is_the_next_prompt(acp: Acp) -> None:
+    session_id = await acp.start("command echo one", interactive=True)
+    task = acp.begin(session_id)
+    (proposal,) = await acp.asked()
+    await acp.runtime.say(session_id, "answer second")
+    await acp.runtime.say(session_id, "third")
+    await acp.approve(proposal)
+    session = await task
+    assert session.status == "waiting"
+    assert acp.said(session_id) == ["It ran.", "You said: second\n\nthird"]
+    await acp.runtime.say(session_id, "answer fourth")
+    await acp.runtime.run(session_id)
+    assert acp.said(session_id)[-1] == "You said: fourth"
+    starts = acp.rows(session_id, "runner.started")
+    assert len(starts) == 1, "the agent stays open between turns"
+
+
+async def test_an_interrupted_turn_withdraws_what_it_asked_for_and_can_be_resumed(acp: Acp) -> None:
+    session_id = await acp.start("several 2")
+    task = acp.begin(session_id)
+    await acp.asked(2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert acp.pending() == []
+    assert acp.load(session_id).status == "stopped"
+    await acp.runtime.say(session_id, "answer again")
+    session = await acp.runtime.run(session_id)
+    assert session.status == "completed"
+    assert acp.said(session_id) == ["You said: again"]
+    assert session.agent_session == "agent-session-1"
+    assert [row["number"] for row in acp.rows(session_id, "runner.started")] == [1, 2]
+
+
+async def test_a_session_that_can_only_be_loaded_does_not_repeat_its_history(acp: Acp) -> None:
+    acp.switch(resume="refused")
+    session = await acp.run("answer one")
+    await acp.runtime.say(session.session_id, "answer two")
+    session = await acp.runtime.run(session.session_id)
+    assert acp.said(session.session_id) == ["You said: one", "You said: two"]
+
+
+async def test_an_agent_that_ignores_a_cancellation_is_ended(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cockpit.agents.acp.agent_session.CANCEL_S", 0.2)
+    acp.switch(cancel="ignored")
+    session_id = await acp.start("hang")
+    task = acp.begin(session_id)
+    pid = await acp.until(lambda: acp.load(session_id).pid.partition("/")[0])
+    await acp.until(lambda: acp.rows(session_id, "runner.turn_started"))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert acp.load(session_id).status == "stopped"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+@pytest.mark.parametrize("words", ["die", "die asking"])
+async def test_an_agent_that_dies_is_a_failed_session_with_words(acp: Acp, words: str) -> None:
+    session = await acp.run(words)
+    assert session.status == "failed"
+    assert "ended with exit code 9" in session.result["summary"]
+    assert "out of luck" in session.result["summary"]
+    assert acp.pending() == []
+    assert acp.said(session.session_id) == ["I die."]
+
+
+async def test_an_agent_that_cannot_be_opened_says_why(acp: Acp) -> None:
+    acp.switch(login=True)
+    with pytest.raises(LoginNeeded, match="log in first"):
+        await acp.run("answer")
+    acp.switch(dies="session/new")
+    with pytest.raises(AgentFailed, match="exit code 7") as failure:
+        await acp.run("answer")
+    assert "sk-ant-api" not in str(failure.value)
+
+
+async def test_children_of_an_agent_end_with_it(acp: Acp) -> None:
+    await acp.run("child")
+    child = int((acp.world.root / "child.pid").read_text())
+    for _ in range(200):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        state = Path(f"/proc/{child}/stat").read_text().split()[2]
+        if state == "Z":
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("the child lives")
+
+
+async def test_modes_and_models_are_chosen_and_told(acp: Acp) -> None:
+    acp.switch(mode="ask")
+    session_id = await acp.start("answer one", interactive=True)
+    await acp.runtime.run(session_id)
+    agents = acp.runtime.agents()
+    choices = {choice.kind: choice for choice in agents.choices(session_id)}
+    assert choices["mode"].current == "ask"
+    await agents.choose(acp.runtime.engine, session_id, "model", "large")
+    choices = {choice.kind: choice for choice in agents.choices(session_id)}
+    assert choices["model"].current == "large"
+    with pytest.raises(IllegalTransition, match="there are small, large"):
+        await agents.choose(acp.runtime.engine, session_id, "model", "huge")
+    forked = acp.load(await agents.fork(acp.runtime.engine, session_id))
+    assert forked.agent_session == "agent-session-1-fork"
+    await acp.runtime.say(forked.session_id, "answer the fork")
+    await acp.runtime.run(forked.session_id)
+    assert acp.said(forked.session_id) == ["You said: the fork"]
+
+
+async def test_a_session_is_driven_by_one_process_only(acp: Acp) -> None:
+    session_id = await acp.start("command echo")
+    task = acp.begin(session_id)
+    (proposal,) = await acp.asked()
+    from cockpit.agents.acp.running_agents import RunningAgents
+
+    with pytest.raises(Stale):
+        await RunningAgents().run(acp.runtime.engine, session_id, interactive=False)
+    await acp.approve(proposal)
+    assert (await task).status == "completed"
+
+
+async def test_a_permission_that_nobody_decides_expires(tmp_path: Path) -> None:
+    async with open_acp(tmp_path, deadline_s=0.0) as acp:
+        session = await acp.run("command touch ran.txt")
+        assert acp.said(session.session_id) == ["It did not run."]
+        assert not (acp.world.root / "ran.txt").exists()
+
+
+async def test_four_agents_at_once_ask_in_one_queue(acp: Acp) -> None:
+    ids = [await acp.start(f"command touch {place}.txt") for place in range(4)]
+    tasks = [acp.begin(session_id) for session_id in ids]
+    for proposal in await acp.asked(4):
+        await acp.approve(proposal)
+    assert {(await task).status for task in tasks} == {"completed"}
+    assert len(list(acp.world.root.glob("[0-3].txt"))) == 4
