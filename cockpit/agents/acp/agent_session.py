@@ -59,7 +59,7 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.sessions import sessions
-from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
@@ -208,6 +208,7 @@ class AgentSession:
         context = self.context
         context.withdrawn = asyncio.Event()
         context.refusals.clear()
+        context.was_refused = False
         self._cancelled = False
         own = "" if message_ids else text
         await self._engine.store.write(
@@ -301,6 +302,9 @@ class AgentSession:
         turn = self.turn or Turn("failed", "There was no message for the agent.")
         text = self.journal.last_message
         status, summary = read_status(text)
+        if status == NEEDS_ANSWER and self._run.task_id is None and not self._asks_back(text):
+            # The protocol's own end of a turn; a task of the backlog needs its status in words as well.
+            status = "done"
 
         def write(tx: Tx) -> None:
             if turn.reason == "failed":
@@ -317,6 +321,10 @@ class AgentSession:
                 _complete(tx, session_id, status, summary)
 
         await store.write(write)
+
+    def _asks_back(self, text: str) -> bool:
+        """Whether the turn ended with a question, or with something that was not allowed."""
+        return self.context.was_refused or text.rstrip(" \t\n*_`\"')").endswith("?")
 
     async def wait(self) -> None:
         """Let the session wait for the user's next message, or tell that its agent failed."""

@@ -41,6 +41,8 @@ class SessionContext:
     """Set when the turn is cancelled: what it asked for is withdrawn."""
     refusals: list[str] = field(default_factory=list)
     """What the user said while they rejected permissions of this turn."""
+    was_refused: bool = False
+    """Whether something that the agent asked for in this turn was not allowed."""
 
     async def ask(self, request: ToolRequest) -> PermissionAnswer:
         """Ask the user, or the policy that the session has now, for what the agent wants to do."""
@@ -59,6 +61,7 @@ class SessionContext:
             deadline_s=self.deadline_s,
             withdrawn=self.withdrawn,
         )
+        self.was_refused = self.was_refused or not answer.allowed
         if not answer.allowed and answer.end == "decided" and answer.words:
             self.refusals.append(f"{request.title or request.tool}: {answer.words}")
         return answer

@@ -95,6 +95,7 @@ async def test_several_permissions_wait_at_once(acp: Acp) -> None:
     await acp.approve(waiting[1])
     session = await task
     assert acp.said(session.session_id) == ["allowed 2"]
+    assert session.result["status"] == "needs_answer", "one was refused, and nobody said why"
 
 
 async def test_a_policy_answers_what_it_covers(acp: Acp) -> None:

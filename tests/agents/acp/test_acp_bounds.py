@@ -1,0 +1,114 @@
+"""What an agent sends beyond measure or reason: bounded, said, and never raw."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from agents.acp.acp_world import Acp, open_acp
+
+from cockpit.agents.acp.bounded_transport import MOST_REQUESTS, BoundedTransport
+from cockpit.agents.acp.session_journal import MOST_ROWS
+from cockpit.agents.streams.stream_formats import LONGEST_TEXT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
+    async with open_acp(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_flood_of_text_ends_as_one_cut_message(acp: Acp) -> None:
+    session = await acp.run("flood 100000")
+    (text,) = acp.said(session.session_id)
+    assert len(text) <= LONGEST_TEXT + 20 and text.startswith("more and more")
+    assert len(acp.rows(session.session_id, "")) < 200
+
+
+async def test_a_flood_of_tool_calls_leaves_a_bounded_number_of_rows(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cockpit.agents.acp.session_journal.MOST_ROWS", 100)
+    assert MOST_ROWS > 100
+    session = await acp.run("calls 3000")
+    rows = acp.rows(session.session_id)
+    assert len(rows) < 1_000
+    assert any("further updates are not recorded" in row.get("message", "") for row in rows)
+    assert acp.said(session.session_id) == ["done"]
+
+
+async def test_garbage_is_noted_and_the_turn_goes_on(acp: Acp) -> None:
+    session = await acp.run("garbage")
+    assert session.status == "completed"
+    (text,) = acp.said(session.session_id)
+    assert "half ? a pair" in text
+    notes = [row["message"] for row in acp.rows(session.session_id, "runner.noted")]
+    assert 5 <= len(notes) <= 20
+    assert all("\x1b" not in note for note in notes)
+
+
+async def test_a_line_without_an_end_in_sight_is_skipped(acp: Acp) -> None:
+    session = await acp.run("long 40")
+    assert acp.said(session.session_id) == ["after the long line"]
+    (note,) = acp.rows(session.session_id, "runner.noted")
+    assert "more than 33,554,432 bytes: skipped" in note["message"]
+
+
+async def test_two_requests_with_one_id_are_answered_once(acp: Acp) -> None:
+    task = acp.begin(await acp.start("twice"))
+    (proposal,) = await acp.asked()
+    await acp.approve(proposal)
+    session = await task
+    assert acp.said(session.session_id) == ["allowed"]
+
+
+async def test_more_requests_than_can_wait_are_refused(acp: Acp) -> None:
+    session_id = await acp.start(f"several {MOST_REQUESTS + 8}")
+    task = acp.begin(session_id)
+    await acp.asked(MOST_REQUESTS)
+    assert len(acp.pending()) == MOST_REQUESTS
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert acp.pending() == []
+
+
+async def test_what_an_agent_sends_reaches_no_terminal_raw(
+    acp: Acp, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await acp.run("garbage")
+    acp.switch(dies="session/prompt")
+    await acp.run("answer")
+    written = capfd.readouterr()
+    assert "\x1b" not in written.out + written.err
+    assert "Traceback" not in written.err and "sk-ant" not in written.err
+
+
+async def test_an_agent_that_is_not_read_is_stopped_by_its_pipe() -> None:
+    """Without back-pressure all messages would be in memory before the first was worked through."""
+    stream = asyncio.StreamReader(limit=1 << 16)
+    seen: list[int] = []
+    release = asyncio.Event()
+
+    async def on_update(_: object) -> None:
+        seen.append(1)
+        await release.wait()
+
+    async def on_odd(_: str) -> None:
+        raise AssertionError
+
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"update": {}}})
+    stream.feed_data(f"{line}\n".encode() * 50)
+    transport = BoundedTransport(stream, None, on_update, on_odd)  # type: ignore[arg-type]
+    reading = asyncio.ensure_future(transport.receive())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(seen) == 1
+    release.set()
+    stream.feed_eof()
+    assert await reading is None
+    assert len(seen) == 50
