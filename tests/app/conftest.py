@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import pytest_textual_snapshot
 import textual_caches
 from app_git import git
+from copied_repository import copy_repository
 
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, CountingIds, FixedClock
@@ -47,23 +47,18 @@ pytest_textual_snapshot.SVGImageExtension = Pictures
 textual_caches.install()
 
 
-@pytest.fixture(scope="session")
-def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Git repository with two files, made once; tests get copies."""
-    root = tmp_path_factory.mktemp("committed") / "api"
-    root.mkdir()
+def _make_api(root: Path) -> None:
     git(root, "init", "-q", "-b", "main")
     (root / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     (root / "notes.md").write_text("# Notes\n")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Begin")
-    return root
 
 
 @pytest.fixture
-def project(committed: Path, tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     """A Git repository with two files, called ``api``."""
-    return Path(shutil.copytree(committed, tmp_path / "api"))
+    return copy_repository(_make_api, tmp_path / "api")
 
 
 @pytest.fixture
