@@ -6,19 +6,19 @@ Specified in ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from cockpit.core.clock import Clock
 from cockpit.core.errors import CockpitError
 from cockpit.core.failure_lines import clip_start
 from cockpit.core.project_paths import ProjectPaths
 
 _OUTPUT_MOST = 400
-_POLL_S = 0.2
 _ERRORS = (1, 2, 3)
 """Exit codes that say more than how the chain ended, which the screen shows anyway."""
 
@@ -29,7 +29,7 @@ class ChainCommandFailed(CockpitError):
     code = "chain_command_failed"
 
 
-async def run_chain_command(place: ProjectPaths, arguments: Sequence[str], clock: Clock) -> None:
+async def run_chain_command(place: ProjectPaths, arguments: Sequence[str]) -> None:
     """Run ``cockpit ARGUMENTS`` until the chain stops; leaving the screen does not end it.
 
     Raises :class:`ChainCommandFailed` with the end of the process's output.
@@ -43,13 +43,34 @@ async def run_chain_command(place: ProjectPaths, arguments: Sequence[str], clock
         raise ChainCommandFailed(
             f"`{command}` did not start: {error.strerror or error}. Fix that, then run it again."
         ) from error
-    while (code := process.poll()) is None:
-        await clock.sleep(_POLL_S)
+    code = await _wait_for_end(process)
     if code in _ERRORS:
         output = path.read_bytes()[log_start:].decode("utf-8", "replace").strip()
         resumed = f"{name} was not resumed" if arguments[0] == "chain" else f"`{command}` failed"
         reason = clip_start(output.removeprefix("cockpit: "), _OUTPUT_MOST) or f"exit code {code}"
         raise ChainCommandFailed(f"{resumed}: {reason}")
+
+
+async def _wait_for_end(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit code of a process, which nothing here ends.
+
+    A thread waits, and nothing waits for the thread: looking every so often would wake an idle screen.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def pass_on(code: int) -> None:
+        if not ended.done():
+            ended.set_result(code)
+
+    def wait() -> None:
+        code = process.wait()
+        # The screen may have been left, and its event loop with it.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(pass_on, code)
+
+    threading.Thread(target=wait, name="chain-end", daemon=True).start()
+    return await ended
 
 
 def _start_process(

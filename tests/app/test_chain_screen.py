@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Iterator
 
 import chain_scenes
 import pytest
+import warm
 import work_scenes
 from app_world import look, settled, until
 from chain_scenes import ChainScene
@@ -60,6 +63,15 @@ async def to_row(pilot, screen, key: str) -> None:
             return
         await pilot.press("j")
     raise AssertionError(f"there is no row {key}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def warm_processes() -> Iterator[None]:
+    """Fork the processes that the screen starts, and theirs, from one that has loaded cockpit."""
+    warm.load("cockpit.cli")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm.python())
+        yield
 
 
 @pytest.fixture
@@ -241,7 +253,7 @@ async def test_work_in_the_prompt_says_what_it_cannot_start(still, project):
 async def test_a_chain_begins_from_the_board_and_the_prompt(still, project, monkeypatch):
     commands = []
 
-    async def run(place, arguments, clock) -> None:
+    async def run(place, arguments) -> None:
         commands.append(arguments)
 
     monkeypatch.setattr("cockpit.app.actions.work_command.run_chain_command", run)

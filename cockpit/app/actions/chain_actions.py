@@ -223,7 +223,7 @@ async def _retry(host: Host, chain_id: str, task_id: str) -> None:
 
         host.show_notice(f"Resuming {chain_id}")
         arguments = ("chain", "resume", chain_id)
-        await run_chain_command(engine.place, arguments, engine.store.clock)
+        await run_chain_command(engine.place, arguments)
 
 
 # Starting

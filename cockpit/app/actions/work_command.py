@@ -104,7 +104,7 @@ async def start_work(host: Host, text: str, words: str) -> None:
     try:
         arguments = build_arguments(words, await host.engine.chain_options())
         host.show_notice(f"Starting `cockpit {shlex.join(arguments)}`")
-        await run_chain_command(host.engine.place, arguments, host.engine.store.clock)
+        await run_chain_command(host.engine.place, arguments)
     except CockpitError as error:
         host.restore_text(text)
         host.show_error(str(error))
