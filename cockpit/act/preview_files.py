@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from cockpit.act.command_risk import Risk
+from cockpit.act.file_risk import file_risk
 from cockpit.act.proposed_action import ActionPreview, draw_diff
 from cockpit.act.text_edits import (
     MAX_BYTES,
@@ -23,13 +22,6 @@ from cockpit.act.tool_payloads import EditFile, WriteFile
 from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
-_STEERING = re.compile(
-    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
-    r" | \.cockpit/(?!reviews/[^/]+\.md$) | \.claude/ | \.cursor/ | \.devcontainer/ )"
-    r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)?"
-    r" | \.pre-commit-config\.yaml | \.gitattributes | \.gitmodules | AGENTS\.md | CLAUDE\.md"
-    r" | GEMINI\.md | sitecustomize\.py | \.npmrc | \.pypirc | pip\.conf ) $"
-)
 _MASK = "[masked:"
 
 MASKED_WORDS = (
@@ -111,15 +103,6 @@ def _shown(
             "after_sha256": after.sha256,
         },
     )
-
-
-def file_risk(path: str) -> Risk:
-    """Return high for files that steer what runs or what agents read as rules, low for prose, else medium."""
-    if _STEERING.search(path):
-        return "high"
-    if PurePosixPath(path).suffix.casefold() in {".md", ".rst", ".txt", ".adoc"}:
-        return "low"
-    return "medium"
 
 
 def changed_lines(before: str, after: str) -> tuple[int, int]:

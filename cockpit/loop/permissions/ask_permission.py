@@ -47,6 +47,8 @@ from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
 DENY_RULES = "deny rules"
+COCKPIT = "cockpit"
+"""Who answers no where an approval does not count: the journal has another, or a rule forbids it by now."""
 _ELSEWHERE = "It was answered in the agent's own terminal, or the agent no longer asks."
 _CANCELLED = "The agent's run ended before an answer."
 
@@ -61,7 +63,7 @@ class PermissionAnswer:
     input: Mapping[str, Any] | None
     """The input to use in place of the agent's, unmasked; None if it stays as it is."""
     by: str
-    """Who decided: ``person``, ``policy:NAME``, ``deny rules``, ``deadline``, ``agent:NAME``."""
+    """Who decided: ``person``, ``policy:NAME``, ``deny rules``, ``cockpit``, ``deadline``, ``agent:NAME``."""
     proposal_id: str
     """The proposal that was decided; '' for a deny rule."""
     end: Literal["decided", "withdrawn", "expired"]
@@ -75,7 +77,7 @@ class PermissionAnswer:
             return "The deadline passed without a decision. It did not happen."
         if self.end == "withdrawn":
             return self.words or _ELSEWHERE
-        if self.by == DENY_RULES:
+        if self.by in (DENY_RULES, COCKPIT):
             return self.words
         return f"The user said no: {self.words}" if self.words else "The user said no."
 
@@ -116,13 +118,13 @@ async def ask_permission(
     ``withdrawn`` closes the proposal, as cancelling this call does. Raises ``NotFound`` without the session.
     """
     asking = _Asking(store, settings, request, session_id)
-    await asyncio.to_thread(asking.describe, root)
+    await asyncio.to_thread(asking.describe, await asyncio.to_thread(root.resolve))
     if asking.first.judged.denied:
         return await asking.refuse()
     try:
         await store.write(lambda tx: asking.propose(tx, policy, deadline_s))
         await _wait(store, change_waiter, asking, withdrawn)
-    except asyncio.CancelledError:
+    except BaseException:  # cancelled, or the store failed: nothing will use an answer
         try:
             await asyncio.shield(store.write(asking.withdraw))
         except StoreError:
@@ -279,11 +281,11 @@ class _Asking:
         described = describe_request(request, self.place, changes=lines)
         body = {**described.body, **({"edited": True} if current.body.get("edited") else {})}
         described = replace(described, body=body)
-        self._on_disk = described.edits.on_disk or {}
 
         def write(tx: Tx) -> None:
             newest = load_newest(tx.connection, self.proposal_id)
             if newest.status != "pending" or newest.proposal_id != current.proposal_id:
+                self._stamps = []  # the user changed it meanwhile: look at the files once more
                 return
             proposals.decide(tx, newest.proposal_id, "expired", by="engine", reason=SHOWN_ANEW)
             left = None
@@ -294,6 +296,8 @@ class _Asking:
             self._create(tx, _new_id(tx), described, newest.task_id, left, newest.proposal_id)
 
         self.store.write_now(write)
+        if self._stamps:
+            self._on_disk = described.edits.on_disk or {}
 
     def withdraw(self, tx: Tx) -> None:
         """Close the proposal because the run that waited for it ended."""
@@ -347,7 +351,7 @@ class _Asking:
                 detail, session_id=self.session_id, wave_id=self.proposal_id, result="refused"
             )
         )
-        return PermissionAnswer(False, words, None, DENY_RULES, self.proposal_id, "decided")
+        return PermissionAnswer(False, words, None, COCKPIT, self.proposal_id, "decided")
 
     def _request_of(self, proposal: Proposal) -> ToolRequest:
         changed = self._changed_input(proposal)

@@ -7,7 +7,6 @@ or one that usually has secrets, is not opened: then the agent's own words are w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ from cockpit.access.secret_files import is_sensitive
 from cockpit.act.proposed_action import FileDiff, draw_diff
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.secrets import mask
-from cockpit.loop.permissions.tool_request import FileEdit, ToolRequest
+from cockpit.loop.permissions.judge_tool import locate_path
+from cockpit.loop.permissions.tool_request import MOST_EDITS, FileEdit, ToolRequest
 
 MAX_FILE = 2 * 1024 * 1024
 """The largest file that is opened for a diff, in bytes."""
@@ -40,7 +40,7 @@ class CompleteEdits:
 def complete_edits(request: ToolRequest, root: Path) -> CompleteEdits:
     """Read the files that ``request`` changes below ``root`` and return whole diffs. Blocks."""
     by_path: dict[str, list[FileEdit]] = {}
-    for edit in request.edits:
+    for edit in request.edits[:MOST_EDITS]:
         by_path.setdefault(edit.path, []).append(edit)
     diffs: list[FileDiff] = []
     notes: list[str] = []
@@ -57,6 +57,8 @@ def complete_edits(request: ToolRequest, root: Path) -> CompleteEdits:
         diff = _within(diff, room, notes)
         room -= len(diff.before or "") + len(diff.after or "")
         diffs.append(diff)
+    if len(request.edits) > MOST_EDITS:
+        notes.append(f"It makes more than {MOST_EDITS} changes: the others are not drawn.")
     rest = list(by_path)[MAX_DIFFS:]
     if rest:
         names = ", ".join(rest[:20])
@@ -117,7 +119,11 @@ def _apply(
                 f"{path} is not as the agent describes it: the text to be replaced is not there."
             )
             return _in_parts(edits)
-        text = text.replace(before, after, -1 if edit.replace_all else 1)
+        count = text.count(before) if edit.replace_all else 1
+        if len(text) + count * (len(after) - len(before)) > 2 * MAX_FILE:
+            notes.append(f"{path}: the result is too large to be shown as a whole.")
+            return _in_parts(edits)
+        text = text.replace(before, after, count)
     if now and edits[0].before is None:
         notes.append(f"{path} exists: its whole text is replaced.")
     return now or None, text
@@ -146,10 +152,12 @@ def _within(diff: FileDiff, room: int, notes: list[str]) -> FileDiff:
 
 
 def _relative(path: str, cwd: str, root: Path) -> str:
-    whole = os.path.normpath(Path(cwd or root) / path)
-    return os.path.relpath(whole, root)
+    return locate_path(path, root=str(root), cwd=cwd)
 
 
 def _shown_path(path: str, cwd: str, root: Path) -> str:
-    relative = _relative(path, cwd, root)
+    try:
+        relative = _relative(path, cwd, root)
+    except ValueError:
+        return mask(path)
     return mask(path if relative.startswith("..") else relative)

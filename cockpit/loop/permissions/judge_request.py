@@ -6,18 +6,16 @@ has a command in it is judged by the command. See ``docs/reference/agents.md``, 
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cockpit.act.command_risk import Risk
-from cockpit.act.preview_files import file_risk
 from cockpit.loop.permissions.judge_tool import (
     ToolRisk,
     find_tool_denial,
+    find_write_denial,
     judge_reading,
     judge_searching,
     judge_shell,
@@ -25,10 +23,12 @@ from cockpit.loop.permissions.judge_tool import (
 )
 from cockpit.loop.permissions.tool_commands import list_tool_commands
 from cockpit.loop.permissions.tool_names import SEARCHERS, SHELLS, join_words
-from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.tool_request import MOST_EDITS, ToolRequest
 
 _ORDER: dict[Risk, int] = {"low": 0, "medium": 1, "high": 2}
-_LONGEST_INPUT = 4_000_000
+_LONGEST = 4_000_000
+"""Characters of a command that is judged."""
+_DEEPEST = 60
 _CHANGES = frozenset(("edit", "delete", "move"))
 
 
@@ -57,9 +57,13 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
         if request.kind == "execute"
         else request.tool
     )
-    if denied := find_tool_denial(tool, request.input, line):
+    deep = is_too_deep(request.input)
+    if denied := find_tool_denial(tool, {} if deep else request.input, line):
         return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}")
-    if len(line) > _LONGEST_INPUT or _is_too_deep(request.input):
+    for path in request.paths if request.kind in _CHANGES else ():
+        if denied := find_write_denial(path, root=str(root), cwd=request.cwd):
+            return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}.")
+    if deep or len(line) > _LONGEST or len(request.edits) > MOST_EDITS:
         return RequestRisk("high", ("its input is too large or too deep to be judged",))
     if request.kind == "think":
         return RequestRisk("medium", ("it is a question to you",))
@@ -84,10 +88,6 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
     if request.kind in _CHANGES:
         for path in request.paths:
             yield judge_writing(path, root=top, cwd=cwd)
-            if file_risk(_relative(path, cwd, top)) == "high":
-                yield ToolRisk(
-                    "high", ("it changes a file that steers what runs or what agents read",)
-                )
         if request.kind == "delete":
             yield ToolRisk("medium", ("it removes files",))
     elif request.kind == "read":
@@ -114,14 +114,17 @@ def _shell_arguments(request: ToolRequest, line: str) -> Mapping[str, Any]:
     return arguments if {"command", "cmd"} & set(arguments) else {**arguments, "command": line}
 
 
-def _relative(path: str, cwd: str, root: str) -> str:
-    whole = os.path.normpath(Path(cwd) / path)
-    return os.path.relpath(whole, root)
-
-
-def _is_too_deep(value: object) -> bool:
-    """Whether an input is nested or long beyond what an agent has reason to send."""
-    try:
-        return len(json.dumps(value, default=str)) > _LONGEST_INPUT
-    except (RecursionError, ValueError):
-        return True
+def is_too_deep(value: object) -> bool:
+    """Whether an input is nested deeper than an agent has reason to, without going into it."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for each in level:
+            if isinstance(each, Mapping):
+                inner += each.values()
+            elif isinstance(each, list | tuple):
+                inner += each
+        level = [each for each in inner if isinstance(each, Mapping | list | tuple)]
+        if not level:
+            return False
+    return True

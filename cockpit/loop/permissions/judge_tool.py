@@ -11,6 +11,7 @@ import os
 import re
 import unicodedata
 
+from cockpit.core.state_folder import state_root
 from cockpit.loop.permissions.tool_names import READERS, SEARCHERS, SHELLS, WRITERS
 
 TYPE_CHECKING = False
@@ -243,12 +244,12 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
 
     from cockpit.access.confined_paths import Confined, PathRefused
     from cockpit.access.secret_files import is_sensitive
+    from cockpit.act.file_risk import file_risk
 
     if not _is_plain_path(path):
         return "its path cannot be judged"
-    whole = os.path.normpath(os.path.join(cwd or root, path))
     try:
-        relative = os.path.relpath(whole, root)
+        relative = locate_path(path, root=root, cwd=cwd)
         if relative == os.curdir:
             return "its path is the project's own folder"
         Confined(Path(root)).inside(relative, write=True)
@@ -260,4 +261,36 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
         return "the file usually has secrets"
     if _OF_AGENTS & set(relative.split(os.sep)):
         return "it changes settings of agents"
+    if file_risk(relative) == "high":
+        return "it changes a file that steers what runs or what agents read"
     return ""
+
+
+def locate_path(path: str, *, root: str, cwd: str) -> str:
+    """Return the place of ``path`` from ``root``, with ``..`` in front where it lies outside.
+
+    An agent may name the project by another way than cockpit does: through a link above it. Raises
+    ``ValueError`` for a path that the system does not take.
+    """
+    whole = os.path.normpath(os.path.join(cwd or root, path))
+    relative = os.path.relpath(whole, root)
+    if relative.split(os.sep)[0] != os.pardir:
+        return relative
+    folder, name = os.path.split(whole)
+    real = os.path.relpath(os.path.join(os.path.realpath(folder), name), os.path.realpath(root))
+    return relative if real.split(os.sep)[0] == os.pardir else real
+
+
+def find_write_denial(path: str, *, root: str, cwd: str) -> str:
+    """Return why no agent changes the file, whoever allows it; '' when no deny rule matches."""
+    whole = os.path.join(cwd or root, path)
+    try:
+        real = os.path.realpath(whole)
+    except (OSError, ValueError):
+        return ""
+    state = os.path.realpath(state_root())
+    top = os.path.realpath(root)
+    inside = any(place == state or place.startswith(f"{state}{os.sep}") for place in (real, whole))
+    # A worktree of a task lies in the state: there its files are the agent's work.
+    own = top.startswith(f"{state}{os.sep}") and (real == top or real.startswith(f"{top}{os.sep}"))
+    return "cockpit's own state is never changed by agents" if inside and not own else ""

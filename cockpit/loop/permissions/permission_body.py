@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +19,7 @@ from cockpit.core.processes import current_process
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edits
-from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
+from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, judge_request
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
 
@@ -29,6 +29,7 @@ MAX_FIELD = 20_000
 MAX_INPUT = 400_000
 """Characters of an input that can be changed before it is approved."""
 MAX_OPTIONS = 20
+_TOO_DEEP = "(nested too deep to be shown)"
 _TEXT_ARGUMENTS = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
 _SHELL_ARGUMENTS = ("command", "cmd")
 
@@ -71,6 +72,9 @@ def describe_request(
     answer: this one if it is empty.
     """
     judged = judge_request(request, place.root)
+    if is_too_deep(request.input):
+        # Whatever walks through it would end in the middle; what it names is judged and shown.
+        request = replace(request, input={"input": _TOO_DEEP}, editable=False)
     edits = complete_edits(request, place.root)
     line = request.command or join_words(list(request.argv))
     risk = [f"Risk: {'; '.join(judged.reasons)}."] if judged.reasons else []
@@ -198,7 +202,7 @@ def _json(value: Any) -> str:
             text if len(text) < 80 else json.dumps(value, ensure_ascii=False, indent=2, default=str)
         )
     except (RecursionError, ValueError):
-        return "(nested too deep to be shown)"
+        return _TOO_DEEP
 
 
 def _cut(text: str, most: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from cockpit.loop.permissions.tool_names import SHELLS, join_words
 from cockpit.loop.permissions.tool_request import (
+    MOST_EDITS,
     FileEdit,
     OptionKind,
     PermissionOption,
@@ -31,8 +32,6 @@ _PATH_KEYS = (
 )
 _ACP_KINDS = frozenset(("read", "edit", "delete", "move", "search", "execute", "think", "fetch"))
 _OPTION_KINDS = get_args(OptionKind)
-_MOST_EDITS = 500
-"""Changes of files that one request is read for; more than that is one patch of a whole repository."""
 
 
 def read_claude_tool(
@@ -233,7 +232,7 @@ def _claude_edits(tool: str, arguments: Mapping[str, Any]) -> Iterator[FileEdit]
     elif tool == "Edit":
         yield _replacement(path, arguments)
     elif tool == "MultiEdit":
-        for each in _sequence(arguments.get("edits"))[:_MOST_EDITS]:
+        for each in _sequence(arguments.get("edits"))[: MOST_EDITS + 1]:
             yield _replacement(path, _mapping(each))
 
 
@@ -257,7 +256,7 @@ def _claude_edits_of_any(arguments: Mapping[str, Any]) -> Iterator[FileEdit]:
 
 
 def _acp_edits(contents: Sequence[Mapping[str, Any]]) -> Iterator[FileEdit]:
-    for each in contents[:_MOST_EDITS]:
+    for each in contents[: MOST_EDITS + 1]:
         path = _text(each, "path")
         if each.get("type") == "diff" and path:
             old = each.get("oldText", each.get("old_text"))
@@ -274,7 +273,7 @@ def _codex_changes(changes: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _codex_edits(changes: Any) -> Iterator[FileEdit]:
     for count, (path, change) in enumerate(_codex_changes(changes)):
-        if count >= _MOST_EDITS:
+        if count > MOST_EDITS:
             return
         kind = change.get("type", change.get("kind"))
         kind = _text(_mapping(kind), "type") if isinstance(kind, Mapping) else kind

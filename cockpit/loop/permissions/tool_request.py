@@ -13,6 +13,10 @@ OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always
 """What an option of the agent's own dialog does."""
 
 
+MOST_EDITS = 500
+"""Changes that one request shows; readers stop at the first beyond it."""
+
+
 @dataclass(frozen=True, slots=True)
 class PermissionOption:
     """One answer that the agent offers."""

@@ -167,6 +167,8 @@ def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
             entry.status, words = "rejected", detail.reason
         case proposals.ProposalDiscussed():
             entry.status, words = "discussed", detail.words
+        case proposals.ProposalExpired() if detail.kind == "permission":
+            entry.status, words = "expired", detail.reason
         case _:
             entry.status = "expired"
     verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}

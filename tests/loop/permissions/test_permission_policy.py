@@ -172,3 +172,45 @@ def test_huge_changes_are_bounded_and_said_so(project: Path) -> None:
     assert len(str(body)) < 1_200_000
     assert any("larger than" in note for note in body["notes"])
     assert not body["editable"]
+
+
+def test_what_a_project_link_leads_to_is_the_project(project: Path, tmp_path: Path) -> None:
+    link = tmp_path / "by-another-way"
+    link.symlink_to(project)
+    judged = judge_request(edit(link / "calc.py", "a", "b"), project)
+    assert (judged.risk, judged.by_policy) == ("medium", True)
+    body = describe_request(edit(link / "calc.py", "return", "give"), find_place(project)).body
+    assert body["diffs"][0]["path"] == "calc.py"
+
+
+def test_cockpits_own_state_is_denied(project: Path) -> None:
+    from cockpit.core.state_folder import state_root
+
+    database = Path(state_root()) / "projects" / "x" / "cockpit.db"
+    for request in (write(database, "x"), acp("delete", locations=[{"path": str(database)}])):
+        assert "own state" in judge_request(request, project).denied
+
+
+def test_a_change_that_would_grow_without_end_is_not_applied(project: Path) -> None:
+    (project / "calc.py").write_text("xx")
+    doubling = {"old_string": "x", "new_string": "xx", "replace_all": True}
+    request = claude("MultiEdit", file_path="calc.py", edits=[doubling] * 400)
+    body = describe_request(request, find_place(project)).body
+    assert any("too large to be shown" in note for note in body["notes"])
+
+
+def test_more_changes_than_are_shown_are_of_high_risk(project: Path) -> None:
+    (project / "calc.py").write_text("x")
+    edits = [{"old_string": "x", "new_string": "x"}] * 600
+    judged = judge_request(claude("MultiEdit", file_path="calc.py", edits=edits), project)
+    assert (judged.risk, judged.by_policy) == ("high", False)
+
+
+def test_depth_hides_no_command_from_the_deny_rules(project: Path) -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(3_000):
+        inner["a"] = {}
+        inner = inner["a"]
+    assert judge_request(bash("sudo make", extra=deep), project).denied
+    assert describe_request(bash("make", extra=deep), find_place(project)).judged.risk == "high"
