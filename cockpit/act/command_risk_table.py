@@ -1,12 +1,16 @@
-"""The table of :mod:`cockpit.act.command_risk`: programs and verbs by what they can do.
+"""The tables of risk: programs and verbs by what they can do, and files by what they steer.
 
-A program that is missing here is judged medium, never low: an addition can only lower the risk of a
-common command or raise that of a dangerous one. See ``docs/reference/actions.md``.
+:mod:`cockpit.act.command_risk` judges commands by them. A program that is missing is judged medium, never
+low: an addition can only lower the risk of a common command or raise that of a dangerous one. See
+``docs/reference/actions.md``.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from typing import Literal
 
 from cockpit.access.reads.program_table import PROGRAMS
 
@@ -236,3 +240,20 @@ GIT_LOW = frozenset(
 )
 
 GIT_MEDIUM = frozenset(["add", "mv", "apply", "stash", "branch", "tag", "restore", "switch"])
+
+_STEERING = re.compile(
+    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
+    r" | \.cockpit/(?!reviews/[^/]+\.md$) | \.claude/ | \.cursor/ | \.devcontainer/ )"
+    r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)?"
+    r" | \.pre-commit-config\.yaml | \.gitattributes | \.gitmodules | AGENTS\.md | CLAUDE\.md"
+    r" | GEMINI\.md | sitecustomize\.py | \.npmrc | \.pypirc | pip\.conf ) $"
+)
+
+
+def file_risk(path: str) -> Literal["low", "medium", "high"]:
+    """Return high for files that steer what runs or what agents read as rules, low for prose, else medium."""
+    if _STEERING.search(path):
+        return "high"
+    if os.path.splitext(path)[1].casefold() in {".md", ".rst", ".txt", ".adoc"}:
+        return "low"
+    return "medium"

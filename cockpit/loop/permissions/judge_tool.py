@@ -244,7 +244,7 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
 
     from cockpit.access.confined_paths import Confined, PathRefused
     from cockpit.access.secret_files import is_sensitive
-    from cockpit.act.file_risk import file_risk
+    from cockpit.act.command_risk_table import file_risk
 
     if not _is_plain_path(path):
         return "its path cannot be judged"
