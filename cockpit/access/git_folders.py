@@ -86,7 +86,7 @@ def list_redirects(top: Path) -> list[Redirect]:
     if folders is None:
         return redirects
     own, common = os.path.realpath(folders.own), os.path.realpath(folders.common)
-    if os.path.isfile(dot) and not _leads_back(own, dot) and not _is_submodule(own, top):  # noqa: PTH113
+    if os.path.isfile(dot) and not leads_back(own, dot) and not _is_submodule(own, top):  # noqa: PTH113
         redirects.append(Redirect(".git", own, _owner_problem(own)))
     if common != own:
         why = _owner_problem(common)
@@ -134,7 +134,8 @@ def list_alternates(common: str) -> list[str]:
     return listed
 
 
-def _leads_back(own: str, dot: str) -> bool:
+def leads_back(own: str, dot: str) -> bool:
+    """Whether the state in ``own`` is that of the linked worktree whose ``.git`` is ``dot``."""
     try:
         back = os.path.join(own, _read(f"{own}/gitdir"))  # noqa: PTH118
         return os.path.realpath(back) == os.path.realpath(dot)

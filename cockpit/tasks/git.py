@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import os
 import re
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _TIMEOUT_S = 300.0
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _KEPT_ANSWERS = 64
+_START_OF_COMMIT = 1024
+"""Bytes in which the parents of a commit are, unless it merges very many."""
 
 MOST_PATCH = 256 * 1024
 """Bytes of a patch that are kept; roles are shown fewer."""
@@ -98,6 +101,8 @@ async def commit_of(cwd: Path, revision: str) -> str | None:
 
 def _read_commit(cwd: Path, revision: str) -> str | None:
     """As :func:`cockpit.access.git_folders.read_commit`."""
+    if _COMMIT.fullmatch(revision):
+        return None  # whether there is such a commit is git's to answer
     folders = locate_git_folders(cwd)
     return None if folders is None else read_commit(folders, revision)
 
@@ -109,11 +114,29 @@ async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
         return True
     if (first, second) in _ancestries:
         return _ancestries[first, second]
+    # What a branch held before is no part of the other one: so neither is what was merged onto it.
+    if any(_ancestries.get((parent, second)) is False for parent in _read_parents(cwd, first)):
+        _remember(_ancestries, (first, second), False)
+        return False
     ended = await try_git(cwd, "merge-base", "--is-ancestor", first, second)
     certain = bool(_COMMIT.fullmatch(first) and _COMMIT.fullmatch(second))
     if certain and (ended.ok or ended.code == 1):
         _remember(_ancestries, (first, second), ended.ok)
     return ended.ok
+
+
+def _read_parents(cwd: Path, commit: str) -> list[str]:
+    """The parents of a commit that is in a file of its own; none where git has to be asked."""
+    folders = locate_git_folders(cwd)
+    if folders is None or not _COMMIT.fullmatch(commit):
+        return []
+    try:
+        with open(f"{folders.common}/objects/{commit[:2]}/{commit[2:]}", "rb") as file:
+            start = zlib.decompressobj().decompress(file.read(), _START_OF_COMMIT)
+    except (OSError, zlib.error):
+        return []
+    head = start.partition(b"\nauthor ")[0].decode("ascii", "replace")
+    return re.findall(r"(?<=\nparent )\S+", head) if head.startswith("commit ") else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +223,8 @@ async def _status_entries(cwd: Path) -> list[tuple[str, str]]:
 
 async def reset_index_flags(cwd: Path) -> None:
     """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
+    if (signature := _sign_index(cwd)) is not None and signature in _plain_indexes:
+        return
     listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
@@ -210,6 +235,27 @@ async def reset_index_flags(cwd: Path) -> None:
         if paths:
             named = "\0".join(paths).encode("utf-8", "surrogateescape")
             await git(cwd, "update-index", flag, "-z", "--stdin", stdin=named)
+
+
+def note_plain_index(cwd: Path) -> None:
+    """Remember that git has just written the index of this tree, and told itself to skip no file."""
+    if (signature := _sign_index(cwd)) is not None:
+        if len(_plain_indexes) >= _KEPT_ANSWERS:
+            del _plain_indexes[next(iter(_plain_indexes))]
+        _plain_indexes[signature] = None
+
+
+def _sign_index(cwd: Path) -> tuple[int, ...] | None:
+    folders = locate_git_folders(cwd)
+    try:
+        info = None if folders is None else os.stat(f"{folders.own}/index")  # noqa: PTH116 - a stat
+    except OSError:
+        return None
+    # The time of the last change of any kind is the kernel's: a program cannot set it back.
+    return info and (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+_plain_indexes: dict[tuple[int, ...], None] = {}
 
 
 async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
@@ -230,6 +276,7 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
     words = ("commit", "--quiet", "--cleanup=verbatim", "--file=-")
     ended = await try_git(cwd, *words, stdin=text)
     if ended.ok:
+        note_plain_index(cwd)
         return paths
     # Files that only looked changed leave nothing to commit, which git reports as an error.
     if (await try_git(cwd, "diff", "--cached", "--quiet")).code == 0:

@@ -38,6 +38,7 @@ from cockpit.tasks.git import (
     worktree_lock,
     worktrees_folder,
 )
+from cockpit.tasks.linked_worktree import add_linked_worktree, remove_linked_worktree
 
 PREFIX = "cockpit/"
 """What the branches that cockpit makes begin with."""
@@ -271,7 +272,7 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
             f"checkout to another branch (`git switch -`), then try again."
         )
-    await asyncio.to_thread(_move_aside, path)
+    await asyncio.to_thread(_move_aside, place, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
     new = [] if exists else ["--no-track", "-b", tree.branch]
     if tip and not exists and await commit_of(place.home, tip) is None:
@@ -280,6 +281,8 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"it. `git branch {tree.branch} COMMIT` brings it back; then unblock the task."
         )
     start = tree.branch if exists else tip or tree.base_commit
+    if not exists and await add_linked_worktree(place.home, path, tree.branch, start):
+        return
     # Forced: git still lists the tree that a crash or the user removed from this very path.
     await git(place.home, "worktree", "add", "--quiet", "--force", *new, str(path), start)
 
@@ -291,7 +294,8 @@ async def _is_checked_out(path: Path, branch: str) -> bool:
     if folders is not None and not has_own_settings(folders):
         head = read_head(folders)
         if head is not None:
-            return head == f"refs/heads/{branch}"
+            # A branch without a commit: its files were never written.
+            return head == f"refs/heads/{branch}" and read_commit(folders, head) != ""
     ended = await try_git(path, "rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
     if not ended.ok:
         return False
@@ -336,13 +340,14 @@ async def _is_branch(place: ProjectPaths, name: str) -> bool:
     return (await try_git(place.home, "show-ref", "--verify", "--quiet", ref)).ok
 
 
-def _move_aside(path: Path) -> None:
+def _move_aside(place: ProjectPaths, path: Path) -> None:
     """Move files at ``path`` aside: without a worktree there, they may be the user's work."""
     if path.is_symlink() or not path.exists():
         path.unlink(missing_ok=True)
         return
     if path.is_dir() and all(entry.name == ".git" for entry in path.iterdir()):
-        shutil.rmtree(path)
+        if not remove_linked_worktree(place.home, path):
+            shutil.rmtree(path)
         return
     number = 1
     while (aside := path.with_name(f"{path.name}.left-{number}")).exists():
@@ -353,6 +358,8 @@ def _move_aside(path: Path) -> None:
 async def _remove_tree(place: ProjectPaths, path: Path) -> None:
     if path.parent != worktrees_folder(place):
         raise WorktreeError(f"{path} is not a worktree of cockpit; it was left alone.")
+    if await asyncio.to_thread(remove_linked_worktree, place.home, path):
+        return
     await try_git(place.home, "worktree", "remove", "--force", str(path))
     if await asyncio.to_thread(_delete_folder, path):
         await try_git(place.home, "worktree", "remove", "--force", str(path))

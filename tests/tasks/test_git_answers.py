@@ -130,3 +130,21 @@ def read(top: Path, name: str) -> str | None:
     folders = locate_git_folders(top)
     assert folders is not None
     return read_commit(folders, name)
+
+
+async def test_what_a_branch_lacked_it_lacks_after_a_merge(
+    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, other = trees
+    lacks = git(main, "rev-parse", "HEAD")
+    assert not await is_ancestor(other, "HEAD", lacks)
+
+    async def no_git(*_: object, **__: object) -> None:
+        raise AssertionError("git was asked")
+
+    git(other, "commit", "-q", "--allow-empty", "-m", "Three")
+    with monkeypatch.context() as patch:
+        patch.setattr("cockpit.tasks.git.try_git", no_git)
+        assert not await is_ancestor(other, "HEAD", lacks)
+    git(main, "merge", "-q", "--no-ff", "-m", "Four", "cockpit/T-1")
+    assert await is_ancestor(other, "HEAD", git(main, "rev-parse", "HEAD"))

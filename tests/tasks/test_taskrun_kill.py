@@ -30,7 +30,7 @@ SHIM = """#!/bin/sh
 # git, and around some of its commands the death of whoever called it
 for word in "$@"; do
   case "$word" in
-    add|commit|merge|remove)
+    add|commit|merge|reset)
       for moment in before after; do
         mark="{marks}/$word-$moment"
         if [ ! -e "$mark" ]; then
@@ -149,7 +149,7 @@ def test_killed_before_and_after_every_change_that_git_makes_it_is_done_once(wor
     assert codes == [-signal.SIGKILL] * 8 + [0]
     assert {mark.name for mark in marks.iterdir()} == {
         f"{word}-{moment}"
-        for word in ("add", "commit", "merge", "remove")
+        for word in ("add", "commit", "merge", "reset")
         for moment in ("before", "after")
     }
     ended_once(world, task_id)

@@ -18,12 +18,14 @@ from cockpit.store.chains import chains
 from cockpit.store.chains import worktrees as rows
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import WorktreeError, commit_all
+from cockpit.tasks.linked_worktree import remove_linked_worktree
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.worktree import (
     clean_worktrees,
     ensure_chain_worktree,
     ensure_task_worktree,
     head_commit,
+    remove_worktree,
 )
 
 pytestmark = pytest.mark.slow
@@ -79,6 +81,106 @@ async def test_a_tree_that_was_deleted_is_made_again_from_its_branch(world: Worl
     again = await tree_of(world, task_id)
     assert (Path(again.path) / "new.py").exists()
     assert again.branch == made.branch
+
+
+def killed_while_made(world: World, path: Path, steps: int) -> None:
+    """Leave what a process leaves that dies after so many steps of making a worktree."""
+    own = world.root / ".git" / "worktrees" / path.name
+    for step, (file, text) in enumerate(
+        [
+            (path / ".git", f"gitdir: {own}\n"),
+            (own / "gitdir", f"{path}/.git\n"),
+            (own / "HEAD", f"ref: refs/heads/cockpit/{path.name}\n"),
+            (own / "commondir", "../..\n"),
+            (own / "index.lock", ""),
+            (path / "calc.py", "half of it"),
+        ]
+    ):
+        if step < steps:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+async def test_one_that_was_never_finished_is_made_anew(world: World, steps: int) -> None:
+    task_id = world.task()
+    await ensure_chain_worktree(world.store, world.place, BRANCH, chain_id="ch-1")
+    killed_while_made(world, world.place.state / "worktrees" / task_id, steps)
+    made = await tree_of(world, task_id)
+    root = Path(made.path)
+    assert git(root, "rev-parse", "--symbolic-full-name", "HEAD") == f"refs/heads/{made.branch}"
+    assert git(root, "rev-parse", "HEAD") == made.base_commit
+    assert git(root, "status", "--porcelain") == ""
+    assert git(world.root, "worktree", "list").count("\n") == 2
+    git(world.root, "fsck", "--no-dangling")
+
+
+@pytest.mark.parametrize("left", ["state", "files"])
+async def test_one_that_was_half_removed_is_removed(world: World, left: str) -> None:
+    task_id = world.task()
+    made = await tree_of(world, task_id)
+    path, own = Path(made.path), world.root / ".git" / "worktrees" / task_id
+    if left == "state":
+        shutil.rmtree(path)
+    else:
+        (path / ".git").unlink()
+    await remove_worktree(world.store, world.place, task_id)
+    assert not path.exists()
+    assert not own.exists()
+    await remove_worktree(world.store, world.place, task_id)
+
+
+async def test_it_is_what_git_itself_makes(world: World) -> None:
+    task_id = world.task()
+    path = Path((await tree_of(world, task_id)).path)
+    by_git = world.folder / "by-git"
+    git(world.root, "worktree", "add", "-q", "--no-track", "-b", "by-git", str(by_git), BRANCH)
+    states = world.root / ".git" / "worktrees"
+    for name in ("commondir", "HEAD", "gitdir"):
+        ours, gits = ((states / each / name).read_text() for each in (task_id, "by-git"))
+        ours = ours.replace(f"cockpit/{task_id}", "by-git").replace(str(path), str(by_git))
+        assert ours == gits
+    assert git(path, "ls-files", "--stage") == git(by_git, "ls-files", "--stage")
+    assert git(path, "rev-parse", "--git-common-dir") == str(world.root / ".git")
+    git(world.root, "worktree", "prune", "--expire=now")
+    assert git(path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "setting", ["extensions.worktreeConfig", "core.sparseCheckout", "core.sharedRepository"]
+)
+async def test_an_unusual_repository_is_left_to_git(world: World, setting: str) -> None:
+    git(world.root, "config", setting, "true")
+    path = Path((await tree_of(world, world.task())).path)
+    assert (path / "calc.py").exists()
+    logged = (world.root / ".git" / "worktrees" / path.name / "logs" / "HEAD").read_text()
+    assert logged.count("\n") == 2  # git's own way takes two steps
+
+
+async def test_a_worktree_that_the_user_locked_is_left_to_git(world: World) -> None:
+    task_id = world.task()
+    path = Path((await tree_of(world, task_id)).path)
+    git(world.root, "worktree", "lock", str(path))
+    assert not remove_linked_worktree(world.root, path)
+    assert (path / "calc.py").exists()
+
+
+async def test_a_worktree_that_leads_elsewhere_is_not_removed(world: World) -> None:
+    first, second = [Path((await tree_of(world, world.task())).path) for _ in range(2)]
+    shutil.copyfile(second / ".git", first / ".git")
+    assert not remove_linked_worktree(world.root, first)
+    assert (second / "calc.py").exists()
+    assert git(second, "status", "--porcelain") == ""
+
+
+async def test_flags_that_hide_a_change_are_seen_at_any_commit(world: World) -> None:
+    root = Path((await tree_of(world, world.task())).path)
+    for text in ("first", "second"):
+        git(root, "update-index", "--assume-unchanged", "calc.py")
+        (root / "calc.py").write_text(text, encoding="utf-8")
+        assert await commit_all(root, text) == ("calc.py",)
+    (root / "calc.py").write_text("third", encoding="utf-8")
+    assert await commit_all(root, "third") == ("calc.py",)
 
 
 async def test_a_branch_that_the_person_looks_at_is_not_taken_from_them(world: World) -> None:
