@@ -112,16 +112,12 @@ class ForkedWorkers:
         number = self._forked
         self._forked += 1
         reading, writing = os.pipe()
-        capture: Any = self._config.pluginmanager.getplugin("capturemanager")
-        # Otherwise all workers would write what they capture into one file.
-        capture.suspend_global_capture(in_=True)
         pid = os.fork()
         if pid == 0:
             os.close(reading)
             for worker in self._workers.values():
                 os.close(worker.pipe)
             self._be_worker(number, writing, first)
-        capture.resume_global_capture()
         os.close(writing)
         os.set_blocking(reading, False)
         self._workers[pid] = _Worker(number, pid, reading)
@@ -163,9 +159,11 @@ class ForkedWorkers:
         config.workeroutput = {}
         plugins = config.pluginmanager
         capture = plugins.getplugin("capturemanager")
+        # Otherwise all workers would write what they capture into one file.
         self._inherited_capture = capture._global_capturing
         capture._global_capturing = None
         capture.start_global_capturing()
+        capture.suspend_global_capture()
         for plugin in ("terminalreporter", "junitxml"):
             if plugins.hasplugin(plugin):
                 plugins.unregister(name=plugin)

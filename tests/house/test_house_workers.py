@@ -58,6 +58,7 @@ def test_forks_a_process_that_goes_wrong():
 
 FIXTURE = """
 import os
+import signal
 import pytest
 
 @pytest.fixture(scope="module")
@@ -71,20 +72,29 @@ def once():
 @pytest.mark.parametrize("number", range(9))
 def test_uses_it(once, number):
     assert once == os.getpid()
+
+def test_goes_on_when_the_first_result_is_seen():
+    signal.alarm(60)
+    open("seen").close()
+    signal.alarm(0)
 """
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
-    """Run the modules of ``folder`` in two workers; return the exit code and what was printed."""
-    done = subprocess.run(
+    """Run the modules of ``folder`` in two workers; return the exit code and what was printed.
+
+    The pipe ``seen`` is opened when the first test that passed is printed.
+    """
+    os.mkfifo(folder / "seen")
+    printed = []
+    with subprocess.Popen(
         [
             sys.executable,
             "-m",
             "pytest",
             "-p",
             "forked_workers",
-            "--workers",
-            "2",
+            "--workers=2",
             "--tb=short",
             *words,
         ],
@@ -95,11 +105,20 @@ def run(folder: Path, *words: str) -> tuple[int, str]:
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTEST_DEBUG_TEMPROOT": str(folder),
         },
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
-    )
-    return done.returncode, done.stdout + done.stderr
+    ) as process:
+        assert process.stdout
+        seen = None
+        for line in process.stdout:
+            printed.append(line)
+            if " PASSED" in line and seen is None:
+                seen = os.open(folder / "seen", os.O_RDWR)  # stays open: its reader may come later
+        if seen is not None:
+            os.close(seen)
+        code = process.wait()
+    return code, "".join(printed)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +135,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str, list[st
 def test_every_outcome_is_reported_once(outcome: tuple[int, str, list[str]]) -> None:
     code, printed, _ = outcome
     assert code == 1
-    assert "6 failed, 19 passed, 2 skipped, 2 xfailed, 2 warnings, 2 errors" in printed
+    assert "6 failed, 20 passed, 2 skipped, 2 xfailed, 2 warnings, 2 errors" in printed
     for name in ("one", "two"):
         assert f"test_{name}.py::test_passes PASSED" in printed
         assert f"test_{name}.py::test_is_skipped SKIPPED (too early)" in printed
