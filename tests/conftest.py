@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import gc
+import importlib
 import os
 import shutil
 import signal
@@ -20,9 +21,17 @@ import state_for_tests
 import warm
 from _pytest.assertion import rewrite
 
+from cockpit.core.secrets import mask
+from cockpit.observe.count_tokens import count_tokens
+
 pytest_plugins = ("forked_workers",)
 
 _PROJECT = Path(__file__).resolve().parent.parent
+
+_LATE = ("pydantic_ai.direct", "pydantic_ai.models.anthropic", "pydantic_ai.models.openai")
+"""Modules that tests import when they run, and that take seconds."""
+_FEW = 4_000
+"""So many tests may not come to use them."""
 
 # What is imported and collected stays: to look through it for garbage is a third of the time that it takes.
 gc.disable()
@@ -70,8 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage from now on, but never among what was there before the first test, and less often."""
+    if session.config.getoption("workers") and len(session.items) > _FEW:
+        _load_late_modules()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()
@@ -89,6 +100,14 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
     result = yield
     state_for_tests.remove_lost_states()
     return result
+
+
+def _load_late_modules() -> None:
+    """Load what tests of any folder come to use, which each worker would otherwise load for itself."""
+    for name in _LATE:
+        importlib.import_module(name)
+    count_tokens("loads the vocabulary")
+    mask("compiles the patterns")
 
 
 def _tests_folder(config: pytest.Config) -> Path:

@@ -25,6 +25,30 @@ def loaded(code: str) -> list[str]:
     return names
 
 
+ASKED_FOR = """
+import sys
+
+class Stops:
+    "Notes which SDK is asked for, and spares the seconds that it takes to load."
+
+    def find_spec(self, name, path=None, target=None):
+        if name in ("anthropic", "openai"):
+            print(name, flush=True)
+            sys.stderr.close()  # where the thread that asks would say that it got none
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Stops())
+"""
+
+
+def sdks_asked_for(code: str) -> list[str]:
+    """Run ``code`` to the first import of an SDK; return the names of the SDKs that were imported."""
+    out = subprocess.run(
+        [sys.executable, "-c", ASKED_FOR + code], capture_output=True, text=True, check=True
+    )
+    return out.stdout.split()
+
+
 CHOOSE = "from cockpit.decide.choose_model import ModelSettings, choose_model\n"
 
 
@@ -49,7 +73,6 @@ def test_choosing_offline_loads_no_sdk() -> None:
     [
         ("anthropic:claude-x", "anthropic", "openai"),
         ("openai:gpt-x", "openai", "anthropic"),
-        ("openai-compatible:q@http://h/v1", "openai", "anthropic"),
     ],
 )
 def test_warming_loads_what_the_model_needs_and_no_more(
@@ -63,6 +86,13 @@ def test_warming_loads_what_the_model_needs_and_no_more(
     assert "textual" not in modules
 
 
+def test_a_server_of_ones_own_needs_the_same_sdk() -> None:
+    warming = "from cockpit.decide.load_sdk import warm\n"
+    assert sdks_asked_for(f"{warming}warm('openai-compatible:q@http://h/v1').join()\n") == [
+        "openai"
+    ]
+
+
 @pytest.mark.parametrize("name", ["offline", "script:s.toml", ""])
 def test_there_is_nothing_to_warm_for_our_own_models(name: str) -> None:
     assert warm(name) is None
@@ -70,13 +100,13 @@ def test_there_is_nothing_to_warm_for_our_own_models(name: str) -> None:
 
 def test_a_screen_loads_the_sdk_when_its_user_writes() -> None:
     waits = (
-        "import sys, threading\n"
+        "import threading\n"
         "from cockpit.commands.sessions.screen import _Sdk\n"
         "sdk = _Sdk()\nsdk.load()\nsdk.name = 'anthropic:claude-x'\n"
-        "assert 'anthropic' not in sys.modules\n"
+        "print('nothing yet', flush=True)\n"
     )
     writes = (
         "sdk.load()\nsdk.load()\n"
         "[thread.join() for thread in threading.enumerate() if thread.name == 'model-warm']\n"
     )
-    assert "anthropic" in loaded(waits + writes)
+    assert sdks_asked_for(waits + writes) == ["nothing", "yet", "anthropic"]
