@@ -3,6 +3,7 @@
 #   make demo       the cockpit on a sample project, offline
 #   make test       all tests; make test FILTER=journal runs those whose names match
 #   make test-fast  the tests without processes, chains and terminals
+#   make test-agents  real programs of agents, in the folders of COCKPIT_AGENTS=/path/to/node_modules/.bin
 #   make check      format, lint, types, import contracts, links
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
@@ -27,10 +28,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check chaos defences bench docs snapshots clean
+.PHONY: help setup demo test test-fast test-agents check chaos defences bench docs snapshots clean
 
 help:
-	@sed -n '3,14s/^# *//p' Makefile
+	@sed -n '3,15s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -42,6 +43,10 @@ test: $(DEVELOPMENT)
 
 test-fast: $(DEVELOPMENT)
 	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
+
+test-agents: $(DEVELOPMENT)
+	@test -n '$(COCKPIT_AGENTS)' || { echo 'Set COCKPIT_AGENTS to the folders of claude and codex, as in PATH.'; exit 2; }
+	@COCKPIT_AGENTS='$(COCKPIT_AGENTS)' $(PYTEST) -m agents tests/agents/real
 
 check: $(DEVELOPMENT)
 	@$(BIN)/ruff format --check .

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from cockpit.agents.runs.agent_command import PLACEHOLDERS
+from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.config.all_settings import OutOfBounds
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.tasks.task_context import EMBEDDED
@@ -33,6 +34,7 @@ class _RunnerTable(msgspec.Struct, forbid_unknown_fields=True):
     sandbox: bool | None = None
     hosts: list[str] = []
     home: list[str] = []
+    protocol: Literal["", "stdio", "app-server"] = ""
 
 
 def read_runners(body: Mapping[str, Any]) -> dict[str, RunnerSettings]:
@@ -80,9 +82,19 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
     for host in runner.hosts:
         if _HOST.fullmatch(host) is None:
             raise OutOfBounds(f"{where} hosts has {host!r}; list servers as NAME or NAME:PORT")
+    command = tuple(runner.command)
+    if runner.protocol:
+        if placeholder := next(filter(None, map(_PLACEHOLDER.search, command)), None):
+            raise OutOfBounds(
+                f"{where} command has {placeholder[0]!r}; with a protocol cockpit adds the prompt and its"
+                " arguments itself"
+            )
+        if runner.format != "auto":
+            raise OutOfBounds(f"{where} has format and protocol; leave out format")
+        command = driven_command(runner.protocol, command)
     return RunnerSettings(
         name,
-        tuple(runner.command),
+        command,
         runner.format,
         tuple(runner.env),
         float(runner.timeout_s),
@@ -90,4 +102,5 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
         runner.sandbox,
         tuple(runner.hosts),
         tuple(runner.home),
+        runner.protocol,
     )

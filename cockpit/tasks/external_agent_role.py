@@ -13,6 +13,8 @@ from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.agents.runs.agent_command import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
+from cockpit.agents.stdio.driven_runners import driven_names, find_driven_runner
+from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
@@ -60,9 +62,9 @@ def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings |
     """
     if name is None or name == EMBEDDED:
         return None
-    runner = settings.runners.get(name)
+    runner = settings.runners.get(name) or find_driven_runner(name)
     if runner is None:
-        available = ", ".join([EMBEDDED, *settings.runners])
+        available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven_names()]))
         raise RunnerMissing(
             f"There is no runner {name!r}; available: {available}. Add one to your configuration:"
             f" [runner.{name}] command = [...]."
@@ -110,6 +112,8 @@ async def run_role_with_agent(
             max_tokens=min(filter(None, (asked_tokens, role.max_tokens)), default=None),
             must_count=asked_tokens is not None,
             choices=context.settings.sandbox,
+            ask=ask_in_queue(context.store, context.settings, session_id, root),
+            form="verdict" if role.gives_verdict else "status",
         )
     except Stale:
         raise  # another process owns the worktree now

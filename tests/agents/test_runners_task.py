@@ -163,7 +163,7 @@ async def test_the_third_crash_blocks_the_task(world: World) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, "There is no runner 'small'; available: embedded."),
+        (None, "There is no runner 'small'; available: embedded, claude, codex."),
         (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
     ],
 )

@@ -198,21 +198,30 @@ def _write_inner_files(base: Path, values: Mapping[str, str]) -> None:
     """Write the files that placeholders name, as they must be in the sandbox."""
     folder = base / "run"
     folder.mkdir()
-    relay = (*_python(), str(_RELAY), "call")
+    relay = _relay_command()
+    outside = json.loads(Path(values["hooks"]).read_text(encoding="utf-8"))
+    asks = "PermissionRequest" not in outside["hooks"]
     server = {name: value for name, value in relay_server().items() if name != "env"}
     texts = {
         "prompt.md": values["prompt"],
         "mcp.json": json.dumps({"mcpServers": {SERVER: server}}),
-        "hooks.json": json.dumps({"hooks": hook_groups("claude", shlex.join(relay))}),
+        "hooks.json": json.dumps({"hooks": hook_groups("claude", shlex.join(relay), asks=asks)}),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", errors="replace")
 
 
+def _relay_command() -> tuple[str, ...]:
+    """Return the words that start our relay inside, to which a command of ours is added."""
+    return (*_python(), str(_RELAY), "call")
+
+
 def _inner_values(values: Mapping[str, str]) -> dict[str, str]:
-    folder = INSIDE / "run"
+    folder, relay = INSIDE / "run", _relay_command()
     return {
         **values,
+        "mcp_program": json.dumps(relay[0]),
+        "mcp_arguments": json.dumps([*relay[1:], "mcp"]),
         "prompt_file": str(folder / "prompt.md"),
         "mcp_config": str(folder / "mcp.json"),
         "hooks": str(folder / "hooks.json"),

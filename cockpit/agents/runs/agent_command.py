@@ -14,7 +14,10 @@ from cockpit.agents.registry.known_agents import recognise_agent
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RunnerSettings
 
-PLACEHOLDERS = ("prompt", "prompt_file", "worktree", "task", "mcp_config", "hooks", "session")
+PLACEHOLDERS = (
+    *("prompt", "prompt_file", "worktree", "task", "mcp_config", "mcp_program", "mcp_arguments"),
+    *("hooks", "session", "answer_schema"),
+)
 """Placeholders of a command. Without the first two, the prompt comes on standard input."""
 
 LONGEST_WORD = 120_000

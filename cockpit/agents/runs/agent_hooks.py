@@ -20,8 +20,11 @@ _WAIT_S = 10.0
 _POLL_S = 0.05
 
 
-def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
-    """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit."""
+def hook_groups(agent: str, program: str, *, asks: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit.
+
+    ``asks``: the agent asks for permissions by its protocol, and no hook answers them.
+    """
     handler: dict[str, Any] = {
         "type": "command",
         "command": f"{program} hook --agent {agent}",
@@ -41,6 +44,8 @@ def hook_groups(agent: str, program: str) -> dict[str, list[dict[str, Any]]]:
     }
     if agent == "codex":
         del matchers["PostToolUseFailure"]  # Codex reports a failed command like any other
+    if asks:
+        del matchers["PermissionRequest"]
     return {
         event: [{**({"matcher": matcher} if matcher else {}), "hooks": [dict(handler)]}]
         for event, matcher in matchers.items()

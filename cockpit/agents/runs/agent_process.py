@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from cockpit.access.process_group import Overflow, end_group, ended, feed, start
 from cockpit.access.run_program import ProgramMissing
@@ -23,9 +23,27 @@ LONGEST_LINE = 32 * 1024 * 1024
 _CHUNK = 65_536
 _ERROR_TAIL = 16_384
 _DRAIN_S = 2.0
+_INTERRUPT_S = 1.0
+"""Seconds that an agent has to stop by itself, after it was asked to."""
 
 ProcessEnd = Literal["ended", "timeout", "output", "called_off"]
 """Why a process is over: by itself, after its time limit, after too much output, or stopped by cockpit."""
+
+
+class Talk(Protocol):
+    """The other side of an agent that reads its standard input while it runs."""
+
+    def begin(self, stdin: asyncio.StreamWriter) -> None:
+        """Take the agent's input, when it has started."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ask the agent to stop; it is ended a second later."""
+        ...
+
+    def waited_s(self) -> float:
+        """Return the seconds that it waited for the user: they do not count as its time."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +69,21 @@ async def run_agent_process(
     on_start: Callable[[int], object],
     on_line: Callable[[str | None], Awaitable[object]],
     files: Sequence[int] = (),
+    talk: Talk | None = None,
 ) -> AgentProcess:
     """Run ``argv`` until it ends, its time is up, or one of ``stop_events`` is set.
 
     ``on_start`` receives the process id; ``files`` are open files that it inherits. ``on_line`` receives
     each line of the output, and None for a line that was too long. The process also ends when this call is
-    cancelled or ``on_line`` raises. Raises ``ProgramMissing``.
+    cancelled or ``on_line`` raises. With ``talk`` its input stays open for what that writes. Raises
+    ``ProgramMissing``.
     """
     command = tuple(argv)
     if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - one stat, of a worktree of ours
         raise CockpitError(f"cannot run {command[0]!r} in {cwd}: no such directory")
     try:
-        process = await start(command, cwd, env, piped=stdin is not None, files=files)
+        piped = stdin is not None or talk is not None
+        process = await start(command, cwd, env, piped=piped, files=files)
     except FileNotFoundError as error:
         raise ProgramMissing(command[0]) from error
     except OSError as error:
@@ -71,15 +92,18 @@ async def run_agent_process(
     errors = bytearray()
     reader = asyncio.ensure_future(_read_lines(process.stdout, lines, max_bytes))
     error_reader = asyncio.ensure_future(read_tail(process.stderr, errors))
-    exit_future = asyncio.gather(feed(process, stdin), ended(process, (reader, error_reader)))
+    given = None if talk is not None else stdin
+    exit_future = asyncio.gather(feed(process, given), ended(process, (reader, error_reader)))
     consumer = asyncio.ensure_future(_consume(lines, on_line))
     stop_waits = [asyncio.ensure_future(event.wait()) for event in stop_events]
     end: ProcessEnd = "ended"
     first = asyncio.FIRST_COMPLETED
     try:
         on_start(process.pid)
+        if talk is not None and process.stdin is not None:
+            talk.begin(process.stdin)
         waits: list[asyncio.Future[Any]] = [exit_future, consumer, *stop_waits]
-        await asyncio.wait(waits, timeout=timeout_s, return_when=first)
+        await _wait_for_end(waits, timeout_s, talk)
         if consumer.done():
             consumer.result()
         if not exit_future.done():
@@ -93,6 +117,9 @@ async def run_agent_process(
             await asyncio.wait([consumer, *stop_waits], return_when=first)
         if any(wait.done() for wait in stop_waits):
             end = "called_off"
+            if talk is not None and not exit_future.done():
+                talk.interrupt()
+                await asyncio.wait([exit_future], timeout=_INTERRUPT_S)
     finally:
         for wait in stop_waits:
             wait.cancel()
@@ -108,6 +135,22 @@ async def run_agent_process(
         consumer.result()
     exit_code = process.returncode if process.returncode is not None else -9
     return AgentProcess(end, exit_code, bytes(errors).decode("utf-8", "replace").strip())
+
+
+async def _wait_for_end(
+    waits: Sequence[asyncio.Future[Any]], timeout_s: float, talk: Talk | None
+) -> None:
+    """Wait for the first of ``waits``, or until the agent's own time is used up."""
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    while True:
+        waited_s = 0.0 if talk is None else talk.waited_s()
+        left = timeout_s + waited_s - (loop.time() - begun)
+        if left <= 0:
+            return
+        done, _ = await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if done:
+            return
 
 
 class LineReader:

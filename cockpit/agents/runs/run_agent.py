@@ -29,14 +29,19 @@ from cockpit.agents.runs.run_folder import (
     remove_run_folder,
 )
 from cockpit.agents.runs.spending_limit import SpendingLimit
+from cockpit.agents.stdio.answer_form import AnswerForm, schema_text
+from cockpit.agents.stdio.open_dialogue import DialogueTalk, open_dialogue
+from cockpit.agents.stdio.permissions import Ask
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import Finish, UnreadableLine
-from cockpit.agents.streams.stream_formats import open_stream
+from cockpit.agents.streams.stream_formats import Stream, open_stream
 from cockpit.core.errors import Stale
 from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
+from cockpit.loop.permissions.ask_permission import PermissionAnswer
+from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -48,7 +53,8 @@ from cockpit.store.sessions import sessions
 HEARTBEAT_S = 15.0
 """Seconds between two renewals of the session's lease."""
 
-Status = Literal["finished", "crashed", "stopped", "limit"]
+Status = Literal["finished", "crashed", "stopped", "limit", "unanswered"]
+_MOST_WAITING_S = 7 * 86_400.0
 _MAX_MESSAGE = 2_000
 _LAST_LINES = 3
 """Lines of a program's errors that its end tells, after two that say what failed."""
@@ -86,13 +92,16 @@ async def run_agent(
     max_tokens: int | None = None,
     must_count: bool = False,
     choices: SandboxChoices | None = None,
+    ask: Ask | None = None,
+    form: AnswerForm = "status",
 ) -> RunnerOutcome:
     """Run the agent with ``prompt`` in ``worktree``, and end the session as the run ended.
 
     ``stop`` ends the run. ``environment`` is cleaned before the agent gets it. ``policy`` is what its
     hooks allow without the user, ``scopes`` what its token allows. ``max_tokens`` limits the tokens
     that no cache provided; with ``must_count`` an agent that reports none is refused. The session's own
-    ``max_cost`` limits what its runs cost. Cancelled, it ends
+    ``max_cost`` limits what its runs cost. ``ask`` decides the permissions that an agent with a protocol asks
+    for; without it all are refused. ``form`` is that of its last answer. Cancelled, it ends
     the agent and leaves the session stopped. Raises ``Stale`` when another process holds the session,
     ``RunnerError`` and ``ProgramMissing`` for a command that cannot run.
     """
@@ -104,7 +113,9 @@ async def run_agent(
             task_id=task_id or "",
             prompt=prompt,
             scopes=scopes,
-            lasts_s=runner.timeout_s,
+            # Waiting for the user is not the agent's time.
+            lasts_s=runner.timeout_s + (_MOST_WAITING_S if runner.protocol else 0),
+            asks=bool(runner.protocol),
         )
         sandbox = await detect(environment or {}, choices)
         run = _Run(store, runner, session_id, task_id, worktree, WORK_WRITE in scopes, sandbox)
@@ -114,7 +125,8 @@ async def run_agent(
                 run_folder,
                 base_environment,
                 task_id=task_id or "",
-                policy=policy,
+                # What a protocol asks for is decided in the queue; hooks only deny.
+                policy="ask" if runner.protocol else policy,
                 works=WORK_WRITE in scopes,
             )
             env = build_environment(runner, base_environment, variables)
@@ -127,7 +139,7 @@ async def run_agent(
                 spent_tokens=session.input_tokens + session.output_tokens - session.cached_tokens,
                 must_count=must_count,
             )
-            return await run.run(run_folder, prompt, env, stop, lost, limit)
+            return await run.run(run_folder, prompt, env, stop, lost, limit, ask or _refuse, form)
         except asyncio.CancelledError:
             await asyncio.shield(run.stop_session())
             raise
@@ -155,6 +167,12 @@ async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.E
         heartbeat.cancel()
         await asyncio.gather(heartbeat, return_exceptions=True)
         await asyncio.shield(sessions.end_lease(store, session_id, token))
+
+
+async def _refuse(request: ToolRequest, withdrawn: asyncio.Event) -> PermissionAnswer:
+    """Answer a permission that cannot be asked for."""
+    words = "Nobody can be asked for permissions in this run."
+    return PermissionAnswer(False, words, None, "deny rules", "", "decided")
 
 
 async def _renew_lease(store: Store, session_id: str, token: str, lost: asyncio.Event) -> None:
@@ -205,6 +223,8 @@ class _Run:
         stop: asyncio.Event | None,
         lost: asyncio.Event,
         limit: SpendingLimit,
+        ask: Ask,
+        form: AnswerForm,
     ) -> RunnerOutcome:
         """Start the agent, journal its stream, and record the end."""
         if limit.reason:
@@ -212,7 +232,9 @@ class _Run:
             await self._store.write(lambda tx: self._complete(tx, "limit", limit.reason))
             return spent
         runner, task_id = self._runner, self._task_id or ""
-        values = run_folder.placeholder_values(prompt, self._worktree, task_id, self._session_id)
+        values = run_folder.placeholder_values(
+            prompt, self._worktree, task_id, self._session_id, schema_text(form)
+        )
         argv = build_argv(runner, values)
         placeholders = placeholders_in(runner)
         unconfined = why_unconfined(self._sandbox, runner)
@@ -225,7 +247,18 @@ class _Run:
             number,
             captures=self._works and "hooks" not in placeholders,
         )
-        journal, stream = StreamJournal(self._store, run), open_stream(runner.format)
+        journal = StreamJournal(self._store, run)
+        dialogue = open_dialogue(
+            runner,
+            prompt,
+            ask,
+            worktree=self._worktree,
+            works=self._works,
+            form=form,
+            confined=not unconfined,
+        )
+        stream: Stream = open_stream(runner.format) if dialogue is None else dialogue
+        permissions = None if dialogue is None else dialogue.permissions
 
         async def read_line(line: str | None) -> None:
             if line is None:
@@ -271,23 +304,35 @@ class _Run:
                     timeout_s=runner.timeout_s,
                     max_bytes=runner.max_output_mb * 1024 * 1024,
                     stop_events=[
-                        event for event in (stop, lost, limit.reached) if event is not None
+                        event
+                        for event in (
+                            *(stop, lost, limit.reached),
+                            None if permissions is None else permissions.must_end,
+                        )
+                        if event is not None
                     ],
                     on_start=on_start,
                     on_line=read_line,
                     files=() if launch is None else launch.files,
+                    talk=None if dialogue is None else DialogueTalk(dialogue),
                 )
                 if launch is not None and launch.watched.reason:
                     notes.append(f"It was ended: {launch.watched.reason}.")
                 finish = stream.close(process.exit_code)
                 limit.check_finish(stream, finish)
         finally:
+            if permissions is not None:
+                await asyncio.shield(permissions.close())
             for note in notes:
                 await asyncio.shield(self._note(note))
             await asyncio.shield(journal.close(finish, limit.estimate))
         if lost.is_set():
             raise Stale(f"Another process took session {self._session_id} over.")
-        outcome = self._outcome(process, finish, journal, limit)
+        if permissions is not None and permissions.failure is not None:
+            raise permissions.failure
+        outcome = self._outcome(
+            process, finish, journal, limit, "" if permissions is None else permissions.unanswered
+        )
         tools = journal.tools if stream.reports_tools else None
         refused = finish.refused if finish is not None else ()
         await self._store.write(lambda tx: self._record_end(tx, outcome, journal, tools, refused))
@@ -299,11 +344,20 @@ class _Run:
         finish: Finish | None,
         journal: StreamJournal,
         limit: SpendingLimit,
+        unanswered: str,
     ) -> RunnerOutcome:
         text = finish.text if finish is not None and finish.ok else ""
         status: Status
+        if unanswered:
+            status, reason = (
+                "unanswered",
+                (
+                    f"It asked for {unanswered!r}, and the deadline passed without a decision. It did not"
+                    " happen."
+                ),
+            )
         # An agent that reported its end and then hangs has finished.
-        if (
+        elif (
             finish is not None
             and text.strip()
             and not limit.unpriced
@@ -350,7 +404,7 @@ class _Run:
         started = RunnerStarted(
             runner=self._runner.name,
             program=Path(self._runner.command[0]).name,
-            format=self._runner.format,
+            format=self._runner.protocol or self._runner.format,
             task_id=self._task_id or "",
             number=number,
             sandbox=unconfined or "bubblewrap",
@@ -389,6 +443,8 @@ class _Run:
                 self._complete(tx, status, summary)
             case "limit":
                 self._complete(tx, "limit", outcome.reason)
+            case "unanswered":
+                self._complete(tx, "blocked", outcome.reason)
             case "stopped":
                 self._stop(tx)
             case _:

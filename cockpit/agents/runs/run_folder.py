@@ -48,10 +48,13 @@ class RunFolder:
     secret: str
 
     def placeholder_values(
-        self, prompt: str, worktree: Path, task_id: str, session_id: str
+        self, prompt: str, worktree: Path, task_id: str, session_id: str, answer_schema: str
     ) -> dict[str, str]:
         """Return the value of each placeholder of a command."""
         return {
+            "answer_schema": answer_schema,
+            "mcp_program": json.dumps(_COCKPIT[0]),
+            "mcp_arguments": json.dumps([*_COCKPIT[1:], "mcp"]),
             "prompt": prompt,
             "prompt_file": str(self.folder / "prompt.md"),
             "worktree": str(worktree),
@@ -75,8 +78,12 @@ async def create_run_folder(
     prompt: str,
     scopes: frozenset[str],
     lasts_s: float,
+    asks: bool = False,
 ) -> RunFolder:
-    """Create the folder and its token, and remove what an earlier run of the session left."""
+    """Create the folder and its token, and remove what an earlier run of the session left.
+
+    ``asks``: the agent asks for permissions by its protocol, so no hook answers them.
+    """
     folder = place.state / "runs" / session_id
     kill_leftover_agent(folder)
     principal = f"{AGENT}{task_id or 'run'}/{session_id}".lower()
@@ -92,7 +99,7 @@ async def create_run_folder(
     server = our_server(run_folder)
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
-    hooks = hook_groups("claude", shlex.join(_COCKPIT))
+    hooks = hook_groups("claude", shlex.join(_COCKPIT), asks=asks)
     _write(folder / "hooks.json", json.dumps({"hooks": hooks}))
     return run_folder
 

@@ -1,0 +1,1 @@
+"""Agents that are driven over their standard streams: they ask cockpit for each permission."""

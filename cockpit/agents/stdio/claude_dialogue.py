@@ -1,0 +1,143 @@
+"""Claude Code over stdio: its stream, and its requests for permission (``can_use_tool``).
+
+Started with ``--input-format stream-json --permission-prompt-tool stdio``. Both sides send
+``control_request`` and answer with ``control_response``. See ``docs/reference/agents.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cockpit.agents.stdio.answer_form import write_answer
+from cockpit.agents.stdio.dialogue import LONGEST_KEY, Wire
+from cockpit.agents.stdio.permissions import Permissions
+from cockpit.agents.streams.claude_stream import ClaudeStream
+from cockpit.agents.streams.stream_events import (
+    Finish,
+    StreamEvent,
+    ToolEnded,
+    ToolStarted,
+    UnreadableLine,
+)
+from cockpit.core.json_fields import JsonObject, get_object, get_text, parse_object
+from cockpit.loop.permissions.ask_permission import PermissionAnswer
+from cockpit.loop.permissions.read_tool_request import read_claude_tool
+
+_ANSWER_TOOL = "StructuredOutput"
+"""The tool by which Claude Code gives its answer in a form; it does nothing else."""
+
+
+class ClaudeDialogue:
+    """The dialogue of one run in the folder ``cwd``."""
+
+    reports_cost = True
+    reports_tools = True
+
+    def __init__(self, prompt: str, permissions: Permissions, *, cwd: str) -> None:
+        self.permissions = permissions
+        self._prompt, self._cwd = prompt, cwd
+        self._stream = ClaudeStream()
+        self._wire: Wire | None = None
+        self._sent = 0
+        self._answer_calls: set[str] = set()
+
+    def begin(self, wire: Wire) -> None:
+        """Initialize, and send the prompt."""
+        self._wire = wire
+        self._request({"subtype": "initialize", "hooks": None})
+        content = [{"type": "text", "text": self._prompt}]
+        message = {"role": "user", "content": content}
+        wire.send(
+            {"type": "user", "message": message, "parent_tool_use_id": None, "session_id": ""}
+        )
+
+    def feed(self, line: str) -> list[StreamEvent]:
+        """Return the events in a line; its requests are answered, now or when the user decides."""
+        body = parse_object(line)
+        match get_text(body, "type") if body is not None else "":
+            case "control_request" if body is not None:
+                return self._serve(get_text(body, "request_id"), get_object(body, "request"))
+            case "control_cancel_request" if body is not None:
+                self.permissions.withdraw(get_text(body, "request_id"))
+                return []
+            case "control_response" if body is not None:
+                return _failure(get_object(body, "response"))
+            case "result" if body is not None:
+                events = self._stream.feed(line)
+                self._finish(body)
+                return events
+        return [event for event in self._stream.feed(line) if not self._gives_answer(event)]
+
+    def close(self, exit_code: int) -> Finish | None:
+        """Return the reported end, with what it was refused; None without one."""
+        finish = self._stream.close(exit_code)
+        if finish is None:
+            return None
+        # Its own list names the calls that were refused to it, ours those that a user or a rule refused.
+        return replace(finish, refused=tuple(self.permissions.refused) or finish.refused)
+
+    def interrupt(self) -> None:
+        """Ask it to stop."""
+        self._request({"subtype": "interrupt"})
+
+    def _request(self, request: JsonObject) -> None:
+        self._sent += 1
+        body = {"type": "control_request", "request_id": f"cockpit-{self._sent}"}
+        if self._wire is not None:
+            self._wire.send({**body, "request": request})
+
+    def _serve(self, request_id: str, request: JsonObject) -> list[StreamEvent]:
+        subtype = get_text(request, "subtype")
+        if subtype != "can_use_tool" or not 0 < len(request_id) <= LONGEST_KEY:
+            words = f"cockpit does not answer {subtype[:100]!r}"
+            body = {"subtype": "error", "request_id": request_id, "error": words}
+            self._send({"type": "control_response", "response": body})
+            return [UnreadableLine(f"a request that cockpit does not answer: {subtype[:100]!r}")]
+        tool, arguments = get_text(request, "tool_name"), get_object(request, "input")
+        asked = read_claude_tool(
+            tool,
+            arguments,
+            call_id=get_text(request, "tool_use_id")[:LONGEST_KEY],
+            cwd=self._cwd,
+            why=get_text(request, "decision_reason") or get_text(request, "description"),
+        )
+
+        def reply(answer: PermissionAnswer) -> None:
+            if answer.allowed:
+                given = arguments if answer.input is None else dict(answer.input)
+                decision: JsonObject = {"behavior": "allow", "updatedInput": given}
+            else:
+                ends = answer.end == "expired"
+                decision = {"behavior": "deny", "message": answer.message, "interrupt": ends}
+            body = {"subtype": "success", "request_id": request_id, "response": decision}
+            self._send({"type": "control_response", "response": body})
+
+        self.permissions.begin(request_id, asked, reply)
+        return []
+
+    def _finish(self, body: JsonObject) -> None:
+        """Take the answer in its form, and let the agent end."""
+        finish = self._stream.finished
+        answer = write_answer(get_object(body, "structured_output"))
+        if finish is not None and finish.ok and answer:
+            self._stream.finished = replace(finish, text=answer)
+        if self._wire is not None:
+            self._wire.close()
+
+    def _gives_answer(self, event: StreamEvent) -> bool:
+        """Whether the event is of the tool that only gives the answer: nothing is done by it."""
+        if isinstance(event, ToolStarted) and event.tool == _ANSWER_TOOL:
+            self._answer_calls.add(event.call_id)
+            return True
+        return isinstance(event, ToolEnded) and event.call_id in self._answer_calls
+
+    def _send(self, body: Any) -> None:
+        if self._wire is not None:
+            self._wire.send(body)
+
+
+def _failure(response: JsonObject) -> list[StreamEvent]:
+    if get_text(response, "subtype") != "error":
+        return []
+    return [UnreadableLine(f"it refused a request of cockpit: {get_text(response, 'error')[:300]}")]

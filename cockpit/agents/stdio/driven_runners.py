@@ -1,0 +1,59 @@
+"""Runners whose agents cockpit drives by a protocol of their own: they ask for each permission.
+
+Claude Code and Codex need no configuration: their programs are known by the registry. See
+``docs/reference/agents.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from cockpit.agents.registry.known_agents import load_agents
+from cockpit.loop.runtime_settings import RunnerSettings
+
+Protocol = Literal["stdio", "app-server"]
+
+_MCP_TOOLS = "mcp__ohno__*"
+_CLAUDE = (
+    *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
+    *("--include-partial-messages", "--permission-prompt-tool", "stdio"),
+    *("--mcp-config", "{mcp_config}", "--strict-mcp-config", "--settings", "{hooks}"),
+    *(
+        "--setting-sources",
+        "user",
+        "--allowedTools",
+        _MCP_TOOLS,
+        "--json-schema",
+        "{answer_schema}",
+    ),
+)
+_CODEX = (
+    *("app-server", "-c", "mcp_servers.ohno.command={mcp_program}"),
+    *("-c", "mcp_servers.ohno.args={mcp_arguments}"),
+    *("-c", 'mcp_servers.ohno.env_vars=["COCKPIT_TOKEN"]'),
+    *("-c", 'mcp_servers.ohno.default_tools_approval_mode="approve"'),
+)
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {"stdio": _CLAUDE, "app-server": _CODEX}
+_BUILT_IN: Mapping[str, Protocol] = {"claude": "stdio", "codex": "app-server"}
+
+
+def driven_command(protocol: str, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the program and the user's own arguments, followed by those that the protocol needs."""
+    return (*command, *_ARGUMENTS[protocol])
+
+
+def find_driven_runner(name: str) -> RunnerSettings | None:
+    """Return the runner that needs no configuration, with the variables of its login; None for others."""
+    if name not in _BUILT_IN:
+        return None
+    protocol = _BUILT_IN[name]
+    login = load_agents().find(name).login
+    runner = RunnerSettings(name, (name,), env=login.variables, protocol=protocol)
+    return replace(runner, command=driven_command(protocol, runner.command))
+
+
+def driven_names() -> tuple[str, ...]:
+    """Return the names of the runners that need no configuration."""
+    return tuple(_BUILT_IN)

@@ -1,0 +1,126 @@
+"""A small agent that speaks the protocols of real ones, and does a chain's tasks as their messages were.
+
+Started as ``chain_agent.py stdio|app-server [idle]`` with whatever arguments follow. The shapes of its
+messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it did its task.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DONE = {"status": "done", "summary": "It is there."}
+VERDICT = {"verdict": "PASS", "looked_at": "the change", "findings": "Sound."}
+
+
+def hear() -> dict[str, Any]:
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    return json.loads(line)
+
+
+def say(**body: Any) -> None:
+    print(json.dumps(body), flush=True)
+
+
+def answer_to(prompt: str, idle: bool) -> tuple[str, dict[str, Any]]:
+    """Return the file to write, empty for none, and the answer."""
+    if "reviewer of" in prompt:
+        return "", VERDICT
+    part = re.search(r"implementer of T-\d+: Write (part\d+)", prompt)
+    assert part is not None
+    return "" if idle else f"{os.getcwd()}/{part[1]}.py", DONE
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def speak_stdio(idle: bool) -> None:
+    greeting = hear()
+    assert greeting["request"]["subtype"] == "initialize", greeting
+    reply = {"subtype": "success", "request_id": greeting["request_id"], "response": {}}
+    say(type="control_response", response=reply)
+    prompt = hear()["message"]["content"][0]["text"]
+    say(type="system", subtype="init", session_id="c-1", model="claude-sonnet-4-20250514")
+    path, answer = answer_to(prompt, idle)
+    if path:
+        given = {"file_path": path, "content": "x = 1\n"}
+        block = {"type": "tool_use", "id": "call_0", "name": "Write", "input": given}
+        usage = {"input_tokens": 10, "output_tokens": 2}
+        message = {"id": "msg_1", "role": "assistant", "content": [block], "usage": usage}
+        say(type="assistant", message=message, parent_tool_use_id=None)
+        asked = {
+            "subtype": "can_use_tool",
+            "tool_name": "Write",
+            "input": given,
+            "tool_use_id": "call_0",
+        }
+        say(type="control_request", request_id="r-1", request=asked)
+        decision = hear()["response"]["response"]
+        allowed = decision["behavior"] == "allow"
+        if allowed:
+            write(path, decision["updatedInput"]["content"])
+        text = "File created" if allowed else decision["message"]
+        result = {"type": "tool_result", "tool_use_id": "call_0", "content": text}
+        say(type="user", message={"role": "user", "content": [{**result, "is_error": not allowed}]})
+    ended = {"result": json.dumps(answer), "structured_output": answer, "total_cost_usd": 0.25}
+    used = {"input_tokens": 10, "output_tokens": 20}
+    say(type="result", subtype="success", is_error=False, usage=used, **ended)
+    while True:
+        hear()
+
+
+def speak_app_server(idle: bool) -> None:
+    while True:
+        heard = hear()
+        match heard.get("method"):
+            case "initialize":
+                say(id=heard["id"], result={"userAgent": "codex/0.169.0"})
+            case "thread/start":
+                assert heard["params"]["approvalPolicy"] == "untrusted"
+                say(id=heard["id"], result={"thread": {"id": "th-1"}, "model": "gpt-5"})
+            case "turn/start":
+                assert heard["params"]["outputSchema"]["required"]
+                say(id=heard["id"], result={"turn": {"id": "tu-1", "status": "inProgress"}})
+                take_turn(heard["params"]["input"][0]["text"], idle)
+
+
+def take_turn(prompt: str, idle: bool) -> None:
+    where = {"threadId": "th-1", "turnId": "tu-1"}
+
+    def notice(kind: str, **fields: Any) -> None:
+        say(method=kind, params={**where, **fields})
+
+    path, answer = answer_to(prompt, idle)
+    if path:
+        item = {"type": "commandExecution", "id": "call_1", "cwd": os.getcwd()}  # noqa: PTH109
+        item["command"] = f"/bin/bash -lc \"printf 'x = 1' > {os.path.basename(path)}\""  # noqa: PTH119
+        notice("item/started", item={**item, "status": "inProgress"})
+        asked = {**where, "itemId": "call_1", "command": item["command"], "cwd": item["cwd"]}
+        say(id=0, method="item/commandExecution/requestApproval", params=asked)
+        allowed = hear()["result"]["decision"] == "accept"
+        if allowed:
+            write(path, "x = 1")
+        status = "completed" if allowed else "declined"
+        notice(
+            "item/completed", item={**item, "status": status, "exitCode": 0 if allowed else None}
+        )
+    total = {"inputTokens": 30, "outputTokens": 5, "cachedInputTokens": 0}
+    notice("thread/tokenUsage/updated", tokenUsage={"total": total, "last": total})
+    said = {"type": "agentMessage", "id": "m-1", "text": json.dumps(answer)}
+    notice("item/completed", item=said)
+    notice("turn/completed", turn={"id": "tu-1", "items": [], "status": "completed"})
+
+
+if __name__ == "__main__":
+    speak = {"stdio": speak_stdio, "app-server": speak_app_server}[sys.argv[1]]
+    speak("idle" in sys.argv[2:3])

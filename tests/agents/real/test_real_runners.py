@@ -1,0 +1,72 @@
+"""Chains whose tasks real programs do: Claude Code and Codex, with a model on the loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import state_for_tests
+from agents.role_model import answer_claude, answer_codex
+from chains.chain_world import WORK, Chains
+from loopback.server import LoopbackThread
+
+pytestmark = [pytest.mark.slow, pytest.mark.agents]
+
+
+def agents_path() -> str:
+    return f"{os.environ['COCKPIT_AGENTS']}:{os.environ['PATH']}"
+
+
+def work(world: Chains, runner: str) -> str:
+    """Run a chain in a process of its own: agents in the sandbox start cockpit by its real interpreter."""
+    env = {state_for_tests.VARIABLE: state_for_tests.folder(), **world.project.env}
+    words = (sys.executable, "-P", "-m", "cockpit", *WORK, "--all", "--runner", runner)
+    done = subprocess.run(
+        words, cwd=world.root, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_chain_of_three_tasks_with_claude_code(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 3)
+    with LoopbackThread([answer_claude] * 60) as server:
+        world.project.extra |= {
+            "PATH": agents_path(),
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": "sk-test",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        told = work(world, "claude")
+    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
+    ended = world.rows("runner.ended")
+    assert [row["status"] for row in ended] == ["finished"] * 9
+    assert sum(row["tools"] for row in ended) == 3
+    assert [row["format"] for row in world.rows("runner.started")] == ["stdio"] * 9
+
+
+def test_a_chain_of_three_tasks_with_codex(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 3)
+    with LoopbackThread([answer_codex] * 60) as server:
+        home = world.project.config.parent / "home" / ".codex"
+        home.mkdir(parents=True)
+        (home / "config.toml").write_text(
+            'model = "gpt-5"\nmodel_provider = "loopback"\n[model_providers.loopback]\nname = "loopback"\n'
+            f'base_url = "{server.openai_url}"\nwire_api = "responses"\n',
+            encoding="utf-8",
+        )
+        world.project.config.mkdir(exist_ok=True)
+        (world.project.config / "config.toml").write_text(
+            '[runner.codex]\ncommand = ["codex"]\nprotocol = "app-server"\n'
+            f'hosts = ["127.0.0.1:{server.port}"]\n',
+            encoding="utf-8",
+        )
+        world.project.extra |= {"PATH": agents_path(), "OPENAI_API_KEY": "sk-test"}
+        told = work(world, "codex")
+    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
+    ended = world.rows("runner.ended")
+    assert [row["status"] for row in ended] == ["finished"] * 9
+    assert [row["format"] for row in world.rows("runner.started")] == ["app-server"] * 9

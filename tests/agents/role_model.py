@@ -1,0 +1,52 @@
+"""A model that does a chain's tasks with the agents' own tools, over the loopback server."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from loopback.replies import Reply, Say, Use
+from loopback.server import Received
+
+TASK = re.compile(r"implementer of T-\d+: Write (part\d+)")
+WORKTREE = re.compile(r"program of your own in ([^ ]+?)\. You")
+VERDICT = {"verdict": "PASS", "looked_at": "the change", "findings": "Sound."}
+DONE = {"status": "done", "summary": "It is there."}
+
+
+def answer_claude(request: Received) -> Reply:
+    """Answer Claude Code: its role's file is written, and its answers are given in their form."""
+    tools = {tool.get("name") for tool in request.body.get("tools", [])}
+    if "Write" not in tools:
+        return Say("ok")
+    text = json.dumps(request.body["messages"])
+    if "reviewer of" in text:
+        return Say(calls=(Use("StructuredOutput", VERDICT),))
+    if '"tool_result"' in text:
+        return Say(calls=(Use("StructuredOutput", DONE),))
+    part, folder = _task(text)
+    path = f"{folder}/{part}.py"
+    return Say(calls=(Use("Write", {"file_path": path, "content": f"# {part}\n"}),))
+
+
+def answer_codex(request: Received) -> Reply:
+    """Answer Codex the same way; its answers are text, whose schema the request carries."""
+    text = json.dumps(request.body.get("input", ""))
+    if "reviewer of" in text:
+        return Say(json.dumps(VERDICT))
+    if "call_output" in text:
+        return Say(json.dumps(DONE))
+    part, _ = _task(text)
+    command = f"printf '# {part}\\n' > {part}.py"
+    tools = {tool.get("name") for tool in request.body.get("tools", [])}
+    arguments: dict[str, Any] = {"command": ["bash", "-lc", command]}
+    if "exec_command" in tools:
+        return Say(calls=(Use("exec_command", {"cmd": command}),))
+    return Say(calls=(Use("shell", arguments),))
+
+
+def _task(text: str) -> tuple[str, str]:
+    part, folder = TASK.search(text), WORKTREE.search(text)
+    assert part is not None and folder is not None, text[:2_000]
+    return part[1], folder[1]
