@@ -6,6 +6,7 @@ messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it
 
 from __future__ import annotations
 
+# ruff: noqa: PTH109 -- it starts as fast as it can
 import json
 import os
 import re
@@ -102,7 +103,7 @@ def take_turn(prompt: str, idle: bool) -> None:
 
     path, answer = answer_to(prompt, idle)
     if path:
-        item = {"type": "commandExecution", "id": "call_1", "cwd": os.getcwd()}  # noqa: PTH109
+        item = {"type": "commandExecution", "id": "call_1", "cwd": os.getcwd()}
         item["command"] = f"/bin/bash -lc \"printf 'x = 1' > {os.path.basename(path)}\""  # noqa: PTH119
         notice("item/started", item={**item, "status": "inProgress"})
         asked = {**where, "itemId": "call_1", "command": item["command"], "cwd": item["cwd"]}

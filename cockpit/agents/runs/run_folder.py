@@ -48,7 +48,7 @@ class RunFolder:
     secret: str
 
     def placeholder_values(
-        self, prompt: str, worktree: Path, task_id: str, session_id: str, answer_schema: str
+        self, prompt: str, worktree: Path, task_id: str, session_id: str, answer_schema: str = ""
     ) -> dict[str, str]:
         """Return the value of each placeholder of a command."""
         return {

@@ -95,7 +95,7 @@ class ClaudeDialogue:
             self._send({"type": "control_response", "response": body})
             return [UnreadableLine(f"a request that cockpit does not answer: {subtype[:100]!r}")]
         tool, arguments = get_text(request, "tool_name"), get_object(request, "input")
-        asked = read_claude_tool(
+        tool_request = read_claude_tool(
             tool,
             arguments,
             call_id=get_text(request, "tool_use_id")[:LONGEST_KEY],
@@ -113,7 +113,7 @@ class ClaudeDialogue:
             body = {"subtype": "success", "request_id": request_id, "response": decision}
             self._send({"type": "control_response", "response": body})
 
-        self.permissions.begin(request_id, asked, reply)
+        self.permissions.begin(request_id, tool_request, reply)
         return []
 
     def _finish(self, body: JsonObject) -> None:
