@@ -26,6 +26,7 @@ def loaded(code: str) -> list[str]:
 
 
 ASKED_FOR = """
+import importlib.machinery
 import sys
 
 class Stops:
@@ -33,9 +34,14 @@ class Stops:
 
     def find_spec(self, name, path=None, target=None):
         if name in ("anthropic", "openai"):
-            print(name, flush=True)
-            sys.stderr.close()  # where the thread that asks would say that it got none
-            raise ImportError(name)
+            return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        print(module.__name__, flush=True)
+        raise ImportError(module.__name__)
 
 sys.meta_path.insert(0, Stops())
 """
