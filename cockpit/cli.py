@@ -128,6 +128,11 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
     metavar="[ID]",
     help="Resume this session, or pick one from a list.",
 )
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Let this external agent have new sessions, for example claude. Default: the built-in agent.",
+)
 @MODEL
 @APPROVE
 @click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
@@ -137,6 +142,7 @@ def root(
     ctx: click.Context,
     last: bool,
     session: str | None,
+    agent: str | None,
     model: str | None,
     approve: str | None,
     theme: str | None,
@@ -148,7 +154,7 @@ def root(
     `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
-        if last or session is not None or model or approve or theme or log_json:
+        if last or session is not None or agent or model or approve or theme or log_json:
             raise click.UsageError(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
@@ -163,7 +169,7 @@ def root(
         "[screen] theme": theme,
         "[log] json": log_json,
     }
-    ctx.exit(open_screen("last" if last else session, flags))
+    ctx.exit(open_screen("last" if last else session, flags, agent=agent or ""))
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -130,10 +130,19 @@ class Runtime:
         where it was left, and the session's work is recorded as the task's work in progress. Empty
         ``words`` stand for the task's title then. ``task_type`` overrules what ``words`` name.
 
-        The task type's deterministic context is fetched first; when that fails nothing is stored. Raises
+        Where the settings name an external agent, it gets the session. Else the task type's deterministic
+        context is fetched first; when that fails nothing is stored. Raises
         ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
         engine = self.engine
+        if engine.settings.agent:
+            return await self.start_agent(
+                engine.settings.agent,
+                words,
+                policy=policy,
+                interactive=interactive,
+                task_id=task_id,
+            )
         backlog_task, details = None, ""
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
@@ -460,6 +469,8 @@ def _submit_task(
 def _send_message(tx: Tx, session_id: str, text: str) -> None:
     session = sessions.load(tx.connection, session_id)
     message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
+    if session.transport == ACP:
+        return  # its driver reads the message itself; no wave takes an event of it
     events.ingest(
         tx,
         source=session.source,

@@ -113,6 +113,8 @@ class RuntimeSettings:
     """Where journal rows are also written as JSON lines."""
     on_session_end: Callable[[Tx, Session], None] | None = None
     """Called in the transaction that completes a session."""
+    agent: str = ""
+    """The external agent that has sessions started without another word; empty: the built-in agent."""
     external_agents: Callable[[], Any] | None = None
     """Makes the ``ExternalAgents`` of a runtime, imported when it is called. Untyped, because they use
     these settings."""

@@ -195,13 +195,16 @@ class AgentSession:
 
     async def _next_prompt(self) -> tuple[list[str], str] | None:
         words, self._own_words = self._own_words, ""
-        waiting = await self._engine.store.read(
-            lambda connection: select_unsent(connection, self.context.session_id)
-        )
+        waiting = await self._select_unsent()
         if not waiting and not words:
             return None
         texts = [text for _, text in waiting]
         return [message_id for message_id, _ in waiting], "\n\n".join(filter(None, [words, *texts]))
+
+    async def _select_unsent(self) -> list[tuple[str, str]]:
+        return await self._engine.store.read(
+            lambda connection: select_unsent(connection, self.context.session_id)
+        )
 
     async def _take_turn(self, message_ids: list[str], text: str) -> Turn:
         connection, abilities = self._opened()
@@ -238,7 +241,7 @@ class AgentSession:
         self.context.withdrawn.set()
         refusals = list(self.context.refusals)
         if refusals and turn.reason != "failed" and not self._cancelled:
-            lines = "\n".join(f"- {words}" for words in refusals)
+            lines = "\n".join(f"- {title}: {words}" for title, words in refusals)
             self._own_words = f"The user did not allow this, and says:\n{lines}"
         await self.journal.end_turn(turn.reason, usage, turn.message)
         return turn
@@ -272,9 +275,9 @@ class AgentSession:
             raise IllegalTransition(f"There is no {kind} {value!r}; there are {', '.join(values)}.")
         session = {"sessionId": self._agent_session}
         match kind:
-            case "mode":
+            case "mode" if kind not in self.journal.options:
                 await connection.request("session/set_mode", {**session, "modeId": value})
-            case "model":
+            case "model" if kind not in self.journal.options:
                 await connection.request("session/set_model", {**session, "modelId": value})
             case _:
                 typed: Any = value == "true" if not values and value in ("true", "false") else value

@@ -72,8 +72,8 @@ async def answer_permission(
     )
     call = context.journal.calls.update(tool_call)
     answer = await context.ask(request)
+    call.gated = True
     if answer.allowed:
-        call.allowed = True
         approved.add(request, answer.proposal_id)
     return await _outcome(context, request, answer)
 

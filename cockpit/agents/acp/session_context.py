@@ -39,8 +39,8 @@ class SessionContext:
     """Seconds that a permission waits for a decision; None: until there is one."""
     withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the turn is cancelled: what it asked for is withdrawn."""
-    refusals: list[str] = field(default_factory=list)
-    """What the user said while they rejected permissions of this turn."""
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    """What of this turn the user rejected, and what they said."""
     was_refused: bool = False
     """Whether something that the agent asked for in this turn was not allowed."""
 
@@ -63,5 +63,5 @@ class SessionContext:
         )
         self.was_refused = self.was_refused or not answer.allowed
         if not answer.allowed and answer.end == "decided" and answer.words:
-            self.refusals.append(f"{request.title or request.tool}: {answer.words}")
+            self.refusals.append((request.title or request.tool, answer.words))
         return answer

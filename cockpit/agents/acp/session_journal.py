@@ -69,6 +69,8 @@ class SessionJournal:
         """The agent's commands."""
         self.choices: dict[str, RunnerChoices] = {}
         """What can be chosen, by kind."""
+        self.options: set[str] = set()
+        """The kinds that the agent has as options of its configuration."""
         self.last_message = ""
         """The last whole message of the turn."""
         self.tools_ended = 0
@@ -256,7 +258,7 @@ class SessionJournal:
                 kind=call.kind,
                 places=call.places(root) or UNSET,
                 diff=diff or UNSET,
-                gated=call.allowed,
+                gated=call.gated,
             ),
             result="error" if failed else "ok",
         )
@@ -293,6 +295,7 @@ class SessionJournal:
             values = get_objects(option, "options")
             flat = [inner for each in values for inner in (get_objects(each, "options") or [each])]
             kind = get_text(option, "id")[:100]
+            self.options.add(kind)
             name = get_text(option, "name")[:100] or kind
             if kind and self._is_new(kind, current):
                 await self._write_choice(kind, name, current, _choices(flat, "value"))
@@ -368,9 +371,8 @@ class SessionJournal:
 
 def _chunk_text(body: JsonObject) -> str:
     content = get_object(body, "content")
-    text = get_text(content, "text")
-    if text or not content:
-        return text
+    if not content or get_text(content, "type") == "text":
+        return get_text(content, "text")
     name = get_text(content, "uri") or get_text(content, "mimeType")
     return f"[{get_text(content, 'type')[:40]} {name[:200]}]"
 

@@ -37,8 +37,8 @@ class ToolCall:
     started: bool = False
     """Whether its beginning is journalled."""
     ended: bool = False
-    allowed: bool = False
-    """Whether the user or their policy allowed it."""
+    gated: bool = False
+    """Whether the agent asked before it, and the user or their policy answered."""
 
     @property
     def title(self) -> str:

@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cockpit.commands.open_project import (
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
 
 
 def open_screen(
-    session: str | None, flags: Mapping[str, object], *, first_message: str | None = None
+    session: str | None,
+    flags: Mapping[str, object],
+    *,
+    first_message: str | None = None,
+    agent: str = "",
 ) -> int:
     """Show the screen of this project until the user leaves; return the exit code.
 
@@ -43,6 +48,11 @@ def open_screen(
     _require_terminal()
     place = find_project(ask=_ask_to_move)
     settings = load_project_settings(place, flags, ask=_ask_to_trust)
+    if agent:
+        from cockpit.agents.registry.known_agents import load_agents
+
+        name = load_agents(settings.runtime.user_dir).find(agent).name
+        settings = replace(settings, runtime=replace(settings.runtime, agent=name))
     ensure_root_token(place)
     session_id = None
     if session == "":

@@ -92,6 +92,11 @@ class Acp:
             proposal.proposal_id, shown_digest=proposal.shown_digest, reason=words
         )
 
+    async def discuss(self, proposal: Proposal, words: str) -> None:
+        await self.runtime.discuss(
+            proposal.proposal_id, shown_digest=proposal.shown_digest, words=words
+        )
+
     def load(self, session_id: str) -> Session:
         return self.world.store.read_now(lambda seen: sessions.load(seen, session_id))
 

@@ -74,7 +74,7 @@ class RunnerToolEnded(Detail, frozen=True, kw_only=True):
     diff: str | UnsetType = UNSET
     """The change that the agent reported; cut when it is long."""
     gated: bool | UnsetType = UNSET
-    """Whether you or your policy allowed it before; false: cockpit saw it and did not gate it."""
+    """Whether the agent asked before it; false: cockpit saw the call and did not gate it."""
 
 
 class RunnerNoted(Detail, frozen=True, kw_only=True):

@@ -1,0 +1,85 @@
+"""``cockpit run --agent`` as a person or a script runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commands.cli_world import Project, Watched, git, watching
+
+pytestmark = pytest.mark.slow
+
+AGENT = Path(__file__).with_name("scripted_agent.py")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root, config = tmp_path / "project", tmp_path / "config"
+    root.mkdir()
+    config.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    (root / "room.py").write_text("def area(): ...\n", encoding="utf-8")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "begin")
+    made = Project(root, config)
+    made.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
+    return made
+
+
+@pytest.fixture
+def start(project: Project) -> Iterator[Callable[..., Watched]]:
+    yield from watching(project)
+
+
+def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project) -> None:
+    told = project.run("run", "--agent", "mine", "everything please").stdout
+    for words in ("plan: 1 of 2", "First I look.", "Read room.py · seen, not gated", "All seen."):
+        assert words in told
+    document = project.json(
+        "run", "--agent", "mine", "--continue", "last", "answer more", "--output-format", "json"
+    )
+    assert document["status"] == "completed"
+    (row,) = [row for row in project.json("sessions", "list", "--json") if row]
+    assert "mine" in json.dumps(row)
+    by_id = project.run("run", "--continue", document["session_id"], "answer the third").stdout
+    assert "You said: the third" in by_id
+
+
+def test_a_second_agent_gets_a_worktree_of_its_own(
+    project: Project, start: Callable[..., Watched]
+) -> None:
+    first = start("run", "--agent", "mine", "command touch here.txt")
+    first.until("proposal.created")
+    second = start("run", "--agent", "mine", "command touch there.txt")
+    second.until("proposal.created")
+    waiting = project.json("proposals", "list", "--json")
+    assert len(waiting) == 2
+    for row in waiting:
+        project.run("proposals", "approve", row["proposal_id"])
+    assert (first.end(), second.end()) == (0, 0)
+    assert (project.root / "here.txt").exists()
+    assert not (project.root / "there.txt").exists()
+    (worktree,) = project.json("worktrees", "list", "--json")
+    assert (Path(worktree["path"]) / "there.txt").exists()
+    assert worktree["branch"].startswith("cockpit/mine-")
+
+
+def test_a_signal_while_a_permission_waits_leaves_nothing_that_waits(
+    project: Project, start: Callable[..., Watched]
+) -> None:
+    run = start("run", "--agent", "mine", "several 2")
+    run.until("proposal.created")
+    run.until("proposal.created")
+    run.process.send_signal(signal.SIGINT)
+    assert run.end() == 130
+    assert project.json("proposals", "list", "--json") == []
+
+
+def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
+    refused = project.run("run", "--agent", "nobody", "hello", expect=2).stderr
+    assert "There is no agent 'nobody'" in refused
+    assert "Name one with --agent" in project.run("run", "--worktree", "x", expect=2).stderr
