@@ -224,6 +224,8 @@ class ProposalView(msgspec.Struct, frozen=True):
     branch: str = ""
     editable: bool = False
     """Whether the user may change it before it is approved."""
+    rule: str = ""
+    """What the user may allow from now on; empty where nothing may be."""
 
 
 class WaitingView(msgspec.Struct, frozen=True):

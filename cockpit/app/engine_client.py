@@ -51,7 +51,12 @@ class Engine(Protocol):
         ...
 
     async def approve(
-        self, proposal_id: str, *, shown_digest: str, narrowed: Sequence[str] | None = None
+        self,
+        proposal_id: str,
+        *,
+        shown_digest: str,
+        narrowed: Sequence[str] | None = None,
+        always: bool = False,
     ) -> None: ...
 
     async def discuss(self, proposal_id: str, *, shown_digest: str, words: str = "") -> None: ...

@@ -34,6 +34,7 @@ from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_types import TaskType, load_task_types
+from cockpit.loop.permissions.trust_rules import add_rule, read_rule
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import STATE, read_project_state
@@ -264,12 +265,23 @@ class Runtime:
         *,
         shown_digest: str | None = None,
         narrowed: Sequence[str] | None = None,
+        always: bool = False,
     ) -> None:
         """Approve a proposal; with ``narrowed`` only these items of a context request.
 
-        Raises ``ProfileChangeRefused`` for a profile change that the guard refuses by now.
+        With ``always`` a rule of the user allows exactly this permission from now on. Raises
+        ``ProfileChangeRefused`` for a profile change that the guard refuses by now, and ``RuleRefused``.
         """
+        rule = None
+        if always:
+            proposal = await self.store.read(
+                lambda connection: proposals.load(connection, proposal_id)
+            )
+            rule = read_rule(proposal.body)
+            shown_digest = shown_digest or proposal.shown_digest
         await self._decide(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
+        if rule is not None:
+            await asyncio.to_thread(add_rule, self.engine.settings.user_dir, rule)
 
     async def discuss(
         self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""

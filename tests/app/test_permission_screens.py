@@ -11,8 +11,10 @@ from permission_scenes import Agents
 
 import themes
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.question import PickOne
 from cockpit.app.dialogs.whole_change import WholeChange
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
+from cockpit.loop.permissions.trust_rules import load_rules
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
@@ -142,3 +144,18 @@ async def test_a_huge_change_is_cut_on_the_card_and_whole_in_its_view(still, age
         log = pilot.app.screen.query_one("Log")
         await until(pilot, lambda: log.line_count > 20_000)
         assert "\x1b" not in "".join(log.lines)
+
+
+async def test_a_permission_is_allowed_from_now_on(still, agents):
+    session_id = agents.begin("claude", "call a server")
+    agents.ask(session_id, "p-1", agents.server())
+    async with run(still, agents, session_id, []) as pilot:
+        screen_of(pilot).panes.proposals.focus()
+        await look(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickOne))
+        await pilot.press("enter")
+        await until(pilot, lambda: status(still, "p-1").status == "approved")
+        rules = still.engine.settings.user_dir
+        await until(pilot, lambda: len(load_rules(rules)) == 1)
+    assert load_rules(rules)[0].what == "mcp__tracker__create_issue"

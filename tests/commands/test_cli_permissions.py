@@ -160,3 +160,23 @@ async def test_what_nobody_waits_for_is_withdrawn_when_it_is_listed(
     assert "expired" in done.stderr
     await agent.run("proposals", "reject", row["proposal_id"])
     assert not (await asking).allowed
+
+
+async def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> None:
+    asking = agent.ask(bash("make build"))
+    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    await agent.run("proposals", "approve", row["proposal_id"], "--always")
+    assert (await asking).allowed
+    (rule,) = await asyncio.to_thread(agent.project.json, "proposals", "rules", "--json")
+    assert (rule["agent"], rule["kind"], rule["what"]) == ("claude", "execute", "make build")
+    await asyncio.to_thread(agent.project.run, "proposals", "rules", "--remove", rule["rule_id"])
+    assert await asyncio.to_thread(agent.project.json, "proposals", "rules", "--json") == []
+    asking = agent.ask(bash("cat .env"))
+    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    refused = await agent.run(
+        *("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"], "--always"),
+        expect=1,
+    )
+    assert "Approve it once instead" in refused.stderr
+    await agent.run("proposals", "reject", row["proposal_id"])
+    assert not (await asking).allowed

@@ -21,6 +21,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     """The kind of the open proposal; empty without one."""
     can_edit: bool = False
     """True while the open proposal is a permission whose input can be changed."""
+    can_trust: bool = False
+    """True while the open proposal is a permission that a rule may allow from now on."""
     has_diff: bool = False
     """True while the open proposal has a diff."""
     asking_second_key: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from cockpit.app import external_editor
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.key_policy import (
     Approve,
@@ -171,6 +171,27 @@ async def _edit_proposal(host: Host, front: ProposalView) -> None:
         host.show_error(str(error))
 
 
+def approve_always(host: Host) -> None:
+    """Ask whether exactly this may be allowed from now on, then approve it with a rule."""
+    front = host.main.key_policy.open
+    if front is None:
+        return
+
+    def answer(picked: str | None) -> None:
+        if picked:
+            engine = host.engine
+            _decide(
+                host,
+                front,
+                lambda: engine.approve(front.proposal_id, shown_digest=front.digest, always=True),
+            )
+
+    question = f"Allow {front.agent} from now on in {front.project}?"
+    host.open_screen(
+        PickOne(question, [("yes", front.rule, "exactly this, without asking")]), answer
+    )
+
+
 def show_whole_change(host: Host) -> None:
     """Show every line of the open proposal's diffs."""
     from cockpit.app.dialogs.whole_change import WholeChange
@@ -263,6 +284,12 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
         "proposals", run=edit_proposal,
         when=lambda c: _is_undisturbed(c) and (c.proposal_kind == "action" or c.can_edit),
         needs="an open action, or a permission that can be changed; an empty prompt", footer=3,
+    ),
+    Action(
+        "always", "Decide", "Approve, and allow the agent exactly this from now on", "always", (),
+        ("a",), "proposals", run=approve_always,
+        when=lambda c: _is_undisturbed(c) and c.can_trust,
+        needs="a permission that is not sensitive",
     ),
     Action(
         "whole_change", "Decide", "Show every line of the proposed change", "whole change", (),

@@ -172,6 +172,7 @@ def proposal(
         agent=body.agent if shown.kind == "permission" else "",
         project=body.project,
         branch=body.branch,
+        rule=body.rule.what,
         editable=shown.kind == "action" or body.editable,
     )
 

@@ -155,6 +155,7 @@ class CockpitScreen(Screen[None]):
             prompt_empty=not self.prompt.text.strip(),
             proposal_kind=front.kind if front is not None else "",
             can_edit=front is not None and front.editable,
+            can_trust=front is not None and bool(front.rule),
             has_diff=front is not None and bool(front.diffs),
             asking_second_key=self.key_policy.second is not None,
             discussing=self.key_policy.discussing is not None,

@@ -34,7 +34,7 @@ _RENDERED = frozenset(
             "server",
         ),
         *("why", "command", "reasons", "options", "waiter", "editable", "edit_argument"),
-        *("edit_suffix", "input", "edited"),
+        *("edit_suffix", "input", "edited", "rule"),
         *("reason", "bands_before", "bands_after", "rules_before", "rules_after", "verdict"),
         *(
             "base_version",
@@ -180,6 +180,9 @@ def _field(name: object, value: object, width: int) -> list[str]:
 
 def _permission(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield from _shown(body, width)
+    if body.get("rule"):
+        yield ""
+        yield from framed("--always would allow", body["rule"].get("what", ""), width)
     if body.get("input"):
         yield ""
         yield from framed("input", canonical_json(body["input"]), width)

@@ -129,12 +129,20 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
     metavar="ITEM",
     help="Narrow a context request to this item. Repeat for more items.",
 )
+@click.option(
+    "--always",
+    is_flag=True,
+    help="Allow the agent exactly this from now on: add a rule to your permissions.toml.",
+)
 @SHOWN
 @AS_JSON
-def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json: bool) -> None:
+def approve(
+    proposal_id: str, items: tuple[str, ...], always: bool, shown: str | None, as_json: bool
+) -> None:
     """Approve a proposal.
 
-    A proposal of high risk needs --shown with its digest.
+    A proposal of high risk needs --shown with its digest. Permissions of external agents can be approved
+    with --always; `cockpit proposals rules` lists what is allowed so.
     """
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if proposal.risk == "high" and not shown and proposal.status == "pending":
@@ -145,7 +153,8 @@ def approve(proposal_id: str, items: tuple[str, ...], shown: str | None, as_json
     digest = _digest(proposal, shown)
 
     async def decide(runtime: Any) -> None:
-        await runtime.approve(proposal_id, shown_digest=digest, narrowed=list(items) or None)
+        narrowed = list(items) or None
+        await runtime.approve(proposal_id, shown_digest=digest, narrowed=narrowed, always=always)
 
     _decide(proposal_id, decide, as_json)
 
@@ -222,6 +231,45 @@ def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -
         return
     say("\n".join(framed(f"{revision_id} revises {proposal_id}", revision.title)))
     say(f"show:     cockpit proposals show {revision_id}")
+
+
+@proposals.command(
+    "rules",
+    short_help="List or remove what agents may always do.",
+    epilog=examples("cockpit proposals rules", "cockpit proposals rules --remove r-1a2b3c4d"),
+)
+@click.option("--remove", metavar="RULE", help="Remove this rule: the agent asks again.")
+@AS_JSON
+def rules(remove: str | None, as_json: bool) -> None:
+    """List what external agents may do without asking you, in all projects.
+
+    `cockpit proposals approve ID --always` adds a rule.
+    """
+    from cockpit.loop.permissions.trust_rules import load_rules, remove_rule
+
+    user_dir = load_project_settings(find_project()).runtime.user_dir
+    if remove is not None:
+        user_presence.require_no_agent("removing a rule")
+        rule = remove_rule(user_dir, remove)
+        say("\n".join(framed(f"{remove} is removed", rule.what)))
+        return
+    listed = load_rules(user_dir)
+    show_list(
+        as_json,
+        [
+            {
+                "rule_id": rule.rule_id,
+                "agent": rule.agent,
+                "project": rule.project,
+                "kind": rule.kind,
+                "what": rule.what,
+            }
+            for rule in listed
+        ],
+        ("RULE", "AGENT", "KIND", "PROJECT", "WHAT"),
+        [(rule.rule_id, rule.agent, rule.kind, rule.project, rule.what) for rule in listed],
+        "No rules. `cockpit proposals approve ID --always` adds one.",
+    )
 
 
 async def _edit_in_runtime(

@@ -31,6 +31,7 @@ from cockpit.loop.permissions.permission_body import (
 )
 from cockpit.loop.permissions.read_tool_request import reread_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.trust_rules import find_rule
 from cockpit.loop.permissions.waiting_permission import (
     KIND,
     SHOWN_ANEW,
@@ -176,6 +177,7 @@ class _Asking:
         self._stamps = self._stamp()
         self.first: PermissionProposal = describe_request(self.request, self.place)
         self._on_disk = self.first.edits.on_disk or {}
+        self._trusted_by = find_rule(self.first.rule, self.settings.user_dir)
 
     async def refuse(self) -> PermissionAnswer:
         """Journal that a deny rule refused the request; returns the answer."""
@@ -204,7 +206,7 @@ class _Asking:
         session = sessions.load(tx.connection, self.session_id)
         self.proposal_id = _new_id(tx)
         proposal = self._create(tx, self.proposal_id, self.first, session.task_id, deadline_s)
-        if by := approving_policy_of(policy, self.first.judged):
+        if by := approving_policy_of(policy, self.first.judged) or self._trusted_by:
             try:
                 digest = proposal.shown_digest
                 decide_proposal(

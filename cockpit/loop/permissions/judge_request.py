@@ -43,6 +43,8 @@ class RequestRisk:
     """Why it is never allowed; '' when no deny rule matches."""
     reads: bool = False
     """Whether it is known to only read ordinary files of the project."""
+    sensitive: bool = True
+    """Whether no rule of the user may allow it from now on."""
     by_policy: bool = False
     """Whether a policy may answer it: not a question to the user, nor what cannot be judged."""
 
@@ -74,8 +76,9 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
     reasons = tuple(dict.fromkeys(reason for each in verdicts for reason in each.reasons))
     if not verdicts:
         reasons = ("what it does cannot be judged",)
+    sensitive = not verdicts or any(each.sensitive for each in verdicts)
     reads = bool(verdicts) and all(each.reads for each in verdicts)
-    return RequestRisk(risk, reasons, reads=reads, by_policy=risk != "high")
+    return RequestRisk(risk, reasons, reads=reads, sensitive=sensitive, by_policy=risk != "high")
 
 
 def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]:
@@ -100,9 +103,9 @@ def _verdicts(request: ToolRequest, line: str, root: Path) -> Iterator[ToolRisk]
             for path in request.paths or (top,):
                 yield judge_reading(path, root=top, cwd=cwd, below=("*",))
     elif request.kind == "fetch":
-        yield ToolRisk("high", ("it reaches the network",))
+        yield ToolRisk("high", ("it reaches the network",), sensitive=False)
     elif request.kind == "mcp":
-        yield ToolRisk("high", ("what a server's tool does cannot be judged",))
+        yield ToolRisk("high", ("what a server's tool does cannot be judged",), sensitive=False)
 
 
 def _shell_arguments(request: ToolRequest, line: str) -> Mapping[str, Any]:

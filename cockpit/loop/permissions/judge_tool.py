@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 
-from cockpit.core.state_folder import state_root
+from cockpit.core.state_folder import config_root, state_root
 from cockpit.loop.permissions.tool_names import READERS, SEARCHERS, SHELLS, WRITERS
 
 TYPE_CHECKING = False
@@ -39,14 +39,23 @@ _WORDS_ONLY = frozenset(("--help", "-h", "--version"))
 
 class ToolRisk:
     """How risky a tool call is: ``risk`` (low, medium or high), the ``reasons`` that raised it, and
-    whether it only ``reads``. Not a dataclass: importing those takes longer than a hook may."""
+    whether it only ``reads``, and whether it is ``sensitive``: no rule of the user may allow it from now on.
+    Not a dataclass: importing those takes longer than a hook may."""
 
-    __slots__ = ("reads", "reasons", "risk")
+    __slots__ = ("reads", "reasons", "risk", "sensitive")
 
-    def __init__(self, risk: Risk, reasons: Iterable[str] = (), *, reads: bool = False) -> None:
+    def __init__(
+        self,
+        risk: Risk,
+        reasons: Iterable[str] = (),
+        *,
+        reads: bool = False,
+        sensitive: bool | None = None,
+    ) -> None:
         self.risk: Risk = risk
         self.reasons = tuple(dict.fromkeys(reasons))
         self.reads = reads
+        self.sensitive = risk == "high" if sensitive is None else sensitive
 
 
 def find_tool_denial(tool: str, arguments: Mapping[str, Any], command: str = "") -> str:
@@ -235,7 +244,8 @@ def _judge_command(command: str) -> ToolRisk:
         bool(reasons) or verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
     )
     risk = "high" if raised else combine_verdicts([verdict], "medium").risk
-    return ToolRisk(risk, [*reasons, *verdict.reasons])
+    sensitive = bool(reasons) or any(_OUTSIDE in reason for reason in verdict.reasons)
+    return ToolRisk(risk, [*reasons, *verdict.reasons], sensitive=sensitive)
 
 
 def _why_not_inside(path: Any, root: str, cwd: str) -> str:
@@ -288,9 +298,16 @@ def find_write_denial(path: str, *, root: str, cwd: str) -> str:
         real = os.path.realpath(whole)
     except (OSError, ValueError):
         return ""
-    state = os.path.realpath(state_root())
-    top = os.path.realpath(root)
-    inside = any(place == state or place.startswith(f"{state}{os.sep}") for place in (real, whole))
+    state, top = os.path.realpath(state_root()), os.path.realpath(root)
+    named = os.environ.get("COCKPIT_CONFIG_DIR", "").strip()
+    folders = (state, os.path.realpath(os.path.expanduser(named) if named else config_root()))
+    inside = any(
+        place == folder or place.startswith(f"{folder}{os.sep}")
+        for place in (real, os.path.normpath(whole))
+        for folder in folders
+    )
     # A worktree of a task lies in the state: there its files are the agent's work.
     own = top.startswith(f"{state}{os.sep}") and (real == top or real.startswith(f"{top}{os.sep}"))
-    return "cockpit's own state is never changed by agents" if inside and not own else ""
+    return (
+        "cockpit's own state and settings are never changed by agents" if inside and not own else ""
+    )

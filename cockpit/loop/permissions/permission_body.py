@@ -22,6 +22,7 @@ from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edit
 from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, judge_request
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.trust_rules import TrustRule, propose_rule
 
 MAX_TITLE = 200
 MAX_FIELD = 20_000
@@ -42,6 +43,8 @@ class PermissionProposal:
     body: Mapping[str, Any]
     judged: RequestRisk
     edits: CompleteEdits
+    rule: TrustRule | None = None
+    """The rule that would allow exactly this from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,14 @@ def describe_request(
         "waiter": waiter or current_process(),
         **_editable(request),
     }
-    return PermissionProposal(_title(request, edits), mask_value(body), judged, edits)
+    rule = propose_rule(request, judged, place.root)
+    if rule is not None:
+        names = ("agent", "project", "kind", "what")
+        body["rule"] = {name: getattr(rule, name) for name in names}
+    if mask_value(body.get("rule")) != body.get("rule"):
+        del body["rule"]  # a rule is compared with what the agent sends: it cannot be masked
+        rule = None
+    return PermissionProposal(_title(request, edits), mask_value(body), judged, edits, rule)
 
 
 def _title(request: ToolRequest, edits: CompleteEdits) -> str:

@@ -71,6 +71,19 @@ class GuardFinding(Part, frozen=True, kw_only=True):
     """The result, for people to read."""
 
 
+class OfferedRule(Part, frozen=True, kw_only=True):
+    """What the user may allow an external agent from now on."""
+
+    agent: str
+    """The agent."""
+    project: str
+    """The main checkout's folder."""
+    kind: str
+    """``execute``, ``edit``, ``mcp`` or ``fetch``."""
+    what: str
+    """The command, file, tool or address."""
+
+
 class ProposalBody(Part, frozen=True, kw_only=True):
     """A proposal as the user is shown it; each kind of proposal uses some of the fields."""
 
@@ -141,6 +154,8 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """The names of the agent's own options."""
     editable: bool
     """Whether the input of a permission can be changed before it is approved."""
+    rule: OfferedRule
+    """What the user may allow from now on; its texts are empty where nothing may be."""
 
 
 class ProposalCreated(Detail, frozen=True, kw_only=True):
