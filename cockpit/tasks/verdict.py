@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from cockpit.core.own_lines import OwnLine, own_lines
+from cockpit.agents.streams.own_lines import OwnLine, own_lines
 
 Status = Literal["PASS", "FAIL", "BLOCKED"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from cockpit.core.own_lines import own_lines
+from cockpit.agents.streams.own_lines import own_lines
 from cockpit.store.sessions.sessions import NEEDS_ANSWER
 
 _LINE = re.compile(
