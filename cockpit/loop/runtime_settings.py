@@ -84,7 +84,7 @@ class RunnerSettings:
     """Servers that it may reach from there beside its provider's."""
     home: tuple[str, ...] = ()
     """Files and folders of the home directory that it gets a copy of there."""
-    protocol: Literal["", "stdio", "app-server"] = ""
+    protocol: Literal["", "stdio", "app-server", "acp"] = ""
     """The protocol by which it asks for each permission; empty: it only writes a stream."""
 
 

@@ -10,16 +10,18 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
+from cockpit.agents.registry.known_agents import AgentInvalid, load_agents
 from cockpit.agents.runs.agent_command import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
-from cockpit.agents.stdio.driven_runners import driven_names, find_driven_runner
+from cockpit.agents.stdio.driven_runners import ACP_PREFIX, driven_names, find_driven_runner
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
 from cockpit.loop.intake.roles import Role
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
@@ -62,7 +64,10 @@ def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings |
     """
     if name is None or name == EMBEDDED:
         return None
-    runner = settings.runners.get(name) or find_driven_runner(name)
+    try:
+        runner = settings.runners.get(name) or find_driven_runner(name, settings.user_dir)
+    except AgentInvalid as error:
+        raise RunnerMissing(str(error)) from error
     if runner is None:
         available = ", ".join(dict.fromkeys([EMBEDDED, *settings.runners, *driven_names()]))
         raise RunnerMissing(
@@ -85,6 +90,7 @@ async def run_role_with_agent(
     assignment: Assignment,
     session_id: str,
     runner: RunnerSettings,
+    engine: Engine,
 ) -> None:
     """Run the role's session with an external agent until the session is completed.
 
@@ -97,24 +103,30 @@ async def run_role_with_agent(
     asked_tokens = context.settings.limits.max_tokens
     before = await commit_of(root, "HEAD")
     again = context.store.read_now(lambda connection: count_runs(connection, session_id)) > 0
+    prompt = role_prompt(assignment, worktree, writes=writes, again=again)
+    scopes = AGENT_SCOPES if writes else frozenset({READ, WORK_READ})
     try:
-        outcome = await run_agent(
-            context.store,
-            context.place,
-            runner,
-            session_id=session_id,
-            prompt=role_prompt(assignment, worktree, writes=writes, again=again),
-            worktree=root,
-            task_id=assignment.task.task_id,
-            environment=context.settings.environment,
-            policy=context.approve,
-            scopes=AGENT_SCOPES if writes else frozenset({READ, WORK_READ}),
-            max_tokens=min(filter(None, (asked_tokens, role.max_tokens)), default=None),
-            must_count=asked_tokens is not None,
-            choices=context.settings.sandbox,
-            ask=ask_in_queue(context.store, context.settings, session_id, root),
-            form="verdict" if role.gives_verdict else "status",
-        )
+        if runner.protocol == "acp":
+            crash = await _run_acp_agent(engine, runner, session_id, prompt, scopes)
+        else:
+            outcome = await run_agent(
+                context.store,
+                context.place,
+                runner,
+                session_id=session_id,
+                prompt=prompt,
+                worktree=root,
+                task_id=assignment.task.task_id,
+                environment=context.settings.environment,
+                policy=context.approve,
+                scopes=scopes,
+                max_tokens=min(filter(None, (asked_tokens, role.max_tokens)), default=None),
+                must_count=asked_tokens is not None,
+                choices=context.settings.sandbox,
+                ask=ask_in_queue(context.store, context.settings, session_id, root),
+                form="verdict" if role.gives_verdict else "status",
+            )
+            crash = outcome.reason if outcome.status in ("crashed", "stopped") else ""
     except Stale:
         raise  # another process owns the worktree now
     except ProgramMissing as error:
@@ -128,8 +140,27 @@ async def run_role_with_agent(
     if "hooks" in placeholders_in(runner):
         await wait_for_hook_events(context.store, assignment.task.task_id)
     await _check_branch(worktree, root)
-    if outcome.status in ("crashed", "stopped"):
-        raise RunnerCrashed(outcome.reason)
+    if crash:
+        raise RunnerCrashed(crash)
+
+
+async def _run_acp_agent(
+    engine: Engine,
+    runner: RunnerSettings,
+    session_id: str,
+    prompt: str,
+    scopes: frozenset[str],
+) -> str:
+    """Run the role with an ACP agent of the registry; return why it crashed, empty if it did not."""
+    # Its library takes most of a second to import: only where such an agent runs.
+    from cockpit.agents.acp.run_acp_prompt import run_acp_prompt
+
+    name = runner.name.removeprefix(ACP_PREFIX)
+    agent = load_agents(engine.settings.user_dir).find(name)
+    end = await run_acp_prompt(
+        engine, agent, session_id, prompt, scopes=scopes, timeout_s=runner.timeout_s
+    )
+    return (end.message or f"{agent.title} failed.") if end.failed else ""
 
 
 def role_prompt(assignment: Assignment, worktree: Worktree, *, writes: bool, again: bool) -> str:

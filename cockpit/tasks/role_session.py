@@ -110,7 +110,9 @@ async def run_role(
             session = await runtime.run(session.session_id, interactive=False)
         else:
             assignment = await _assignment(context, runtime, worktree, task, step, steps)
-            await run_role_with_agent(context, worktree, assignment, session.session_id, runner)
+            await run_role_with_agent(
+                context, worktree, assignment, session.session_id, runner, runtime.engine
+            )
             session = _load_session(context, session.session_id)
     result = session.result
     status = str(result.get("status", "")) if session.status == "completed" else "blocked"

@@ -1,6 +1,6 @@
 """A small agent that speaks the protocols of real ones, and does a chain's tasks as their messages were.
 
-Started as ``chain_agent.py stdio|app-server [idle]`` with whatever arguments follow. The shapes of its
+Started as ``chain_agent.py stdio|app-server|acp [idle]`` with whatever arguments follow. The shapes of its
 messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it did its task.
 """
 
@@ -122,6 +122,52 @@ def take_turn(prompt: str, idle: bool) -> None:
     notice("turn/completed", turn={"id": "tu-1", "items": [], "status": "completed"})
 
 
+def speak_acp(idle: bool) -> None:
+    def reply(heard: dict[str, Any], **result: Any) -> None:
+        say(jsonrpc="2.0", id=heard["id"], result=result)
+
+    def update(**fields: Any) -> None:
+        params = {"sessionId": "s-1", "update": fields}
+        say(jsonrpc="2.0", method="session/update", params=params)
+
+    while True:
+        heard = hear()
+        match heard.get("method"):
+            case "initialize":
+                reply(heard, protocolVersion=1, agentCapabilities={}, authMethods=[])
+            case "session/new":
+                reply(heard, sessionId="s-1")
+            case "session/prompt":
+                blocks = heard["params"]["prompt"]
+                path, answer = answer_to("".join(block.get("text", "") for block in blocks), idle)
+                if path:
+                    take_acp_call(path, update)
+                text = f"STATUS: done\n{answer.get('summary')}"
+                if "verdict" in answer:
+                    text = f"VERDICT: PASS\nLOOKED AT: the change\n{answer['findings']}"
+                update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text})
+                reply(heard, stopReason="end_turn")
+
+
+def take_acp_call(path: str, update: Any) -> None:
+    diff = {"type": "diff", "path": path, "oldText": None, "newText": "x = 1\n"}
+    call = {"toolCallId": "call_1", "title": f"Write {path}", "kind": "edit", "content": [diff]}
+    update(sessionUpdate="tool_call", status="pending", **call)
+    options = [
+        {"optionId": "once", "name": "Allow", "kind": "allow_once"},
+        {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+    ]
+    params = {"sessionId": "s-1", "toolCall": call, "options": options}
+    say(jsonrpc="2.0", id=77, method="session/request_permission", params=params)
+    outcome = hear()["result"]["outcome"]
+    allowed = outcome.get("optionId") == "once"
+    if allowed:
+        write(path, "x = 1\n")
+    status = "completed" if allowed else "failed"
+    update(sessionUpdate="tool_call_update", toolCallId="call_1", status=status)
+
+
 if __name__ == "__main__":
-    speak = {"stdio": speak_stdio, "app-server": speak_app_server}[sys.argv[1]]
+    ways = {"stdio": speak_stdio, "app-server": speak_app_server, "acp": speak_acp}
+    speak = ways[sys.argv[1]]
     speak("idle" in sys.argv[2:3])

@@ -163,7 +163,7 @@ async def test_the_third_crash_blocks_the_task(world: World) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, "There is no runner 'small'; available: embedded, claude, codex."),
+        (None, "There is no runner 'small'; available: embedded, claude, codex, acp:NAME."),
         (RunnerSettings("small", ("no-such-agent",)), "'no-such-agent' could not be started"),
     ],
 )

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from cockpit.access.confined_paths import Confined
-from cockpit.access.token_scopes import AGENT_SCOPES
+from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.acp.agent_connection import (
     SESSION_S,
@@ -193,6 +195,11 @@ class AgentSession:
             if self.turn.reason == "failed" or self._cancelled:
                 return self.turn
 
+    async def run_prompt(self, text: str) -> Turn:
+        """Send a prompt of cockpit's own, and what the user adds meanwhile; returns the last turn."""
+        self._own_words = text
+        return await self.run_until_idle() or Turn("failed", "The prompt was empty.")
+
     async def _next_prompt(self) -> tuple[list[str], str] | None:
         words, self._own_words = self._own_words, ""
         waiting = await self._select_unsent()
@@ -213,11 +220,10 @@ class AgentSession:
         context.refusals.clear()
         context.was_refused = False
         self._cancelled = False
-        own = "" if message_ids else text
         await self._engine.store.write(
             lambda tx: sessions.set_status(tx, context.session_id, "running")
         )
-        await self.journal.begin_turn(message_ids, own)
+        await self.journal.begin_turn(message_ids, "" if message_ids else text)
         blocks = await asyncio.to_thread(
             prompt_blocks, text[:_MOST_PROMPT], context.confined, abilities
         )
@@ -370,7 +376,12 @@ class AgentSession:
 
 @asynccontextmanager
 async def open_agent_session(
-    engine: Engine, agent: Agent, session_id: str, *, interactive: bool
+    engine: Engine,
+    agent: Agent,
+    session_id: str,
+    *,
+    interactive: bool,
+    scopes: frozenset[str] = AGENT_SCOPES,
 ) -> AsyncIterator[AgentSession]:
     """Start the agent of a session and open its session; the context's end ends the agent.
 
@@ -387,7 +398,7 @@ async def open_agent_session(
             session_id=session_id,
             task_id=session.task_id or "",
             prompt="",
-            scopes=AGENT_SCOPES,
+            scopes=scopes,
             lasts_s=_TOKEN_S,
         )
         opened: AgentSession | None = None
@@ -398,7 +409,7 @@ async def open_agent_session(
                     settings.environment,
                     task_id=session.task_id or "",
                     policy=session.policy,
-                    works=True,
+                    works=WORK_WRITE in scopes,
                 )
                 environment = agent_environment(
                     agent, settings.environment, {**ours, SESSION: session_id}
@@ -542,6 +553,8 @@ async def _record_end(
             exit_code=None,
             agent_session=session.agent_session,
             odd_lines=0 if opened is None else opened.journal.odd,
+            tools=UNSET if opened is None else opened.journal.tools_ended,
+            refused=UNSET if opened is None else tuple(opened.context.refused) or UNSET,
         )
         tx.journal(ended, session_id=session_id, result="error" if failed else "ok")
 

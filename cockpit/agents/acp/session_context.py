@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,15 @@ from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.agents.acp.session_journal import SessionJournal
 from cockpit.agents.registry.known_agents import Agent
+from cockpit.core.secrets import mask
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
+
+_MOST_REFUSED = 50
 
 
 @dataclass(slots=True)
@@ -43,6 +47,17 @@ class SessionContext:
     """What of this turn the user rejected, and what they said."""
     was_refused: bool = False
     """Whether something that the agent asked for in this turn was not allowed."""
+    refused: list[str] = field(default_factory=list)
+    """What the agent was refused in this run, one line each."""
+    unanswered: str = ""
+    """What it asked for when a deadline passed; empty for nothing."""
+    _waiting: int = 0
+    _waiting_since: float = 0.0
+    _waited: float = 0.0
+
+    def waited_s(self) -> float:
+        """Return the seconds in which at least one permission waited for the user."""
+        return self._waited + (time.monotonic() - self._waiting_since if self._waiting else 0.0)
 
     async def ask(self, request: ToolRequest) -> PermissionAnswer:
         """Ask the user, or the policy that the session has now, for what the agent wants to do."""
@@ -50,17 +65,29 @@ class SessionContext:
         session = await self.store.read(
             lambda connection: sessions.load(connection, self.session_id)
         )
-        answer = await ask_permission(
-            self.store,
-            self.settings,
-            self.change_waiter,
-            request,
-            session_id=self.session_id,
-            root=self.root,
-            policy=session.policy,
-            deadline_s=self.deadline_s,
-            withdrawn=self.withdrawn,
-        )
+        if not self._waiting:
+            self._waiting_since = time.monotonic()
+        self._waiting += 1
+        try:
+            answer = await ask_permission(
+                self.store,
+                self.settings,
+                self.change_waiter,
+                request,
+                session_id=self.session_id,
+                root=self.root,
+                policy=session.policy,
+                deadline_s=self.deadline_s,
+                withdrawn=self.withdrawn,
+            )
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._waited += time.monotonic() - self._waiting_since
+        if not answer.allowed and answer.end != "withdrawn" and len(self.refused) < _MOST_REFUSED:
+            self.refused.append(mask(f"{request.tool}: {request.title}")[:200])
+        if answer.end == "expired":
+            self.unanswered = self.unanswered or mask(request.title)[:200]
         self.was_refused = self.was_refused or not answer.allowed
         if not answer.allowed and answer.end == "decided" and answer.words:
             self.refusals.append((request.title or request.tool, answer.words))

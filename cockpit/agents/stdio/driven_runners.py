@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from cockpit.agents.registry.known_agents import load_agents
@@ -15,6 +16,8 @@ from cockpit.loop.runtime_settings import RunnerSettings
 
 Protocol = Literal["stdio", "app-server"]
 
+ACP_PREFIX = "acp:"
+"""Starts the name of a runner that is an ACP agent of the registry."""
 _MCP_TOOLS = "mcp__ohno__*"
 _CLAUDE = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
@@ -44,8 +47,15 @@ def driven_command(protocol: str, command: Sequence[str]) -> tuple[str, ...]:
     return (*command, *_ARGUMENTS[protocol])
 
 
-def find_driven_runner(name: str) -> RunnerSettings | None:
-    """Return the runner that needs no configuration, with the variables of its login; None for others."""
+def find_driven_runner(name: str, user_dir: Path) -> RunnerSettings | None:
+    """Return the runner that needs no configuration, with the variables of its login; None for others.
+
+    ``acp:NAME`` is an agent of the registry, with the user's own in ``user_dir``. Raises ``AgentInvalid``
+    for an agent that is not there.
+    """
+    if name.startswith(ACP_PREFIX):
+        agent = load_agents(user_dir).find(name.removeprefix(ACP_PREFIX))
+        return RunnerSettings(name, agent.acp.command, env=agent.login.variables, protocol="acp")
     if name not in _BUILT_IN:
         return None
     protocol = _BUILT_IN[name]
@@ -56,4 +66,4 @@ def find_driven_runner(name: str) -> RunnerSettings | None:
 
 def driven_names() -> tuple[str, ...]:
     """Return the names of the runners that need no configuration."""
-    return tuple(_BUILT_IN)
+    return (*_BUILT_IN, f"{ACP_PREFIX}NAME")

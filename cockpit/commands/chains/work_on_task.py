@@ -111,9 +111,20 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
         raise WrongUse(str(error)) from error
     limits = settings.runtime.limits
     max_cost = min(filter(None, (limits.max_cost, chain_cost)), default=None)
-    if runner is not None and max_cost is not None and runner.format in UNPRICED_FORMATS:
+    over_acp = (
+        runner is not None and runner.protocol == "acp"
+    )  # it tells what it used when it is too late
+    if (
+        runner is not None
+        and max_cost is not None
+        and (over_acp or runner.format in UNPRICED_FORMATS)
+    ):
         raise WrongUse(refuse_unpriced(runner.name, max_cost))
-    if runner is not None and limits.max_tokens is not None and runner.format in UNCOUNTED_FORMATS:
+    if (
+        runner is not None
+        and limits.max_tokens is not None
+        and (over_acp or runner.format in UNCOUNTED_FORMATS)
+    ):
         raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
     if runner is not None and shutil.which(runner.command[0]) is None:
         raise WrongUse(

@@ -1,0 +1,86 @@
+"""One prompt to an ACP agent without a user who follows it: a role of a chain's task.
+
+See ``docs/reference/agents.md``, permissions of a runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from cockpit.agents.acp.agent_session import AgentSession, Turn, open_agent_session
+from cockpit.agents.registry.known_agents import Agent
+from cockpit.core.errors import CockpitError
+from cockpit.loop.wave_context import Engine
+from cockpit.store.journal.details.sessions import SessionCompleted
+from cockpit.store.sessions import sessions
+
+
+class AgentTooSlow(CockpitError):
+    """The agent did not end its turn in its time."""
+
+    code = "runner_crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEnd:
+    """How the prompt ended; the session says the rest."""
+
+    failed: bool
+    message: str
+    """What went wrong, or what was asked for in vain; empty for nothing."""
+
+
+async def run_acp_prompt(
+    engine: Engine,
+    agent: Agent,
+    session_id: str,
+    prompt: str,
+    *,
+    scopes: frozenset[str],
+    timeout_s: float,
+) -> PromptEnd:
+    """Start the agent, give it ``prompt``, and end the session as its turn ended.
+
+    A permission that nobody decided in time ends the session as blocked, with what was asked. ``timeout_s``
+    is the agent's own time, without that of waiting for the user. Cancelled, it cancels the turn and leaves
+    the session stopped. Raises what :func:`~cockpit.agents.acp.agent_session.open_agent_session` raises,
+    and :class:`AgentTooSlow`.
+    """
+    async with open_agent_session(
+        engine, agent, session_id, interactive=False, scopes=scopes
+    ) as opened:
+        turn = asyncio.ensure_future(opened.run_prompt(prompt))
+        try:
+            if not await _wait(turn, opened, timeout_s):
+                raise AgentTooSlow(
+                    f"{agent.title} did not end its turn within {timeout_s:g} s and was ended."
+                )
+        finally:
+            turn.cancel()
+            await asyncio.gather(turn, return_exceptions=True)
+        end = turn.result()
+        late = opened.context.unanswered
+        if not late:
+            await opened.finish()
+            return PromptEnd(end.reason == "failed", end.message)
+    words = f"It asked for {late!r}, and the deadline passed without a decision. It did not happen."
+    result = {"status": "blocked", "summary": words}
+    await engine.store.write(
+        lambda tx: sessions.set_status(
+            tx, session_id, "completed", detail=SessionCompleted(**result), result=result
+        )
+    )
+    return PromptEnd(False, words)
+
+
+async def _wait(turn: asyncio.Future[Turn], opened: AgentSession, timeout_s: float) -> bool:
+    """Wait for the turn's end; False when the agent's own time is used up."""
+    begun = time.monotonic()
+    while not turn.done():
+        left = timeout_s + opened.context.waited_s() - (time.monotonic() - begun)
+        if left <= 0:
+            return False
+        await asyncio.wait([turn], timeout=left)
+    return True
