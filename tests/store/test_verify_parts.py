@@ -13,8 +13,10 @@ from store_world import begin, open_store
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_parts
+from cockpit.store.journal.check_part import check_part
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.verify_parts import check_part, start_check
+from cockpit.store.journal.verify_parts import start_check
+from cockpit.store.journal.verify_tables import fold_seals
 from cockpit.store.sessions import messages
 
 ROWS = 60
@@ -43,7 +45,11 @@ def check(store: Store) -> journal.Verdict | None:
     started = store.read_now(lambda connection: start_check(store.path, connection))
     assert started is not None
     assert len(started._parts) == 3
-    return started.read_verdict()
+    chain = started.read_verdict()
+    if chain is None:
+        return None
+    assert chain.seals == store.read_now(fold_seals)
+    return chain.verdict
 
 
 def tamper(store: Store, *statements: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -31,8 +32,14 @@ from cockpit.store.journal.export_rows import compare_with_store, select_exporte
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.journal import Row
-from cockpit.store.journal.verify_parts import start_check
-from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
+from cockpit.store.journal.verify_parts import Check, start_check
+from cockpit.store.journal.verify_tables import (
+    StoredTables,
+    TablesVerdict,
+    compare_tables,
+    read_tables,
+    verify_tables,
+)
 
 BATCH = 1000
 MOST_SHOWN = 20
@@ -197,21 +204,24 @@ def _show_tables(tables: TablesVerdict) -> None:
 
 def _verify_all(store: Store) -> tuple[stored.Verdict, TablesVerdict]:
     """Verify the chain, a long one in other processes meanwhile, and the tables."""
-    check = store.read_now(lambda connection: start_check(store.path, connection))
-    if check is not None:
-        tables = _try_tables(store)
-        if (verdict := check.read_verdict()) is not None:
-            return verdict, tables or store.read_now(verify_tables)
+    check, tables = store.read_now(lambda connection: _start_check(store.path, connection))
+    if check is not None and (chain := check.read_verdict()) is not None:
+        if tables is not None:
+            return chain.verdict, compare_tables(tables, chain.seals)
+        return chain.verdict, store.read_now(verify_tables)
     verdict = store.read_now(stored.verify)
     return verdict, store.read_now(verify_tables) if verdict.ok else TablesVerdict(0, (), "")
 
 
-def _try_tables(store: Store) -> TablesVerdict | None:
-    """Compare the tables with a journal that may turn out to be broken; None where that fails."""
+def _start_check(
+    path: Path, connection: sqlite3.Connection
+) -> tuple[Check | None, StoredTables | None]:
+    """Start to check a long chain, and read the tables meanwhile, as they are at its end."""
+    check = start_check(path, connection)
     try:
-        return store.read_now(verify_tables)
+        return check, None if check is None else read_tables(connection)
     except (CockpitError, sqlite3.Error, ValueError, TypeError):
-        return None  # it is asked again once the journal is known to be sound
+        return check, None  # they are read again once the journal is known to be sound
 
 
 def _verify_and_remember(recent: bool) -> tuple[stored.Verdict, TablesVerdict, str]:

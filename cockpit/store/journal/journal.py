@@ -21,6 +21,7 @@ from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.journal import anchor, seals
+from cockpit.store.journal.columns import COLUMNS as COLUMNS
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
@@ -89,23 +90,6 @@ class Row:
         return {**body, "detail": self.raw_detail(), "digest": self.digest}
 
 
-COLUMNS = (
-    "seq",
-    "at",
-    "trace_id",
-    "session_id",
-    "wave_id",
-    "packet_id",
-    "profile_id",
-    "profile_version",
-    "actor",
-    "action",
-    "result",
-    "latency_ms",
-    "error_code",
-    "detail_json",
-    "digest",
-)
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM journal"  # noqa: S608 - fixed column names
 TOGETHER = 16
 """Rows that one statement inserts."""

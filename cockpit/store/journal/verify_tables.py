@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from cockpit.store.journal.seals import Seals, Shape, read_shapes, seal_row
+from cockpit.store.journal.seals import Seals, read_shapes, seal_row
 
 _decode = msgspec.json.Decoder(dict[str, dict[str, str | None]]).decode
 
@@ -52,23 +52,55 @@ class TablesVerdict:
 MOST_FAULTS = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTables:
+    """The rows of all tables as they are stored, in one reading."""
+
+    digests: dict[str, dict[str, str]]
+    """Of each sealed table, the digest of each row by its key."""
+    totals: tuple[TableFault, ...]
+    """The sums that are not those of the sessions."""
+    sealed_since: str
+
+
 def verify_tables(connection: sqlite3.Connection) -> TablesVerdict:
     """Compare every row of every table; the journal itself must have been verified."""
-    faults: list[TableFault] = []
-    rows = 0
     if not _has_seals(connection):
         return TablesVerdict(0, (), "")
-    expected = fold_seals(connection)
-    shapes = read_shapes(connection)
-    for table, shape in shapes.items():
-        for fault in _compare(connection, shape, expected.pop(table, {})):
-            rows += 1
-            if fault is not None and len(faults) < MOST_FAULTS:
-                faults.append(fault)
-    for table, sealed in expected.items():  # of a table that is gone
-        faults += [TableFault(table, key, "removed") for key, digest in sealed.items() if digest]
-    faults += _compare_totals(connection)
-    return TablesVerdict(rows, tuple(faults[:MOST_FAULTS]), _sealed_since(connection))
+    return compare_tables(read_tables(connection), fold_seals(connection))
+
+
+def read_tables(connection: sqlite3.Connection) -> StoredTables:
+    """Read every row of every sealed table."""
+    return StoredTables(
+        {
+            table: {shape.key_of(row): seal_row(row) for row in connection.execute(shape.select())}
+            for table, shape in read_shapes(connection).items()
+        },
+        tuple(_compare_totals(connection)),
+        _sealed_since(connection),
+    )
+
+
+def compare_tables(stored: StoredTables, sealed: Seals) -> TablesVerdict:
+    """Compare every row with its last seal."""
+    faults: list[TableFault] = []
+    rows = 0
+    for table, digests in stored.digests.items():
+        expected = sealed.get(table, {})
+        rows += len(digests)
+        if digests == expected:
+            continue
+        for key, digest in digests.items():
+            if (last := expected.get(key)) != digest:
+                faults.append(TableFault(table, key, "added" if last is None else "changed"))
+        removed = [key for key, last in expected.items() if last is not None and key not in digests]
+        faults += [TableFault(table, key, "removed") for key in removed]
+        rows += len(removed)
+    for table in sealed.keys() - stored.digests.keys():  # one that is gone
+        faults += [TableFault(table, key, "removed") for key, last in sealed[table].items() if last]
+    faults += stored.totals
+    return TablesVerdict(rows, tuple(faults[:MOST_FAULTS]), stored.sealed_since)
 
 
 def list_unsealed(
@@ -109,24 +141,6 @@ def fold_seals(
         for table, keys in sealed.items():
             expected.setdefault(table, {}).update(keys)
     return expected
-
-
-def _compare(
-    connection: sqlite3.Connection, shape: Shape, sealed: dict[str, str | None]
-) -> Iterator[TableFault | None]:
-    """Yield None for each sound row of a table, and a fault for each other one."""
-    for row in connection.execute(shape.select()):
-        key = shape.key_of(row)
-        expected = sealed.pop(key, None)
-        if expected is None:
-            yield TableFault(shape.table, key, "added")
-        elif expected == seal_row(row):
-            yield None
-        else:
-            yield TableFault(shape.table, key, "changed")
-    for key, expected in sealed.items():
-        if expected is not None:
-            yield TableFault(shape.table, key, "removed")
 
 
 def _compare_totals(connection: sqlite3.Connection) -> list[TableFault]:
