@@ -6,11 +6,12 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from cockpit.core.canonical_json import parse_json
 
 CHANGING = ("write_file", "edit_file")
 
@@ -88,7 +89,7 @@ def _rulings(
     keys: set[str] = set()
     rulings: list[Ruling] = []
     for proposal_id, wave_id, revises, status, narrowed, by, extracted in rows:
-        key, path, paths = json.loads(extracted) if extracted else (None, None, None)
+        key, path, paths = parse_json(extracted) if extracted else (None, None, None)
         if key:
             keys.add(key)
         # Revised in its own wave: the user edited it, and the edit is what was decided on.
@@ -123,8 +124,8 @@ def _deeds(
         stopped = halted == ordinal
         if phase != "confirmed":
             halted = ordinal
-        path, paths, before, after = json.loads(payload)
-        argv, tests, code, commit = json.loads(receipt) if receipt else (None, None, None, None)
+        path, paths, before, after = parse_json(payload)
+        argv, tests, code, commit = parse_json(receipt) if receipt else (None, None, None, None)
         deeds.append(
             Deed(
                 ordinal,

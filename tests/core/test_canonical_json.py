@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 
 TEXT = st.text(st.characters(), max_size=12)  # lone surrogates included
 SCALARS = st.one_of(
@@ -96,3 +96,27 @@ def test_depth_beyond_the_fast_encoder_is_written_or_refused_as_ever() -> None:
     for _ in range(400):
         deep = [deep]
     assert canonical_json(deep) == expected(deep)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            '{"a":[1,-2.5,null,true,"é"]}',
+            '{"a":1,"a":2}',
+            "1e400",
+            "NaN",
+            "[1e22,1.5e300,0.1]",
+            "-0",
+        ),
+        *("18446744073709551616", '"\\ud800"', "[" * 400 + "]" * 400, '""', " 1 "),
+    ],
+)
+def test_parsing_gives_what_the_standard_parser_gives(text: str) -> None:
+    assert repr(parse_json(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", "x", "1 2", '{"a"}'])
+def test_what_is_no_json_is_refused_as_by_the_standard_parser(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        parse_json(text)

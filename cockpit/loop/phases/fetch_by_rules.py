@@ -7,12 +7,12 @@ the rule. See ``docs/reference/kernel.md``, rules that fetch.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.act.tools import ACTIONS
+from cockpit.core.canonical_json import parse_json
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.wave_context import WaveContext
@@ -135,7 +135,7 @@ def _items_so_far(connection: sqlite3.Connection, context: WaveContext, rule: Ru
             context.wave.wave_id,
         ),
     )
-    requested = {str(item["item"]) for (scope,) in rows for item in json.loads(scope)}
+    requested = {str(item["item"]) for (scope,) in rows for item in parse_json(scope)}
     return {item for item in rule.fetch if str(parse_item(item)) in requested}
 
 

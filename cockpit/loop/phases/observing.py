@@ -7,11 +7,11 @@ that wave's calls and the user's messages. See ``docs/reference/loop.md``, phase
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cockpit.core.canonical_json import parse_json
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
@@ -420,5 +420,5 @@ def _load_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any]:
     (payload,) = connection.execute(
         "SELECT payload_json FROM events WHERE event_id=?", (wave.event_id,)
     ).fetchone()
-    body: dict[str, Any] = json.loads(payload)
+    body: dict[str, Any] = parse_json(payload)
     return body

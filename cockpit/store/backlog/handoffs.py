@@ -7,13 +7,12 @@ the summary until the epic is. Handoffs of failed and blocked tasks are kept. Sp
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog import dependencies, work_queue
@@ -241,7 +240,7 @@ def archive_epic(tx: Tx, epic_id: str, *, by: str = "engine") -> list[str]:
                 epic_id=epic_id,
                 status=status,
                 summary=summary,
-                files=tuple(json.loads(files)),
+                files=tuple(parse_json(files)),
                 created_at=created_at,
                 compacted_at=compacted_at,
             ),
@@ -275,10 +274,10 @@ def _check(
 
 
 def _decisions(wip: str | None) -> list[Any]:
-    decisions: list[Any] = json.loads(wip).get("decisions", []) if wip else []
+    decisions: list[Any] = parse_json(wip).get("decisions", []) if wip else []
     return decisions[-_MOST_DECISIONS:]
 
 
 def _read(row: tuple[Any, ...]) -> Handoff:
     task_id, status, summary, files, *rest = row
-    return Handoff(task_id, status, summary, tuple(json.loads(files)), *rest)
+    return Handoff(task_id, status, summary, tuple(parse_json(files)), *rest)

@@ -5,13 +5,12 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.backlog.backlog_ids import TASK, format_id, next_number, read_id, unknown_id
 from cockpit.store.backlog.epics_and_stories import DEFAULT_PRIORITY
@@ -278,8 +277,8 @@ def _read(row: tuple[Any, ...]) -> Task:
     columns[15:20] = (
         bool(needs_rework),
         source,
-        tuple(json.loads(packages)),
-        tuple(json.loads(files)),
-        None if wip is None else json.loads(wip),
+        tuple(parse_json(packages)),
+        tuple(parse_json(files)),
+        None if wip is None else parse_json(wip),
     )
     return Task(*columns)

@@ -8,14 +8,13 @@ may be grouped in any way. Specified in ``docs/reference/work-in-progress.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask_value, replace_surrogates
 from cockpit.store.backlog import work_queue
@@ -207,7 +206,7 @@ def _stored(connection: sqlite3.Connection, task_id: str) -> dict[str, Any] | No
         raise unknown_id(TASK, task_id)
     if row[0] is None:
         return None
-    stored: dict[str, Any] = json.loads(row[0])
+    stored: dict[str, Any] = parse_json(row[0])
     return stored
 
 

@@ -9,13 +9,12 @@ Specified in ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
 from cockpit.store.backlog.epics_and_stories import PRIORITIES
 from cockpit.store.backlog.path_conflicts import claim_paths, group_tasks
@@ -285,7 +284,7 @@ def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -
         score + max(0, inherited) * _PRIORITY_STEP,
         unblocks,
         canonical_json(sorted(waits_for, key=id_number)),
-        canonical_json(claim_paths(*(json.loads(path) for path in paths if path))),
+        canonical_json(claim_paths(*(parse_json(path) for path in paths if path))),
         status == "todo" and not waits_for,
         status in RUNNING,
         story_id,
@@ -338,7 +337,7 @@ def _write_groups(tx: Tx, graph: DependencyGraph) -> None:
 def parse_claims(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """Decode the stored claims of (task id, claims as JSON) pairs."""
     # One document: several times faster than decoding them one by one.
-    claims = json.loads(f"[{','.join(text for _, text in rows)}]")
+    claims = parse_json(f"[{','.join(text for _, text in rows)}]")
     return [(task_id, paths) for (task_id, _), paths in zip(rows, claims, strict=True)]
 
 
@@ -384,5 +383,5 @@ def _journal_counts(tx: Tx) -> None:
 def _read(row: tuple[Any, ...]) -> Queued:
     columns = list(row)
     blocked_by, claims, ready = columns[-3:]
-    columns[-3:] = (tuple(json.loads(blocked_by)), tuple(json.loads(claims)), bool(ready))
+    columns[-3:] = (tuple(parse_json(blocked_by)), tuple(parse_json(claims)), bool(ready))
     return Queued(*columns)

@@ -6,7 +6,6 @@ Specified in ``docs/reference/chains.md``.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Collection, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.core.secrets import mask_value
@@ -393,5 +392,5 @@ def _journal(
 
 def _read(row: tuple[Any, ...]) -> Chain:
     values = list(row)
-    values[6], values[7], values[19] = bool(values[6]), bool(values[7]), json.loads(values[19])
+    values[6], values[7], values[19] = bool(values[6]), bool(values[7]), parse_json(values[19])
     return Chain(*values)

@@ -6,14 +6,13 @@ Specified in ``docs/reference/task-types.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
@@ -187,5 +186,5 @@ def _at(tx: Tx, task_id: str, run: int, position: int) -> Step:
 
 def _read(row: tuple[Any, ...]) -> Step:
     values = list(row)
-    values[9] = json.loads(values[9])
+    values[9] = parse_json(values[9])
     return Step(*values)

@@ -6,14 +6,13 @@ that the store does not know. Specified in ``docs/reference/chains.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.store import StateMoved
@@ -164,7 +163,7 @@ def select(connection: sqlite3.Connection, *, removed: bool = False) -> list[Wor
 
 def _read(row: tuple[Any, ...]) -> Worktree:
     values = list(row)
-    values[8] = tuple(json.loads(values[8]))
+    values[8] = tuple(parse_json(values[8]))
     return Worktree(*values)
 
 

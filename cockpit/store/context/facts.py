@@ -8,7 +8,6 @@ a session (when it was seen, in which order, whether it is pinned or superseded)
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.secrets import replace_surrogates
 
 if TYPE_CHECKING:
@@ -279,7 +278,7 @@ def replace_surrogates_in(fact: Fact) -> Fact:
         full=replace(fact.full, text=replace_surrogates(fact.full.text)),
         reference=replace(fact.reference, text=replace_surrogates(fact.reference.text)),
         outline=fact.outline and replace(fact.outline, text=replace_surrogates(fact.outline.text)),
-        provenance=json.loads(replace_surrogates(canonical_json(dict(fact.provenance or {})))),
+        provenance=parse_json(replace_surrogates(canonical_json(dict(fact.provenance or {})))),
     )
 
 

@@ -6,13 +6,12 @@ Specified in ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask_value
 from cockpit.store.db.transaction import Tx
@@ -238,10 +237,10 @@ def _read(row: tuple[Any, ...]) -> Feedback:
     score, measures, missed, regrets, operator, created_at = row[7:]
     assessment = Assessment(
         score,
-        json.loads(measures),
-        tuple(MissedFact(**signal) for signal in json.loads(missed or "[]")),
-        tuple(json.loads(regrets)),
-        OperatorVerdict(**json.loads(operator)) if operator else None,
+        parse_json(measures),
+        tuple(MissedFact(**signal) for signal in parse_json(missed or "[]")),
+        tuple(parse_json(regrets)),
+        OperatorVerdict(**parse_json(operator)) if operator else None,
     )
     return Feedback(
         feedback_id,

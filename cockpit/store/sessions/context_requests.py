@@ -5,7 +5,6 @@ Specified in ``docs/reference/loop.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
@@ -221,7 +220,7 @@ def select_granted(connection: sqlite3.Connection, session_id: str) -> list[Cont
 
 def _read(row: tuple[Any, ...]) -> ContextRequest:
     values = list(row)
-    values[8] = tuple(json.loads(values[8]))
-    values[10] = tuple(json.loads(values[10]))
-    values[11] = tuple(json.loads(values[11]))
+    values[8] = tuple(parse_json(values[8]))
+    values[10] = tuple(parse_json(values[10]))
+    values[11] = tuple(parse_json(values[11]))
     return ContextRequest(*values)

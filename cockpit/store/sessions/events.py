@@ -6,13 +6,13 @@ token cannot acknowledge it. Specified in ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.secrets import mask, masked_json
@@ -171,7 +171,7 @@ def _lease_rows(
             _dead_letter(tx, event_id, event_type, trace_id, "attempts used up")
             continue
         token = _lease(tx, event_id, event_type, trace_id, owner, lease_s)
-        body = json.loads(payload)
+        body = parse_json(payload)
         yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
 
 

@@ -7,14 +7,13 @@ transaction. Specified in ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json, digest
+from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.core.secrets import mask, mask_value, masked_json
@@ -312,7 +311,7 @@ def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Rece
         (action_id,),
     )
     return [
-        Receipt(identity, action, attempt, status, bool(terminal), summary, json.loads(detail))
+        Receipt(identity, action, attempt, status, bool(terminal), summary, parse_json(detail))
         for identity, action, attempt, status, terminal, summary, detail in rows
     ]
 
@@ -409,5 +408,5 @@ def _head(action: OutboxAction) -> dict[str, str]:
 
 def _read(row: tuple[Any, ...]) -> OutboxAction:
     values = list(row)
-    values[8] = json.loads(values[8])
+    values[8] = parse_json(values[8])
     return OutboxAction(*values)

@@ -5,13 +5,12 @@ Specified in ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.secrets import mask, mask_value
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import PlanCommitted, PlannedCall
@@ -74,4 +73,4 @@ def find(connection: sqlite3.Connection, wave_id: str) -> Plan | None:
     if row is None:
         return None
     plan_id, wave, text, calls, stop = row
-    return Plan(plan_id, wave, text, tuple(json.loads(calls)), stop)
+    return Plan(plan_id, wave, text, tuple(parse_json(calls)), stop)

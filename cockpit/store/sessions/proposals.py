@@ -6,14 +6,13 @@ A decision is a compare-and-set on ``pending`` and names the digest of what was 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from cockpit.core.canonical_json import canonical_json, digest
+from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
 from cockpit.core.errors import AlreadyDecided, NotFound, Stale
 from cockpit.core.secrets import mask, mask_value
@@ -326,6 +325,6 @@ def _narrowed(
 
 def _read(row: tuple[Any, ...]) -> Proposal:
     values = list(row)
-    values[7] = json.loads(values[7])
-    values[11] = None if values[11] is None else tuple(json.loads(values[11]))
+    values[7] = parse_json(values[7])
+    values[11] = None if values[11] is None else tuple(parse_json(values[11]))
     return Proposal(*values)

@@ -5,7 +5,6 @@ Specified in ``docs/reference/loop.md``.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.clock import format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
 from cockpit.core.processes import current_process, is_process_alive
@@ -480,6 +479,6 @@ def _expiry(tx: Tx) -> str:
 def _read(row: tuple[Any, ...]) -> Session:
     values = list(row)
     for place in (5, 15, 16):
-        values[place] = json.loads(values[place])
+        values[place] = parse_json(values[place])
     values[8] = bool(values[8])
     return Session(*values)
