@@ -7,7 +7,7 @@ sleep.
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -50,7 +50,8 @@ class RandomIds:
     """Ids from the system's randomness."""
 
     def new(self, prefix: str) -> str:
-        number = secrets.randbelow(len(_ALPHABET) ** _LETTERS)
+        # Of 64 bits the remainder is even enough: no id is likelier than another by more than a millionth.
+        number = int.from_bytes(os.urandom(8), "big") % (len(_ALPHABET) ** _LETTERS)
         number, low = divmod(number, len(_PAIRS) ** 2)
         first, second = divmod(number, len(_PAIRS))
         third, fourth = divmod(low, len(_PAIRS))

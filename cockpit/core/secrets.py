@@ -215,26 +215,42 @@ _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')
 """The key of a count of tokens in JSON. Inside of a text its second quote would stand behind a backslash."""
 
 
-def _stays_as_it_is(value: Any) -> bool:
-    """Tell whether :func:`mask_value` is certain to change nothing, looking only at short texts."""
+_PLAIN = 2
+_SCALARS = (int, bool, type(None))
+
+
+def _stays_as_it_is(value: Any) -> int:
+    """Tell whether :func:`mask_value` is certain to change nothing, looking only at short texts.
+
+    0: not certain. :data:`_PLAIN`: certain, and plain as :func:`canonical_json` says. 1: certain.
+    """
     kind = type(value)
+    stays = _PLAIN
     if kind is dict:
         for key, member in value.items():
             if type(key) is not str or _mask_key(key) != key:
-                return False
+                return 0
             kind = type(member)
             if kind is str:
                 if len(member) > _REMEMBERED or _mask_short_member(key, member) != member:
-                    return False
-            elif kind in _MASKABLE and not _stays_as_it_is(member):
-                return False
-        return True
+                    return 0
+            elif kind not in _SCALARS:
+                inner = _stays_as_it_is(member)
+                if inner < stays:
+                    stays = inner
+        return stays
     if kind is list or kind is tuple:
-        for member in value:  # noqa: SIM110 - all() over a generator takes twice as long
-            if type(member) in _MASKABLE and not _stays_as_it_is(member):
-                return False
-        return True
-    return kind is str and len(value) <= _REMEMBERED and mask(value) == value
+        for member in value:
+            if type(member) not in _SCALARS:
+                inner = _stays_as_it_is(member)
+                if inner < stays:
+                    stays = inner
+        return stays
+    if kind is str:
+        return _PLAIN if len(value) <= _REMEMBERED and mask(value) == value else 0
+    if kind in _SCALARS:
+        return _PLAIN
+    return 0 if isinstance(value, _MASKABLE) else 1
 
 
 @lru_cache(maxsize=1024)

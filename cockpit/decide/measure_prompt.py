@@ -14,8 +14,8 @@ import msgspec
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 
 CountTokens = Callable[[str], int]
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES, SEPARATOR, fenced
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.model import (
     PacketFact,
     Prompt,
@@ -23,6 +22,7 @@ from cockpit.decide.model import (
     ThinkingBlock,
     ToolSpec,
 )
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 
 
 def render(

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints
 from cockpit.orient.radix_sort import radix_order
 from cockpit.store.context.facts import UTILITY_MAX
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.profile_model import (
     BANDS,
     PRIORITY_MAX,

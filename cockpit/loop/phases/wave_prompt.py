@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.decide.measure_prompt import count_prompt, count_tools
 from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec
 from cockpit.decide.render_prompt import render
@@ -25,6 +24,7 @@ from cockpit.observe.count_tokens import count_again, vocabulary_for
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packets import RENDER_ORDER, Entry, Overheads, Packet
 from cockpit.store.context.profile_model import Profile
 from cockpit.store.journal.details.waves import PROVIDERS

@@ -18,8 +18,8 @@ from msgspec import UNSET, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.store.context.facts import LEVELS
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import Epoch, epoch_from_body
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import BandUse, EpochUse, PacketCompiled

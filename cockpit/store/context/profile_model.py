@@ -17,8 +17,8 @@ import msgspec
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
-from cockpit.core.kept_by_identity import KeptByIdentity
 from cockpit.core.read_record import describe
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 
 BANDS = ("identity", "objectives", "capabilities", "situational", "exploration", "reserve")

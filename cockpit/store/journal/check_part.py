@@ -13,7 +13,24 @@ from heapq import merge
 
 import msgspec
 
-from cockpit.store.journal.columns import COLUMNS
+COLUMNS = (
+    "seq",
+    "at",
+    "trace_id",
+    "session_id",
+    "wave_id",
+    "packet_id",
+    "profile_id",
+    "profile_version",
+    "actor",
+    "action",
+    "result",
+    "latency_ms",
+    "error_code",
+    "detail_json",
+    "digest",
+)
+"""The columns of the journal, in the order in which a row's digest has them, itself the last."""
 
 _AT_ONCE = 128
 """Rows that are checked at once: few enough for the processor's cache."""

@@ -21,7 +21,7 @@ from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.journal import anchor, seals
-from cockpit.store.journal.columns import COLUMNS as COLUMNS
+from cockpit.store.journal.check_part import COLUMNS as COLUMNS
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
@@ -159,7 +159,7 @@ class Tail:
         self._has_rows = True
         if len(self._waiting) >= self._together:
             self.insert_waiting()
-        elif isinstance(self._connection, WritingConnection):
+        elif len(self._waiting) == 1 and isinstance(self._connection, WritingConnection):
             self._connection.insert_waiting = self.insert_waiting
         return seq
 

@@ -80,6 +80,20 @@ _COLUMNS = (
     " payload_json, phase, attempts, max_attempts, next_retry_at, lease_owner, last_error"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM outbox_actions"  # noqa: S608 - fixed columns
+_PLAN = (
+    "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"  # noqa: S608 - fixed columns
+    " action_type, target_adapter, title, payload_json, phase, max_attempts, created_at, updated_at)"
+    " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)"
+    f" ON CONFLICT(idempotency_key) DO NOTHING RETURNING {_COLUMNS}"
+)
+_ENQUEUE = (
+    "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"  # noqa: S608 - fixed columns
+    f" WHERE action_id=? AND phase='planned' RETURNING {_COLUMNS}"
+)
+_SETTLE = (
+    "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"  # noqa: S608 - fixed columns
+    f" updated_at=? WHERE action_id=? RETURNING {_COLUMNS}"
+)
 
 
 def plan(
@@ -97,10 +111,7 @@ def plan(
     """Store an intended action in phase ``planned``. Idempotent by ``key``."""
     now = tx.now()
     row = tx.execute(
-        "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"  # noqa: S608 - fixed columns
-        " action_type, target_adapter, title, payload_json, phase, max_attempts, created_at, updated_at)"
-        " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)"
-        f" ON CONFLICT(idempotency_key) DO NOTHING RETURNING {_COLUMNS}",
+        _PLAN,
         (
             tx.ids.new("a"),
             wave_id,
@@ -131,8 +142,7 @@ def enqueue(
     if proposal_id is not None:
         proposals.load_approved(tx, proposal_id)
     row = tx.execute(
-        "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"  # noqa: S608 - fixed columns
-        f" WHERE action_id=? AND phase='planned' RETURNING {_COLUMNS}",
+        _ENQUEUE,
         (proposal_id, masked_json(dict(payload)), tx.now(), action_id),
     ).fetchone()
     action = _read(row) if row is not None else _from(tx, action_id, ("planned",))  # raises
@@ -341,8 +351,7 @@ def _settle(
     tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None = None
 ) -> OutboxAction:
     row = tx.execute(
-        "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"  # noqa: S608 - fixed columns
-        f" updated_at=? WHERE action_id=? RETURNING {_COLUMNS}",
+        _SETTLE,
         (phase, mask(error), retry_at, tx.now(), action_id),
     ).fetchone()
     return _read(row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -79,6 +79,18 @@ _ENTERED_AT = (
 )
 
 
+_SELECT_ENTERED = f"{_SELECT.replace(' FROM', f', {_ENTERED_AT} FROM')} WHERE wave_id=?"
+_ADVANCE = {
+    phase: (
+        f"UPDATE wave_runs SET phase=?, {'ended' if phase == 'completed' else phase}_at=?,"  # noqa: S608 - our phases
+        " orientation_packet_id=coalesce(?, orientation_packet_id),"
+        " orientation_profile_version=coalesce(?, orientation_profile_version) WHERE wave_id=?"
+    )
+    for phase in PHASES[1:]
+}
+"""The statement that enters a phase."""
+
+
 def wave_id_of(session_id: str, ordinal: int) -> str:
     """Return the id of a session's wave by its place, from 1."""
     return f"{session_id}-w{ordinal}"
@@ -134,23 +146,26 @@ def advance(
     now = tx.now()
     if latency_ms is None:
         latency_ms = milliseconds_between(began, now)
-    column = "ended_at" if phase == "completed" else f"{phase}_at"
-    tx.execute(
-        f"UPDATE wave_runs SET phase=?, {column}=?,"  # noqa: S608 - one of our phases
-        " orientation_packet_id=coalesce(?, orientation_packet_id),"
-        " orientation_profile_version=coalesce(?, orientation_profile_version) WHERE wave_id=?",
-        (phase, now, packet_id, profile_version, wave_id),
-    )
-    moved = replace(
-        wave,
-        phase=phase,
-        packet_id=packet_id or wave.packet_id,
-        profile_version=wave.profile_version if profile_version is None else profile_version,
+    tx.execute(_ADVANCE[phase], (phase, now, packet_id, profile_version, wave_id))
+    moved = Wave(
+        wave_id,
+        wave.session_id,
+        wave.ordinal,
+        phase,
+        wave.trace_id,
+        wave.pinned_now,
+        packet_id or wave.packet_id,
+        wave.profile_version if profile_version is None else profile_version,
+        wave.reentry_phase,
+        wave.event_id,
     )
     _keep(tx, moved, now)
     if packet_id is not None or profile_version is not None:
         move_trace(tx.rows, moved.session_id, wave_id, moved.packet_id, moved.profile_version)
-    event = structs.replace(detail or _ENTERED[phase](), ordinal=wave.ordinal, phase=phase)
+    if detail is None:
+        event = _ENTERED[phase](ordinal=wave.ordinal, phase=phase)
+    else:
+        event = structs.replace(detail, ordinal=wave.ordinal, phase=phase)
     _journal(tx, moved, event, latency_ms=latency_ms)
     return moved
 
@@ -236,7 +251,8 @@ def _load_entered(tx: Tx, wave_id: str) -> tuple[Wave, str | None]:
     if kept is not None:
         return kept
     row = tx.execute(
-        f"{_SELECT.replace(' FROM', f', {_ENTERED_AT} FROM')} WHERE wave_id=?", (wave_id,)
+        _SELECT_ENTERED,
+        (wave_id,),
     ).fetchone()
     if row is None:
         return load(tx.connection, wave_id), None  # raises NotFound
