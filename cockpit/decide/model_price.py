@@ -16,17 +16,29 @@ _FREE = ("offline", "script", "outside")
 """Kinds of models that cost nothing, or nothing here."""
 
 
-def require_price(name: str, prices: Mapping[str, ModelPrice]) -> None:
+_TOKENS_OF_SESSION = (
+    "limit tokens with --max-tokens in place of --max-cost; --max-waves limits the work too"
+)
+TOKENS_OF_CHAIN = (
+    "limit tokens in place of --max-cost: --max-sessions 3 ends the chain after three workers, each of"
+    " which spends about `[work] session_token_limit` tokens; --max-wall limits the work too"
+)
+"""How to limit a chain without a price; a worker ends after the steps in which it passes its limit."""
+
+
+def require_price(
+    name: str, prices: Mapping[str, ModelPrice], *, otherwise: str = _TOKENS_OF_SESSION
+) -> None:
     """Raise :class:`ModelError` (``config``) when no price is known for the model ``name``.
 
-    ``prices`` are the user's. The price list takes a second or two to load: call it in a thread.
+    ``prices`` are the user's, ``otherwise`` says what limits the work without a price. The price list takes
+    a second or two to load: call it in a thread.
     """
     if name not in prices and not has_price(name):
         raise ModelError(
             "config",
             f"No price is known for {name}, so a limit of cost cannot be kept. Set its price in your"
-            f' configuration, [prices."{name}"] with input and output, or limit tokens with --max-tokens in'
-            " place of --max-cost; --max-waves and, for chains, --max-wall limit the work too.",
+            f' configuration, [prices."{name}"] with input and output, or {otherwise}.',
         )
 
 

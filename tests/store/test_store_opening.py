@@ -269,3 +269,16 @@ def test_any_name_of_a_folder(tmp_path: Path, name: str) -> None:
         store.write_now(begin)
         assert store.read_now(journal.verify).ok
     assert (folder / "cockpit.db").stat().st_size > 0
+
+
+def test_what_connections_keep_of_the_file_in_memory_is_bounded(tmp_path: Path) -> None:
+    """A process has one connection that writes and as many that read as threads have read at once."""
+    path = tmp_path / "cockpit.db"
+    with Store.open(path) as store:
+        written = store.write_now(
+            lambda tx: tx.connection.execute("PRAGMA cache_size").fetchone()[0]
+        )
+        read = store.read_now(
+            lambda connection: connection.execute("PRAGMA cache_size").fetchone()[0]
+        )
+    assert (written, read) == (-4_000, -2_000)

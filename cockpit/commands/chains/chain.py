@@ -145,14 +145,14 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     "--max-cost",
     type=Dollars(),
     metavar="USD",
-    help="Stop before the chain costs more than this in all, in US dollars.",
+    help="Start no further step once the chain has cost this many US dollars in all.",
 )
 @click.option(
     "--max-wall",
     "max_wall_s",
     type=Duration(),
     metavar="TIME",
-    help="Stop after this much wall-clock time in all, for example 2h.",
+    help="Start no further step after this much wall-clock time in all, for example 2h.",
 )
 @AS_JSON
 @click.pass_context

@@ -80,7 +80,7 @@ async def resume_and_watch(
     """
     from cockpit.chains.chain_lifecycle import resume_chain
     from cockpit.decide.choose_model import model_named
-    from cockpit.decide.model_price import require_price
+    from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
     from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
@@ -99,7 +99,8 @@ async def resume_and_watch(
     }
     if order["max_cost"] is not None and order["runner"] is None:
         named_model = model_named(order["model"], settings.runtime.model, os.environ)
-        await asyncio.to_thread(require_price, named_model, settings.runtime.model.prices)
+        prices = settings.runtime.model.prices
+        await asyncio.to_thread(require_price, named_model, prices, otherwise=TOKENS_OF_CHAIN)
     if stored.status != "completed":
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)

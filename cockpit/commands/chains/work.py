@@ -76,13 +76,13 @@ _INTERNAL = (
     "--max-cost",
     type=Dollars(),
     metavar="USD",
-    help="Stop before the chain costs more than this, in US dollars. Default: no limit.",
+    help="Start no further step once the chain has cost this many US dollars. Default: no limit.",
 )
 @click.option(
     "--max-wall",
     type=Duration(),
     metavar="TIME",
-    help="Stop after this much wall-clock time, for example 2h. Default: no limit.",
+    help="Start no further step after this much wall-clock time, for example 2h. Default: no limit.",
 )
 @click.option(
     "--runner",
@@ -123,7 +123,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
         raise WrongUse(_NO_SCOPE)
     from cockpit.commands.chains.work_on_task import check_prerequisites, work_on_task
     from cockpit.decide.choose_model import model_named
-    from cockpit.decide.model_price import require_price
+    from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
 
     if options["task_id"]:
         return work_on_task(
@@ -150,7 +150,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
     )
     if order.max_cost is not None and order.runner is None and not options["again"]:
         models = settings.runtime.model
-        require_price(model_named(order.model, models, os.environ), models.prices)
+        named = model_named(order.model, models, os.environ)
+        require_price(named, models.prices, otherwise=TOKENS_OF_CHAIN)
     ensure_root_token(place, quiet=True)
     if options["after"]:
         from cockpit.commands.chains.watch_chain import follow_and_watch

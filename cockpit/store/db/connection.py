@@ -17,6 +17,10 @@ from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreUnwrit
 
 BUSY_TIMEOUT_MS = 10_000
 """Milliseconds that a connection waits for another process's lock."""
+READER_KIB = 2_000
+"""Memory of a reader for pages, in KiB. It drops all of them after each commit of another connection."""
+WRITER_KIB = 4_000
+"""Memory of a writer for pages, in KiB: they stay while no other process writes."""
 _WAL_ATTEMPTS = 50
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
@@ -121,7 +125,7 @@ def connect(
             connection.execute("PRAGMA recursive_triggers=ON")
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.execute("PRAGMA temp_store=MEMORY")
-            connection.execute("PRAGMA cache_size=-16000")
+            connection.execute(f"PRAGMA cache_size=-{READER_KIB if read_only else WRITER_KIB}")
         except BaseException:
             connection.close()
             raise
