@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from app_scenes import Scene
-from app_world import look, screen_of, settled, until
+from app_world import drawn, look, screen_of, settled, until
 from permission_scenes import Agents
 
 import themes
@@ -159,3 +159,22 @@ async def test_a_permission_is_allowed_from_now_on(still, agents):
         rules = still.engine.settings.user_dir
         await until(pilot, lambda: len(load_rules(rules)) == 1)
     assert load_rules(rules)[0].what == "mcp__tracker__create_issue"
+
+
+async def test_hostile_words_of_an_agent_are_drawn_harmless(still, agents):
+    bad = "\x1b[2Jx\x9b31m\u202ey\r\nz\x07[bold]"
+    session_id = agents.begin("claude", bad, bad)
+    for number in range(3):
+        arguments = {"command": f"echo {bad}", "description": bad}
+        agents.ask(session_id, f"p-{number}", read_claude_tool("Bash", arguments), bad)
+    agents.ask(session_id, "p-4", read_claude_tool(f"mcp__{bad}__{bad}", {bad: bad}), bad)
+    async with run(still, agents, session_id, ["alt+n", "alt+n", "alt+n"]) as pilot:
+        for pane in ("f2", "f4", "f5"):
+            await pilot.press(pane)
+            await look(pilot)
+            text = "".join(
+                segment.text for row in drawn(pilot) for strip in row for segment in strip
+            )
+            assert not [each for each in text if each < " " or "\x7f" <= each < "\xa0"]
+            assert "\u202e" not in text
+            await pilot.press(pane)

@@ -50,6 +50,9 @@ from cockpit.store.sessions.proposals import Proposal
 DENY_RULES = "deny rules"
 COCKPIT = "cockpit"
 """Who answers no where an approval does not count: the journal has another, or a rule forbids it by now."""
+MOST_WAITING = 100
+"""Permissions of one session that wait at the same time; what it asks beyond them is refused."""
+_TOO_MANY = "cockpit keeps at most 100 questions of an agent waiting at a time. Ask again later."
 _ELSEWHERE = "It was answered in the agent's own terminal, or the agent no longer asks."
 _CANCELLED = "The agent's run ended before an answer."
 
@@ -123,7 +126,8 @@ async def ask_permission(
     if asking.first.judged.denied:
         return await asking.refuse()
     try:
-        await store.write(lambda tx: asking.propose(tx, policy, deadline_s))
+        if not await store.write(lambda tx: asking.propose(tx, policy, deadline_s)):
+            return await asyncio.to_thread(asking.fail, _TOO_MANY)
         await _wait(store, change_waiter, asking, withdrawn)
     except BaseException:  # cancelled, or the store failed: nothing will use an answer
         try:
@@ -201,9 +205,19 @@ class _Asking:
         await self.store.write(write)
         return PermissionAnswer(False, words, None, DENY_RULES, "", "decided")
 
-    def propose(self, tx: Tx, policy: str, deadline_s: float | None) -> None:
-        """Store the proposal; where the policy allows it, it is approved in the same transaction."""
+    def propose(self, tx: Tx, policy: str, deadline_s: float | None) -> bool:
+        """Store the proposal; where the policy allows it, it is approved in the same transaction.
+
+        Returns False, and stores nothing, where too many of the session's wait already.
+        """
         session = sessions.load(tx.connection, self.session_id)
+        waiting = tx.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM proposals WHERE session_id=? AND status='pending'"
+            " LIMIT ?)",
+            (self.session_id, MOST_WAITING),
+        ).fetchone()[0]
+        if waiting >= MOST_WAITING:
+            return False
         self.proposal_id = _new_id(tx)
         proposal = self._create(tx, self.proposal_id, self.first, session.task_id, deadline_s)
         if by := approving_policy_of(policy, self.first.judged) or self._trusted_by:
@@ -212,12 +226,13 @@ class _Asking:
                 decide_proposal(
                     tx, self.settings, self.proposal_id, "approved", by, shown_digest=digest
                 )
-                return
+                return True
             except Altered:
                 pass  # the session was never given this policy: the user decides
         if session.status == "running":
             detail = SessionWaiting(for_="proposal", why=proposal.title)
             sessions.set_status(tx, self.session_id, "waiting", detail=detail)
+        return True
 
     def _create(
         self,
@@ -331,7 +346,7 @@ class _Asking:
             decided = self.store.write_now(read)
             changed = self._changed_input(decided) if decided.status == "approved" else None
         except (Altered, InputNotChanged) as error:
-            return self._fail(str(error))
+            return self.fail(str(error))
         by, identity = str(decided.decided_by), decided.proposal_id
         if decided.status == "approved":
             return PermissionAnswer(True, decided.reason, changed, by, identity, "decided")
@@ -340,8 +355,8 @@ class _Asking:
             return PermissionAnswer(False, decided.reason, None, by, identity, end)
         return PermissionAnswer(False, decided.reason, None, by, identity, "decided")
 
-    def _fail(self, words: str) -> PermissionAnswer:
-        """Journal that an approval does not count, and why; returns the answer."""
+    def fail(self, words: str) -> PermissionAnswer:
+        """Journal that the request is refused all the same, and why; returns the answer."""
         detail = ActionRefused(
             tool=self.request.tool[:200],
             guard="permission",

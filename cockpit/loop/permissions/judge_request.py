@@ -67,7 +67,7 @@ def judge_request(request: ToolRequest, root: Path) -> RequestRisk:
             return RequestRisk("high", (denied,), denied=f"cockpit denies this: {denied}.")
     if deep or len(line) > _LONGEST or len(request.edits) > MOST_EDITS:
         return RequestRisk("high", ("its input is too large or too deep to be judged",))
-    if request.kind == "think":
+    if request.kind == "think" and not (line or list_tool_commands(dict(request.input))):
         return RequestRisk("medium", ("it is a question to you",))
     verdicts = list(_verdicts(request, line, root))
     risk: Risk = "high"

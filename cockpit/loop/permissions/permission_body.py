@@ -144,11 +144,11 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
     elif request.kind in ("other", "fetch", "think", "search"):
         fields.append(("tool", request.tool))
     shown = {"command", "cmd", "description", "workdir", "cwd"}
-    if request.kind in ("mcp", "other", "fetch", "search", "read") and not line:
+    if request.kind in ("mcp", "other", "fetch", "search", "read", "think") and not line:
         # Masked as a whole first: a value's name may say that it is a secret.
         arguments = mask_value(dict(request.input))
         for name, value in list(arguments.items())[:40]:
-            if name not in shown:
+            if name not in shown and not (name == "plan" and request.kind == "think"):
                 fields.append((name, value if isinstance(value, str) else _json(value)))
         if len(request.input) > 40:
             fields.append(("…", f"{len(request.input) - 40} more arguments are not shown"))
@@ -167,8 +167,8 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
 
 def _plan_text(request: ToolRequest) -> str:
     """Return the text of a plan or a notebook's cell, which are to be read whole."""
-    name = {"ExitPlanMode": "plan", "NotebookEdit": "new_source"}.get(request.tool, "")
-    value = request.input.get(name) if name else None
+    name = "plan" if request.kind == "think" else "new_source"
+    value = request.input.get(name) if request.kind in ("think", "edit") else None
     return _cut(value, MAX_FIELD) if isinstance(value, str) else ""
 
 

@@ -99,6 +99,7 @@ def read_acp_tool(
     meta = _mapping(_mapping(call.get("_meta")).get("claudeCode"))
     tool = tool or _text(meta, "toolName") or title.split(" ", 1)[0]
     server, _, _ = _mcp_name(tool)
+    stated = "think" if stated == "switch_mode" else stated
     kind = "mcp" if server else stated if stated in _ACP_KINDS else "other"
     command, argv = _command(raw)
     contents = [_mapping(each) for each in _sequence(call.get("content"))]

@@ -9,6 +9,7 @@ import pytest
 from permission_world import CANARY, World, bash, edit, mcp, write
 
 from cockpit.core.errors import Stale
+from cockpit.loop.permissions import ask_permission
 from cockpit.loop.permissions.changed_input import InputNotChanged
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
@@ -168,3 +169,18 @@ async def test_a_new_file_edited_before_it_is_written(world: World) -> None:
     world.decide(revision, "approved")
     answer = await asking
     assert answer.input == {"file_path": str(world.root / "new.txt"), "content": "two\n"}
+
+
+async def test_an_agent_that_asks_without_end_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ask_permission, "MOST_WAITING", 2)
+    first = [asyncio.create_task(world.ask(bash(f"make {name}"))) for name in ("a", "b")]
+    waiting = await world.pending(2)
+    refused = await world.ask(bash("make c"))
+    assert (refused.allowed, refused.by, refused.proposal_id) == (False, "cockpit", "")
+    assert "at a time" in refused.message
+    assert len(world.rows("action.refused")) == 1
+    for proposal in waiting:
+        world.decide(proposal, "approved")
+    assert all(answer.allowed for answer in await asyncio.gather(*first))

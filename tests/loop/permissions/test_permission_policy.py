@@ -214,3 +214,16 @@ def test_depth_hides_no_command_from_the_deny_rules(project: Path) -> None:
         inner = inner["a"]
     assert judge_request(bash("sudo make", extra=deep), project).denied
     assert describe_request(bash("make", extra=deep), find_place(project)).judged.risk == "high"
+
+
+def test_a_plan_and_a_question_are_shown_whole(project: Path) -> None:
+    place = find_place(project)
+    raw = {"plan": "# First\nthen"}
+    for request in (claude("ExitPlanMode", **raw), acp("switch_mode", raw)):
+        described = describe_request(request, place)
+        assert described.body["body"] == "# First\nthen"
+        assert described.judged.risk == "medium"
+    asked = {"questions": [{"question": "Which one?", "options": [{"label": "This"}]}]}
+    body = describe_request(claude("AskUserQuestion", **asked), place).body
+    assert "Which one?" in str(body["fields"])
+    assert judge_request(acp("think", {"command": "make"}), project).risk == "high"
