@@ -6,12 +6,12 @@ import compileall
 import gc
 import importlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import bare_python
 import certificates
 import hypothesis
 import new_stores
@@ -41,10 +41,7 @@ gc.disable()
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = False
 
-# Where PATH has a shim for python3, as pyenv's, every python3 would begin with a dozen shells.
-_python = Path(sys.base_prefix, "bin", "python3")
-if _python.exists() and not _python.samefile(shutil.which("python3") or os.devnull):
-    os.environ["PATH"] = os.pathsep.join((str(_python.parent), os.environ["PATH"]))
+bare_python.install()
 
 # How fast examples are made says how busy the machine is, nothing about the program.
 hypothesis.settings.register_profile(

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
+from quick_git import QUICK
 
 from cockpit.access import run_program
 from cockpit.access.git_overrides import Setting, safe_settings
@@ -69,7 +71,10 @@ HOOKS = (
 
 def git(root: Path, *args: str) -> str:
     """Run git as the attacker does, before the settings are armed."""
-    done = subprocess.run(["git", *args], cwd=root, check=True, capture_output=True, text=True)
+    env = {**os.environ, **QUICK}
+    done = subprocess.run(
+        ["git", *args], cwd=root, env=env, check=True, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -84,7 +89,35 @@ def ran(tmp_path: Path) -> Path:
 @pytest.fixture
 def hostile(tmp_path: Path, ran: Path) -> Path:
     """A repository with two commits, a branch to merge, a submodule, and everything armed."""
-    root = tmp_path / "hostile"
+    root = copy_repository(_make_unarmed, tmp_path / "hostile")
+
+    def program(name: str) -> str:
+        path = tmp_path / "programs" / name
+        path.parent.mkdir(exist_ok=True)
+        reads = name.startswith(("filter", "diff-textconv"))
+        ending = "cat" if reads else f"exit {int(name not in HOOKS)}"
+        path.write_text(f"#!/bin/sh\ntouch {ran}/{name}\n{ending}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    class Programs(dict[str, str]):
+        def __missing__(self, name: str) -> str:
+            return program(name)
+
+    hooks = tmp_path / "programs"
+    for place in (root, root / "sub"):
+        for hook in HOOKS:
+            program(hook)
+            inner = place / ".git" / "hooks" / hook
+            inner.parent.mkdir(exist_ok=True)
+            inner.write_text(f"#!/bin/sh\ntouch {ran}/{hook}\n")
+            inner.chmod(0o755)
+        with (place / ".git" / "config").open("a") as file:
+            file.write(ARMED.format_map(Programs(hooks=str(hooks), root=str(root))))
+    return root
+
+
+def _make_unarmed(root: Path) -> None:
     for place, name in ((root / "sub", "inner"), (root, "outer")):
         place.mkdir(parents=True, exist_ok=True)
         git(place, "init", "-q", "-b", "main")
@@ -112,31 +145,6 @@ def hostile(tmp_path: Path, ran: Path) -> Path:
     (root / ".gitattributes").write_text(
         "*.txt filter=evil diff=evil merge=evil\n*.bin filter=evil.too diff=evil\n"
     )
-
-    def program(name: str) -> str:
-        path = tmp_path / "programs" / name
-        path.parent.mkdir(exist_ok=True)
-        reads = name.startswith(("filter", "diff-textconv"))
-        ending = "cat" if reads else f"exit {int(name not in HOOKS)}"
-        path.write_text(f"#!/bin/sh\ntouch {ran}/{name}\n{ending}\n")
-        path.chmod(0o755)
-        return str(path)
-
-    class Programs(dict[str, str]):
-        def __missing__(self, name: str) -> str:
-            return program(name)
-
-    hooks = tmp_path / "programs"
-    for place in (root, root / "sub"):
-        for hook in HOOKS:
-            program(hook)
-            inner = place / ".git" / "hooks" / hook
-            inner.parent.mkdir(exist_ok=True)
-            inner.write_text(f"#!/bin/sh\ntouch {ran}/{hook}\n")
-            inner.chmod(0o755)
-        with (place / ".git" / "config").open("a") as file:
-            file.write(ARMED.format_map(Programs(hooks=str(hooks), root=str(root))))
-    return root
 
 
 COMMANDS = [

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
+from quick_git import QUICK
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.preview import ActionPreview, preview_action
@@ -26,7 +27,10 @@ GH = Path(__file__).with_name("act_gh.py")
 
 def git(root: Path, *args: str) -> str:
     """Run git in ``root``, as a person with no settings of their own."""
-    done = subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, check=False)
+    env = {**os.environ, **QUICK}
+    done = subprocess.run(
+        ["git", *args], cwd=root, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 from app.app_terminal import Terminal
 from chains.chain_world import WORK, Chains
 from commands.cli_world import PATIENCE_S
@@ -175,10 +176,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     printed = []
 
     def run(*words: str, stdin: str = "") -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "cockpit", *words], cwd=root, env=project.env, input=stdin,
-            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
+        done = warm.run(words, cwd=root, env=project.env, stdin=stdin, patience_s=PATIENCE_S)
         printed.append(f"$ {words[:2]}\n{done.stdout}{done.stderr}")
         return done.stdout
 

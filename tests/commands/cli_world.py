@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from quick_git import QUICK
 from state_for_tests import kept_variables
 
 COLD = (sys.executable, "-m", "cockpit")
@@ -131,6 +132,7 @@ def git(root: Path, *words: str) -> str:
         "PATH": os.environ["PATH"],
         "HOME": str(root),
         "GIT_CONFIG_NOSYSTEM": "1",
+        **QUICK,
         "GIT_AUTHOR_DATE": "2026-01-05T10:00:00+00:00",
         "GIT_COMMITTER_DATE": "2026-01-05T10:00:00+00:00",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from quick_git import QUICK
 from state_for_tests import kept_variables
 
 from cockpit.backlog import service
@@ -146,5 +148,6 @@ class Project:
 def git(root: Path, *words: str) -> str:
     """Run Git there."""
     who = ["-c", "user.name=dev", "-c", "user.email=dev@example.org"]
-    done = subprocess.run(["git", *who, *words], cwd=root, capture_output=True, check=True)
+    env = {**os.environ, **QUICK}
+    done = subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, check=True)
     return done.stdout.decode().strip()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
+
+from quick_git import QUICK
 
 CALC = "def add(a, b):\n    return a - b\n"
 TEST = (
@@ -17,6 +20,7 @@ def git(root: Path, *arguments: str) -> str:
     done = subprocess.run(
         ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
         cwd=root,
+        env={**os.environ, **QUICK},
         check=True,
         capture_output=True,
         text=True,

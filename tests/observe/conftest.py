@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from observe_world import Project, install_gh
 
 
@@ -16,11 +17,14 @@ def plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A git repository with two commits: src/app.py grew an argument."""
-    made = Project(tmp_path / "project").git_init()
+    return Project(copy_repository(_make_app, tmp_path / "project"))
+
+
+def _make_app(root: Path) -> None:
+    made = Project(root).git_init()
     made.write("src/app.py", APP_ONE).write("src/use.py", USE).write("README.md", README)
     made.write("tests/test_app.py", TEST).commit("first")
     made.write("src/app.py", APP_TWO).commit("load takes a mode")
-    return made
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
+from quick_git import QUICK
 
 from cockpit.backlog import service
 from cockpit.core.clock import RandomIds, SystemClock
@@ -71,7 +72,10 @@ AT_ONCE = (
 
 def git(root: Path, *args: str) -> str:
     """``git ARGS`` as a person would run it."""
-    done = subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, timeout=60)
+    env = {**os.environ, **QUICK}
+    done = subprocess.run(
+        ["git", *args], cwd=root, env=env, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, f"git {args}: {done.stderr}"
     return done.stdout.strip()
 

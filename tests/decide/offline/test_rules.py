@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from decide.offline.playing import reviewed
 from loop.intake.repositories import Repo
 
@@ -55,7 +56,11 @@ def test_store():
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_work, tmp_path / "work"))
+
+
+def _make_work(root: Path) -> None:
+    made = Repo(root)
     made.commit(
         "Start",
         {
@@ -67,7 +72,6 @@ def repo(tmp_path: Path) -> Repo:
             "web/b.js": "import { one } from './a';\none(1);\n",
         },
     )
-    return made
 
 
 async def review(repo: Repo, **files: str | bytes | None) -> str:

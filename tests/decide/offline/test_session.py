@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from decide.offline.playing import Play
 from decide.offline.test_rules import APP, TEST, USER, section, with_line
 from loop.intake.gh_standin import GhStandIn
@@ -24,14 +25,17 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_topic, tmp_path / "work"))
+
+
+def _make_topic(root: Path) -> None:
+    made = Repo(root)
     made.commit("Start", {"src/app.py": APP, "src/user.py": USER, "tests/test_app.py": TEST})
     made.git("switch", "-q", "-c", "topic")
     changed = APP.replace("path, mode)", "path, mode, encoding)").replace(
         "    return text.strip()\n", "    print(text)\n    return text.strip()\n"
     )
     made.commit("Take an encoding", {"src/app.py": changed})
-    return made
 
 
 async def begun(repo: Repo) -> Play:

@@ -46,7 +46,8 @@ async def run(root: Path, user_dir: Path, model: str, die_after: int | None) -> 
         await runtime.run(last.session_id if last else begun)
 
 
-def child(root: Path, user_dir: Path, model: str, die_after: int | None) -> int:
+def die(root: Path, user_dir: Path, model: str, die_after: int) -> int:
+    """Run the session in a forked child; returns its exit code, which is 0 when it came to its end."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -57,6 +58,16 @@ def child(root: Path, user_dir: Path, model: str, die_after: int | None) -> int:
             os._exit(1)
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+def resume(root: Path, user_dir: Path, model: str) -> int:
+    """Go on with the session here: a fork copies each page that it writes to, and nobody is killed."""
+    try:
+        asyncio.run(run(root, user_dir, model, None))
+    except Exception as error:
+        print(f"resumed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
 
 
 def world(root: Path) -> dict[str, object]:
@@ -93,8 +104,8 @@ def main() -> None:
     for number in range(first, last + 1, step):
         root = project.parent / f"kill-{number}"
         shutil.copytree(project, root)
-        died = child(root, user_dir, model, number)
-        resumed = child(root, user_dir, model, None)
+        died = die(root, user_dir, model, number)
+        resumed = resume(root, user_dir, model)
         told = {"n": number, "died": died, "resumed": resumed, **world(root)}
         print(json.dumps(told), flush=True)
         shutil.rmtree(root)

@@ -7,8 +7,11 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from quick_git import QUICK
+
 _ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    **QUICK,
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_AUTHOR_NAME": "Ada Lovelace",
@@ -25,8 +28,9 @@ class Repo:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        root.mkdir(parents=True, exist_ok=True)
-        self.git("init", "-q", "-b", "main")
+        if not (root / ".git").exists():
+            root.mkdir(parents=True, exist_ok=True)
+            self.git("init", "-q", "-b", "main")
 
     def git(self, *args: str) -> str:
         done = subprocess.run(

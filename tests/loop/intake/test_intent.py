@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from loop.intake.repositories import Repo
 
 from cockpit.loop.intake.intent import Task, UnknownCommand, asks_for_change, resolve
@@ -16,14 +17,17 @@ TYPES = load_task_types(None, None).types
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_login, tmp_path / "work"))
+
+
+def _make_login(root: Path) -> None:
+    made = Repo(root)
     made.commit("One", {"a.py": "a = 1\n"})
     made.git("switch", "-q", "-c", "topic/login")
     made.commit("Two", {"a.py": "a = 2\n"})
     made.git("branch", "login")
     made.git("switch", "-q", "main")
     made.commit("Three", {"b.py": "b = 1\n"})
-    return made
 
 
 async def ask(words: str, repo: Repo) -> Task:

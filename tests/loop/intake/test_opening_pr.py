@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from copied_repository import copy_repository
 from loop.intake.gh_standin import GhStandIn
 from loop.intake.repositories import Repo
 
@@ -65,9 +66,12 @@ def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GhStandIn:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_work, tmp_path / "work"))
+
+
+def _make_work(root: Path) -> None:
+    made = Repo(root)
     made.commit("One", {"src/app.py": "def f():\n    return 1\n"})
-    return made
 
 
 async def start(repo: Repo, named: str = "") -> Opening:

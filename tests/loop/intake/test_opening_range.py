@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from copied_repository import copy_repository
 from loop.intake.repositories import Repo
 
 from cockpit.access import run_program
@@ -32,9 +33,12 @@ async def start(words: str, root: Path) -> Opening:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "work")
+    return Repo(copy_repository(_make_work, tmp_path / "work"))
+
+
+def _make_work(root: Path) -> None:
+    made = Repo(root)
     made.commit("Start", {"a.py": "def f():\n    return 1\n", "old.txt": "x\n" * 30})
-    return made
 
 
 async def test_one_commit_tells_its_own_title_and_body(repo: Repo) -> None:
