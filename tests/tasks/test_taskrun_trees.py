@@ -254,6 +254,7 @@ async def test_hooks_signatures_and_a_missing_identity_stop_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hook = world.root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     hook.chmod(0o755)
     git(world.root, "config", "--unset", "user.name")
