@@ -67,6 +67,8 @@ _PROJECT, _INTAKE = "cockpit.core.project", "cockpit.loop.intake"
 _PRESENCE, _DECIDES = "cockpit.access.user_presence", "adversarial/test_who_decides.py"
 _WORDS_IN_A_FENCE = "test_the_words_of_a_project_stand_in_a_fence_that_they_cannot_leave"
 _OPENING = "loop/intake/test_opening_range.py"
+_PERMISSIONS = "cockpit.loop.permissions"
+_PERMITTED = "loop/permissions/test_permission_policy.py"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
@@ -84,6 +86,18 @@ DEFENCES = (
             f"{_EDITED}::test_a_grant_that_was_widened_reads_nothing"),
     Defence("a policy is the one that the user gave", f"{_RECORDED}:require_policy", _nothing,
             f"{_EDITED}::test_a_policy_that_was_widened_in_the_table_approves_nothing"),
+    Defence("a permission has a process that waits", f"{_PERMISSIONS}.waiting_permission:is_abandoned", _no,
+            "loop/permissions/test_permission_properties.py"
+            "::test_a_process_that_was_killed_leaves_nothing_to_allow"),
+    Defence("deny rules reach every way in", f"{_PERMISSIONS}.judge_tool:find_denial", _empty,
+            f"{_PERMITTED}::test_deny_rules_are_the_same_for_every_way_in"),
+    Defence("no agent changes cockpit's state", f"{_PERMISSIONS}.judge_tool:find_write_denial", _empty,
+            f"{_PERMITTED}::test_cockpits_own_state_is_denied"),
+    Defence("no answer counts for ever", f"{_PERMISSIONS}.tool_request:choose_option",
+            lambda options, **_: options[0],
+            f"{_PERMITTED}::test_options_are_chosen_by_kind_and_never_for_always"),
+    Defence("files of secrets are not opened for a diff", f"{_PERMISSIONS}.complete_edits:is_sensitive", _no,
+            f"{_PERMITTED}::test_a_file_outside_or_of_secrets_is_not_opened"),
     Defence("a script is the one that was shown", "cockpit.act.named_scripts:why_changed", _empty,
             "act/test_act_scripts.py"),
     Defence("guards refuse actions", "cockpit.act.guards:first_refusal", _nothing, "act/test_act_guards.py"),

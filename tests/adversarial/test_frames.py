@@ -61,6 +61,16 @@ def proposal(kind: str, text: str) -> Proposal:
             "verdict": [{"ok": True, "code": "floor", "message": text}],
             "payload": {"a": text},
         },
+        "permission": {
+            "agent": text,
+            "why": text,
+            "fields": [["command", text], [f"X{text}", text]],
+            "notes": [text],
+            "body": text,
+            "diffs": [{"path": text, "before": "a\n", "after": text}],
+            "rule": {"what": text},
+            "input": {"command": text},
+        },
         "plan": {"summary": text, "payload": {"markdown": text}},
     }[kind]
     return Proposal(
@@ -78,7 +88,7 @@ def own_lines(text: str) -> list[str]:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "plan"]))
+@given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "permission", "plan"]))
 def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(
     text: str, kind: str
 ) -> None:
