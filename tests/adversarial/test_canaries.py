@@ -194,7 +194,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         run(*words)
     crash = "import sys; from cockpit.commands.report_error import report_error;"
     subprocess.run(
-        [sys.executable, "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
+        [*warm.script(), "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
         cwd=root, env=project.env, check=True, capture_output=True,
     )  # fmt: skip
     return world, "\n".join(printed), shown
@@ -228,14 +228,22 @@ def messages_of_git(root: Path) -> bytes:
     return done.stdout
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_no_secret_is_in_any_file_that_was_written(played: Played, channel: str) -> None:
+@pytest.fixture(scope="module")
+def sources(played: Played) -> list[tuple[str, bytes]]:
+    """All that was written, and all that was printed, each under a name."""
     world, printed, shown = played
-    sources = [*files_written(world), ("git", messages_of_git(world.root))]
-    assert len(sources) > 20
+    written = [*files_written(world), ("git", messages_of_git(world.root))]
+    assert len(written) > 20
+    return [*written, ("output", printed.encode() + b"".join(shown))]
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_no_secret_is_in_any_file_that_was_written(
+    sources: list[tuple[str, bytes]], channel: str
+) -> None:
     found = {
         (name, whole)
-        for name, content in [*sources, ("output", printed.encode() + b"".join(shown))]
+        for name, content in sources
         for whole, secret in canaries(channel).items()
         if secret.encode() in content
     }

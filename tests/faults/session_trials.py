@@ -15,10 +15,12 @@ import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,11 @@ class World:
         """Let this process keep cockpit's state in the world's folder."""
         os.environ["COCKPIT_STATE_DIR"] = str(self.folder / "state")
 
+    def use_programs(self) -> None:
+        """Let this process use the world's GitHub."""
+        os.environ["PATH"] = f"{self.folder / 'programs'}{os.pathsep}{os.environ['PATH']}"
+        os.environ["FAULTS_GITHUB"] = str(self.github)
+
     def copy(self, folder: Path) -> World:
         """Copy a world that nothing has happened in yet."""
         shutil.copytree(self.folder, folder, symlinks=True)
@@ -173,12 +180,27 @@ def make_world(folder: Path) -> World:
     return world
 
 
+@cache
 def load_everything() -> None:
-    """Load what a session needs, once for all that are forked: they die in one, not while they load."""
+    """Load what a session needs, once for all that are forked: they die in one, not while they load.
+
+    A session that is run here leaves what each of them would work out anew, as patterns.
+    """
     present_user.install()
     count_tokens("loads the vocabulary")
     for name in _LOADED:
         importlib.import_module(f"cockpit.{name}")
+    before = dict(os.environ)
+    try:
+        with tempfile.TemporaryDirectory(prefix="trial-") as folder:
+            world = make_world(Path(folder, "world"))
+            world.use_programs()
+            world.use_state()
+            asyncio.run(run_session(world))
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert threading.active_count() == 1, "a process with threads is not forked"
 
 
 async def run_session(world: World, words: str = WORDS, clock: Clock | None = None) -> None:
@@ -239,8 +261,7 @@ class Child:
         code, words = 2, ""
         signal.alarm(PATIENCE_S)
         try:
-            os.environ["PATH"] = f"{world.folder / 'programs'}{os.pathsep}{os.environ['PATH']}"
-            os.environ["FAULTS_GITHUB"] = str(world.github)
+            world.use_programs()
             world.use_state()
             if fault is not None or tells:
                 told = writer if tells else None
