@@ -22,7 +22,7 @@ JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/
 VENV := .venv
 BIN := $(VENV)/bin
 # The variable would have every process compile pytest's plugins anew.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --workers $(JOBS)
+PYTEST = PYTHONDONTWRITEBYTECODE= .ci/in-memory $(BIN)/pytest --workers $(JOBS)
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -36,5 +39,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 async def ground(project: Path) -> Workspace:
+    return await _open(project)
+
+
+@pytest.fixture
+async def ground_on_disk(project: Path) -> AsyncIterator[Workspace]:
+    """The project on a disk: ``make test`` has it in memory, and to write there is no writing."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("COCKPIT_TEST_DISK")) as folder:
+        yield await _open(Path(shutil.copytree(project, Path(folder) / "project", symlinks=True)))
+
+
+async def _open(project: Path) -> Workspace:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return await open_workspace(project, environment={**os.environ, "PATH": path})

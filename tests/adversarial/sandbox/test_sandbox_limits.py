@@ -83,18 +83,18 @@ print("done")
     assert await answer(limited(ground, memory_bytes=150 * MEGABYTE), script) == "done"
 
 
-async def test_what_is_written_to_disk_is_bounded(ground: Workspace) -> None:
-    assert await answer(ground, WRITE, "go") == "written"
-    ended = await attack(limited(ground, written_bytes=20 * MEGABYTE), WRITE, "stay")
+async def test_what_is_written_to_disk_is_bounded(ground_on_disk: Workspace) -> None:
+    assert await answer(ground_on_disk, WRITE, "go") == "written"
+    ended = await attack(limited(ground_on_disk, written_bytes=20 * MEGABYTE), WRITE, "stay")
     assert ended.passed == "it wrote more than 20 MiB"
 
 
 async def test_a_disk_that_fills_ends_who_fills_it(
-    ground: Workspace, monkeypatch: pytest.MonkeyPatch
+    ground_on_disk: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = iter([(300 * MEGABYTE, 0.5)])
     monkeypatch.setattr(process_limits, "_free", lambda disk: next(free, (100 * MEGABYTE, 0.5)))
-    ended = await attack(ground, WRITE, "stay")
+    ended = await attack(ground_on_disk, WRITE, "stay")
     assert ended.passed.startswith("the disk is nearly full, and it wrote ")
 
 
