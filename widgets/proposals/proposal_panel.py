@@ -172,11 +172,16 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Checklist(front.items)
         if front.shift is not None:
             yield ProfileChange(front.shift)
+        # What an external agent would change comes before where it would: small panels have room for one.
+        is_change = front.kind == "permission" and bool(front.diffs)
+        if is_change:
+            yield from self._diffs(front.diffs)
         if front.fields:
             yield Fields(front.fields)
         if front.body.strip():
             yield from self._body(front.body)
-        yield from self._diffs(front.diffs)
+        if not is_change:
+            yield from self._diffs(front.diffs)
         for note in front.notes:
             yield Static(Content.assemble(line(("! ", WARN)), block(note)))
         if unseen := _unseen(front):

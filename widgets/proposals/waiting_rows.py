@@ -11,6 +11,7 @@ from widgets.text.numerals import duration
 from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, line
 from widgets.views import QueueView, WaitingView
 
+_FEW = 3
 _TALL = 20
 """Lines of a panel from which more rows have room."""
 _RISKS: dict[str, Part] = {"low": ("○ ", DIM), "medium": ("● ", WARN), "high": ("▲ ", BAD)}
@@ -30,7 +31,7 @@ class WaitingRows(Widget):
 
     def show(self, view: QueueView, height: int) -> None:
         """Draw the rows of ``view`` in a panel of ``height`` lines."""
-        most = 0 if height < 12 else 3 if height < _TALL else 6
+        most = 0 if height < 12 else _FEW if height < _TALL else 6
         if (view.waiting, view.front, most) == (self._view.waiting, self._view.front, self._most):
             return
         self._view, self._most = view, most
@@ -38,7 +39,7 @@ class WaitingRows(Widget):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows()) + 1
+        return len(self._rows()) + (self._most > _FEW)
 
     def render(self) -> Content:
         width = self.content_size.width
