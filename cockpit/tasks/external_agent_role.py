@@ -37,6 +37,7 @@ cockpit runs you as a program of your own in {worktree}. You have your own tools
 text above names: read and change files, run commands, and commit as you always do.
 
 - Where the text says to call `finish`, end with a last message instead: {last}
+  If you are given a form for your answer, fill that in.
 - Stay in this folder and on the branch `{branch}`. Do not push, and do not touch other branches.
 - cockpit keeps the status of {task}, runs its tests and merges it. Do not change its status yourself.
 - No user follows this run: ask no questions. If you cannot decide, end as blocked.{reads}{files}{again}
