@@ -6,6 +6,7 @@ one died. Callers get the handoff's status and summary, nothing else. See ``docs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
 from cockpit.agents.runs.agent_command import RunnerError
 from cockpit.backlog import service
+from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
@@ -50,7 +52,7 @@ from cockpit.tasks.reviewed_change import describe_evidence, read_change
 from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
-from cockpit.tasks.steps import next_step
+from cockpit.tasks.steps import NextStep, next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.verdict import parse_verdict
@@ -126,6 +128,10 @@ class _TaskRun:
         self._started = False
         self._worktree: Worktree | None = None
         self._is_committed = False
+        self._begun: Step | None = None
+        """The step that began as the one before it ended."""
+        self._must_stop = False
+        """Whether none may begin any more."""
 
     async def run(self) -> _RunEnd:
         """Take step after step, to the end of the task or until it has to stop."""
@@ -144,23 +150,24 @@ class _TaskRun:
             self._run = earlier[-1].run + ended
         while True:
             steps = self._load_steps()
-            tests_failed = bool(steps) and steps[-1].outcome == "failed"
-            coming = next_step(
-                steps,
-                auto_fix=tests_failed and self._may_fix(task),
-                max_fixes=self._context.work.max_test_retries,
-            )
+            begun, self._begun = self._begun, None
+            if begun is None:
+                coming = self._next_step(steps)
+            else:
+                coming = NextStep(begun.step)
+                steps = [other for other in steps if other.position != begun.position]
             if coming.step in ENDS:
                 result = await finish_task(
                     self._context, self._load_task(), self._run, coming, steps
                 )
                 return _RunEnd(coming.step, *result, coming.reason)
-            if self._context.should_stop():
+            if begun is None and (self._must_stop or self._context.should_stop()):
                 if steps:
                     await self._store.write(partial(self._save_progress, name=coming.step))
                 return _RunEnd("interrupted", f"stopped before: {coming.step}", reason="drained")
             try:
-                step = await self._store.write(partial(self._start_step, name=coming.step))
+                if (step := begun) is None:
+                    step = await self._store.write(partial(self._start_step, name=coming.step))
             except SetAside as error:
                 await self._store.write(partial(keep_worktree, task_id=self._task_id))
                 return _RunEnd("interrupted", str(error), reason=error.code)
@@ -173,6 +180,31 @@ class _TaskRun:
                     return _RunEnd("interrupted", str(error), reason=reason)
                 if not await self._give_up_step(step, error):
                     return _RunEnd("interrupted", str(error), reason=error.code)
+
+    def _next_step(self, steps: list[Step]) -> NextStep:
+        tests_failed = bool(steps) and steps[-1].outcome == "failed"
+        return next_step(
+            steps,
+            auto_fix=tests_failed and self._may_fix(self._load_task()),
+            max_fixes=self._context.work.max_test_retries,
+        )
+
+    async def _write_end(self, record: Callable[[Tx], object]) -> None:
+        """Record how the step ended; the next one begins in the same transaction if it may begin."""
+        self._must_stop = self._context.should_stop()
+
+        def write(tx: Tx) -> Step | None:
+            record(tx)
+            # What the user decided, and the end of the task, have transactions of their own.
+            if self._must_stop or user_decision(tx.connection, self._task_id):
+                return None
+            steps = task_runs.select_steps(tx.connection, self._task_id)
+            if steps[-1].outcome == "failed":
+                return None  # whether they are fixed is for files to say
+            coming = self._next_step(steps)
+            return None if coming.step in ENDS else self._start_step(tx, coming.step)
+
+        self._begun = await self._store.write(write)
 
     def _may_fix(self, task: Task) -> bool:
         """Whether a fixer may work on failing tests of such a task."""
@@ -301,7 +333,7 @@ class _TaskRun:
                 output=test_run.output if test_run.status == "failed" else "",
             )
 
-        await self._store.write(record)
+        await self._write_end(record)
 
     async def _fix(self, step: Step, steps: list[Step]) -> None:
         worktree = await self._prepared_worktree()
@@ -365,7 +397,7 @@ class _TaskRun:
                 service.record_failure(tx, self._task_id, failure_type, findings[:4_000], by=_BY)
                 service.set_needs_rework(tx, self._task_id, True, by=_BY)
 
-        await self._store.write(record)
+        await self._write_end(record)
 
     async def _merge(self, step: Step) -> None:
         context, task = self._context, self._load_task()
@@ -424,7 +456,7 @@ class _TaskRun:
         return files
 
     async def _end_step(self, step: Step, outcome: str, **detail: Any) -> None:
-        await self._store.write(lambda tx: task_runs.end(tx, step, outcome, **detail))
+        await self._write_end(lambda tx: task_runs.end(tx, step, outcome, **detail))
 
     async def _give_up_step(self, step: Step, error: CockpitError | ModelError) -> bool:
         """Count an error that the task did not cause; return whether it ends the step."""

@@ -46,7 +46,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -163,12 +163,17 @@ class Seen:
 def load_scenario(path: Path) -> Scenario:
     """Read and check a scenario. Raises :class:`ModelError` (``script``) naming file and place."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        scenario = msgspec.convert(document, Scenario)
+        return _parse(path, path.read_text(encoding="utf-8"))
     except OSError as error:
         raise _unreadable(path, error.strerror or "it cannot be read") from error
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"byte {error.start} is not UTF-8") from error
+
+
+@lru_cache(maxsize=4)  # a chain opens a model for each task
+def _parse(path: Path, text: str) -> Scenario:
+    try:
+        scenario = msgspec.convert(tomllib.loads(text), Scenario)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _unreadable(path, str(error)) from error
     for number, turn in enumerate(scenario.turn, start=1):
