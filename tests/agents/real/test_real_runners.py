@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import state_for_tests
-from agents.role_model import answer_claude, answer_codex
+from agents.role_model import answer_claude, answer_codex, answer_opencode
 from chains.chain_world import WORK, Chains
 from loopback.server import LoopbackThread
 
@@ -70,3 +71,31 @@ def test_a_chain_of_three_tasks_with_codex(tmp_path: Path) -> None:
     ended = world.rows("runner.ended")
     assert [row["status"] for row in ended] == ["finished"] * 9
     assert [row["format"] for row in world.rows("runner.started")] == ["app-server"] * 9
+
+
+def test_a_chain_of_three_tasks_with_opencode_over_acp(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 3)
+    with LoopbackThread([answer_opencode] * 90) as server:
+        provider = {"options": {"baseURL": f"{server.url}/v1", "apiKey": "sk-test"}}
+        settings = {
+            "model": "anthropic/claude-sonnet-4-5",
+            "small_model": "anthropic/claude-sonnet-4-5",
+            "provider": {"anthropic": provider},
+            "permission": {"edit": "ask", "bash": "ask"},
+            "autoupdate": False,
+        }
+        agents = world.project.config / "agents"
+        agents.mkdir(parents=True)
+        # A registry's file of the user's own: its provider is a server on this machine.
+        (agents / "loop.toml").write_text(
+            'title = "opencode"\nprograms = ["opencode"]\n[acp]\ncommand = ["opencode", "acp"]\n'
+            f"environment = {{ OPENCODE_CONFIG_CONTENT = '{json.dumps(settings)}' }}\n"
+            '[sandbox]\naddresses = ["ANTHROPIC_BASE_URL"]\n'
+            'variables = ["ANTHROPIC_BASE_URL", "OPENCODE_CONFIG_CONTENT"]\nhosts = ["models.dev"]\n',
+            encoding="utf-8",
+        )
+        world.project.extra |= {"PATH": agents_path(), "ANTHROPIC_BASE_URL": server.url}
+        told = work(world, "acp:loop")
+    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
+    assert [row["format"] for row in world.rows("runner.started")] == ["acp"] * 9
+    assert {row["kind"] for row in world.rows("proposal.created")} == {"permission"}
