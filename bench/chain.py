@@ -62,6 +62,24 @@ when = {{ contains = ["Your role: {role}"], called = [{called}] }}
 name = "finish"
 arguments = {{ status = "done", summary = "{summary}" }}
 """
+_SHELL = """
+set -e
+number=$1 root=$2 trees=$3
+tree=$trees/T-$number
+cd "$root"
+git worktree add --quiet --no-track -b "task/$number" "$tree" main
+cd "$tree"
+mkdir -p made
+echo "$number" > "made/$number.txt"
+bwrap --ro-bind / / --dev /dev --unshare-all --die-with-parent git status --porcelain -uall > /dev/null
+git add --all
+git commit --quiet -m "Make $number"
+git diff --raw --patch main HEAD > /dev/null
+cd "$root"
+git merge --quiet --no-ff -m "Merge $number" "task/$number"
+git worktree remove --force "$tree"
+"""
+"""What git and the sandbox do for a task, with nothing around it."""
 _ENDS = (
     ("implementer", '"write_file"', "Made."),
     ("spec reviewer", "", "VERDICT: PASS"),
@@ -91,6 +109,7 @@ class WorkerSample:
 def rows() -> list[Row]:
     """The table of this bench."""
     calls, commits, cpu_s = asyncio.run(_measure_task())
+    floor_s = _measure_floor()
     samples, cached = asyncio.run(_run_chain())
     tokens = [sample.ended.tokens for sample in samples]
     alone = sum(sample.alone for sample in samples)
@@ -100,6 +119,7 @@ def rows() -> list[Row]:
         row("git processes of a task", calls, "", most=10),
         row("write transactions of a task", commits, ""),
         row("CPU of a task, with git's", 1000 * cpu_s, "ms CPU", most=120),
+        row("floor: its git calls and sandbox from a shell", 1000 * floor_s, "ms CPU"),
         row("tasks a minute in a chain", 60 * TASKS / sum(sample.wall_s for sample in samples), ""),
         row(
             "tasks a minute without one",
@@ -159,6 +179,20 @@ async def _measure_task() -> tuple[float, float, float]:
         run_program.run_program = run
 
 
+def _measure_floor() -> float:
+    """CPU seconds of what a shell script starts for such a task, in a project of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "project"
+        _make_repository(root)
+        before = 0.0
+        for number in range(1, FEW + 1):
+            if number == 2:
+                before = _used()
+            words = ("sh", "-c", _SHELL, "sh", str(number), str(root), folder)
+            subprocess.run(words, check=True, capture_output=True)
+        return (_used() - before) / (FEW - 1)
+
+
 def _used() -> float:
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, kinds))
@@ -212,13 +246,7 @@ async def _project(count: int) -> AsyncIterator[TaskContext]:
     """A repository of one file, and so many tasks that meet nowhere."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
-        root.mkdir()
-        (root / "README.md").write_text("# Made\n", encoding="utf-8")
-        _git(root, "init", "--quiet", "--initial-branch", "main")
-        _git(root, "config", "user.name", "bench")
-        _git(root, "config", "user.email", "bench@localhost")
-        _git(root, "add", ".")
-        _git(root, "commit", "--quiet", "-m", "Begin")
+        _make_repository(root)
         script = Path(folder) / "scenario.toml"
         script.write_text("".join(_scenario(count)), encoding="utf-8")
         place = locate_project(root)
@@ -242,6 +270,16 @@ async def _project(count: int) -> AsyncIterator[TaskContext]:
                 approve="all",
                 model=f"script:{script}",
             )
+
+
+def _make_repository(root: Path) -> None:
+    root.mkdir()
+    (root / "README.md").write_text("# Made\n", encoding="utf-8")
+    _git(root, "init", "--quiet", "--initial-branch", "main")
+    _git(root, "config", "user.name", "bench")
+    _git(root, "config", "user.email", "bench@localhost")
+    _git(root, "add", ".")
+    _git(root, "commit", "--quiet", "-m", "Begin")
 
 
 def _scenario(count: int) -> Iterable[str]:
