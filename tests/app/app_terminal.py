@@ -13,18 +13,26 @@ import termios
 import time
 from pathlib import Path
 
+import warm
+
 PATIENCE_S = 60.0
 
 
 class Terminal:
-    """``cockpit WORDS`` on a terminal of 120 columns and 40 rows."""
+    """``cockpit WORDS`` on a terminal of 120 columns and 40 rows.
 
-    def __init__(self, *words: str, cwd: Path, env: dict[str, str] | None = None) -> None:
+    Forked from the warm server, unless ``is_cold``: then the process starts from nothing, and its threads
+    can be looked at.
+    """
+
+    def __init__(
+        self, *words: str, cwd: Path, env: dict[str, str] | None = None, is_cold: bool = False
+    ) -> None:
         self._main, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        code = "import sys; from cockpit.cli import main; sys.exit(main())"
+        command = (sys.executable, "-m", "cockpit") if is_cold else warm.command()
         self._program = subprocess.Popen(
-            [sys.executable, "-c", code, *words],
+            [*command, *words],
             stdin=end,
             stdout=end,
             stderr=end,

@@ -85,7 +85,7 @@ def test_asked_to_end_it_gives_the_terminal_back_and_says_how_to_go_on(project, 
 
 
 def test_an_idle_screen_sleeps_and_still_hears_escape_and_the_end(project, env):
-    with Terminal(cwd=project, env=env) as terminal:
+    with Terminal(cwd=project, env=env, is_cold=True) as terminal:
         terminal.until("ype a task:")
         counted = [terminal.wakeups(1.0)]
         while counted[-1] > 10:  # the start-up is not over, or it never sleeps

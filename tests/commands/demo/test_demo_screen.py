@@ -10,7 +10,6 @@ import signal
 import sqlite3
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import warm
 from commands.demo.demo_world import MAIN, bare_environment, git, unittest
 from state_for_tests import state_of
 
@@ -28,6 +28,9 @@ pytestmark = pytest.mark.slow
 PATIENCE_S = 120.0
 AGAIN_S = 0.8
 """A key that came too early, before the proposal was armed, is pressed again."""
+
+PARTS, FOLLOWS_S = 20, 0.01
+"""How many parts of what is drawn are read before the next look, and how soon each follows."""
 
 
 class Terminal:
@@ -55,11 +58,15 @@ class Terminal:
             self.read(0.1)
 
     def read(self, wait_s: float) -> None:
-        if select.select([self.master], [], [], wait_s)[0]:
+        """Read what comes within ``wait_s``, and what follows it at once: looking at each part is dear."""
+        for _ in range(PARTS):
+            if not select.select([self.master], [], [], wait_s)[0]:
+                return
             try:
                 self.drawn += os.read(self.master, 65_536)
             except OSError:
                 return  # the program has gone, and its end of the terminal with it
+            wait_s = FOLLOWS_S
 
     def press(self, keys: bytes) -> None:
         if keys:
@@ -75,7 +82,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     env = bare_environment(tmp_path / "home", TERM="xterm-256color", COLORTERM="truecolor")
-    words = [sys.executable, "-m", "cockpit", "demo", "--dir", str(tmp_path / "sample")]
+    words = [*warm.command(), "demo", "--dir", str(tmp_path / "sample")]
     made = Terminal(words, env, tmp_path)
     yield made
     made.end()
