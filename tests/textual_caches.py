@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import textual_idle
 from rich.console import Console
+from rich.segment import Segment
 from textual.app import App
-from textual.cache import LRUCache
+from textual.cache import FIFOCache, LRUCache
 from textual.css.model import RuleSet
+from textual.css.styles import RulesMap, Styles
 from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.strip import Strip
 
 
 def install() -> None:
@@ -27,6 +32,10 @@ def install() -> None:
     if Stylesheet._parse_rules is _parse_rules:
         return
     share_stylesheets()
+    Stylesheet.replace_rules = classmethod(_replace_rules)
+    Styles.refresh = _refresh
+    Strip.__init__ = _begin_strip
+    Strip.__getattr__ = _add_cache
     Console.export_svg = _export_svg
     Screen._compositor_refresh = _owe_frame
     textual_idle.install()
@@ -70,6 +79,60 @@ def _parse_rules(
         )
         _rules[key] = rules
     return rules
+
+
+_replace_rules_before = Stylesheet.replace_rules.__func__
+_refresh_before = Styles.refresh
+_refreshes: dict[int, set[tuple[tuple[str, bool], ...]]] = {}
+"""The refreshes that the new rules of a node ask for, often the same ones, by the ``id`` of its styles."""
+
+
+def _replace_rules(
+    sheets: type[Stylesheet], node: DOMNode, rules: RulesMap, animate: bool = False
+) -> None:
+    """Refresh a node, and all below it, once for all of its rules that have changed."""
+    styles = node.styles.base
+    _refreshes[id(styles)] = set()
+    try:
+        _replace_rules_before(sheets, node, rules, animate)
+    finally:
+        owed = _refreshes.pop(id(styles))
+    for options in owed:
+        _refresh_before(styles, **dict(options))
+
+
+def _refresh(styles: Styles, **options: bool) -> None:
+    owed = _refreshes.get(id(styles))
+    if owed is None:
+        _refresh_before(styles, **options)
+    else:
+        owed.add(tuple(sorted(options.items())))
+
+
+_strip_caches = {
+    "_divide_cache": 4,
+    "_crop_cache": 16,
+    "_style_cache": 16,
+    "_filter_cache": 4,
+    "_line_length_cache": 4,
+    "_crop_extend_cache": 4,
+    "_offsets_cache": 4,
+}
+
+
+def _begin_strip(strip: Strip, segments: Iterable[Segment], cell_length: int | None = None) -> None:
+    """Begin a strip without its seven caches: of most strips none is used, or one."""
+    strip._segments = list(segments)
+    strip._cell_length = cell_length
+    strip._render_cache = strip._link_ids = strip._cell_count = None
+
+
+def _add_cache(strip: Strip, name: str) -> FIFOCache[Any, Any]:
+    if name not in _strip_caches:
+        raise AttributeError(name)
+    cache: FIFOCache[Any, Any] = FIFOCache(_strip_caches[name])
+    setattr(strip, name, cache)
+    return cache
 
 
 _export_svg_before = Console.export_svg
