@@ -261,6 +261,17 @@ KEYS: tuple[Key, ...] = (
         project="none",
     ),
     Key(
+        "hooks",
+        "answer_wait_s",
+        field="hook_wait_s",
+        type=whole_number(5, 840),
+        allowed="a whole number of seconds from 5 to 840",
+        default=540,
+        env="COCKPIT_HOOK_WAIT",
+        purpose="Seconds that a permission of an agent in your own terminal waits here for an answer",
+        project="none",
+    ),
+    Key(
         "limits",
         "max_waves",
         field="limits.max_waves",

@@ -45,6 +45,7 @@ PATCHES = frozenset(("apply_patch",))
 _STATUS = "__update_task_status"
 
 _COMMAND = 16_000
+_PROMPT = 4_000
 _HEAD, _TAIL = 8_000, 24_000
 """Characters kept of an output: what went wrong first, and the summary at its end."""
 _LARGEST = 64_000_000
@@ -92,6 +93,11 @@ class Event:
             return {"reason": _text(self.payload, "trigger")}
         if self.name == "Stop":
             return {}
+        if self.name == "UserPromptSubmit":
+            return {"prompt": _text(self.payload, "prompt")[:_PROMPT]}
+        if self.name == "Notification":
+            kind = _text(self.payload, "notification_type")[:60]
+            return {"message": _text(self.payload, "message")[:500], "kind": kind}
         if self.name not in ("PostToolUse", "PostToolUseFailure"):
             return None
         arguments = self._kept()

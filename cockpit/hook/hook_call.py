@@ -28,6 +28,9 @@ TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
 WIP = "COCKPIT_WIP"
 """``off`` where such an agent only looks: what it does is no work in progress."""
+_TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
+_PLACED = frozenset(("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"))
+"""Events that say where the agent runs."""
 BUSY_MS = 250
 """How long a call waits for another process that holds the store."""
 
@@ -47,7 +50,7 @@ def serve(words: list[str]) -> NoReturn:
         else:
             place = find_checkout(event_payload.session_folder(event))
             if place is not None:
-                _print(answer(event, place))
+                _print(answer(event, place, approve="--approve" in words))
     except BaseException as error:
         if place is not None:
             hook_log.append_line(place.state, f"a call failed: {type(error).__name__}: {error}")
@@ -56,8 +59,11 @@ def serve(words: list[str]) -> NoReturn:
     os._exit(0)
 
 
-def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
-    """Store the event and return the answer for the agent; None for no answer."""
+def answer(event: Event, place: Checkout, *, approve: bool = False) -> dict[str, Any] | None:
+    """Store the event and return the answer for the agent; None for no answer.
+
+    ``approve``: what nothing else answers waits for the user, where a cockpit is open.
+    """
     reply: dict[str, Any] | None = None
     body = event.body()
     if event.name not in event_payload.KNOWN:
@@ -77,13 +83,28 @@ def answer(event: Event, place: Checkout) -> dict[str, Any] | None:
         from cockpit.hook.resume_context import resume
 
         reply = resume(event, place)
+    if approve and reply is None and not _is_ours():
+        from cockpit.hook import ask_cockpit
+
+        if event.name in ("PreToolUse", "PermissionRequest"):
+            return ask_cockpit.ask_user(event, place, _root(event, place))
+        ask_cockpit.tell_progress(event, place)
     return reply
+
+
+def _is_ours() -> bool:
+    """Whether cockpit started the agent, so that it asks cockpit by another way."""
+    return any(name in os.environ for name in (TASK, WIP, _TOKEN))
 
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Write the event to the store; to a file while another process has locked the store."""
-    if event.name == "SessionEnd" and (TASK in os.environ or WIP in os.environ):
-        body["inside"] = True  # cockpit started it and handles its end
+    if _is_ours():
+        body["inside"] = True  # cockpit started it, has a session for it, and handles its end
+    elif event.name in _PLACED:
+        from cockpit.hook.terminal_place import describe_terminal
+
+        body["place"] = describe_terminal(event)
     task_id = os.environ.get(TASK, "")
     if task_id.startswith("T-") and task_id[2:].isdecimal() and len(task_id) < 20:
         body["task"] = task_id

@@ -17,6 +17,8 @@ from typing import Any
 from msgspec import UNSET
 
 from cockpit.access.git_folders import locate_git_folders, read_commit
+from cockpit.agents.terminals.follow_events import follow_event
+from cockpit.agents.terminals.terminal_sessions import TerminalAgent
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import parse_time
 from cockpit.core.state_folder import DATABASE
@@ -178,7 +180,8 @@ def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dic
         event.task_id = pending_events.find_active_task(tx.connection, event.session)
         if leaves is not None:
             pending_events.clear_active_task(tx.connection, event.session, leaves)
-    seq = _journal(tx, event, body)
+    session_id = "" if body.get("inside") else _follow(tx, event, body)
+    seq = _journal(tx, event, body, session_id)
     if start_chain.ends_session(event, body, tx.clock.now()):
         over.append((seq, body["root"]))
     if event.task_id is None or "arguments" not in body:
@@ -190,6 +193,15 @@ def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dic
     if patch.get("uncommitted_changes") is False and "last_commit" not in patch:
         patch |= _head(body["root"], tx.clock.now() - parse_time(event.at))
     return wip.validate(patch) if patch else {}
+
+
+def _follow(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> str:
+    """Bring the session of an agent in the user's own terminal up to date; returns its id."""
+    root = str(body.get("root", ""))
+    if not event.session or not os.path.isabs(root):
+        return ""
+    agent = TerminalAgent(event.agent, event.session, root, event.task_id)
+    return follow_event(tx, agent, event.event, body).session_id
 
 
 def _tool_use(body: Mapping[str, Any]) -> ToolUse:
@@ -232,7 +244,7 @@ def _head(root: str, ago: timedelta) -> dict[str, str]:
     return {"last_commit": commit[:_SHORT]} if commit else {}
 
 
-def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> int:
+def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str) -> int:
     about: dict[str, Any] = {"agent_session": event.session, "agent": event.agent}
     about |= {"task_id": event.task_id or "", "at": event.at}
     if event.event in ("SessionStart", "SessionEnd"):
@@ -244,7 +256,7 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> int:
             at=event.at,
             reason=body.get("reason", ""),
         )
-        return tx.journal(report, actor="agent")
+        return tx.journal(report, actor="agent", session_id=session_id)
     answered = any(name in body for name in ("answer", "by", "about"))
     hook = AgentHook(
         agent_session=event.session,
@@ -256,5 +268,18 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> int:
         answer=body.get("answer", UNSET),
         by=body.get("by", UNSET),
         about=body.get("about", UNSET),
+        path=_touched_path(body) or UNSET,
     )
-    return tx.journal(hook, actor=body.get("by", "agent") if answered else "agent")
+    actor = body.get("by", "agent") if answered else "agent"
+    return tx.journal(hook, actor=actor, session_id=session_id)
+
+
+def _touched_path(body: Mapping[str, Any]) -> str:
+    """Return the file that a tool changed, from the worktree's top; '' for none and for one outside."""
+    arguments = body.get("arguments", {})
+    path = arguments.get("file_path") if isinstance(arguments, dict) else None
+    if not isinstance(path, str) or body.get("failed"):
+        return ""
+    top = os.path.realpath(str(body.get("root", "")))
+    real = os.path.realpath(os.path.join(str(body.get("cwd") or top), path))
+    return os.path.relpath(real, top)[:500] if real.startswith(top + os.sep) else ""

@@ -105,11 +105,14 @@ def list_installed(settings: Settings) -> list[str]:
     ]
 
 
-def with_ours(settings: Settings, program: str) -> str:
-    """Return the file's text with cockpit's hooks in it, once and as this version writes them."""
+def with_ours(settings: Settings, program: str, *, approve: bool = False) -> str:
+    """Return the file's text with cockpit's hooks in it, once and as this version writes them.
+
+    ``approve``: permissions wait for the user in an open cockpit.
+    """
     body = _without(settings.body)
     hooks = body.setdefault("hooks", {})
-    for event, groups in hook_groups(settings.agent, program).items():
+    for event, groups in hook_groups(settings.agent, program, approve=approve).items():
         hooks[event] = [*hooks.get(event, []), *groups]
     return _written(body, settings.before)
 

@@ -111,6 +111,8 @@ class RuntimeSettings:
     """What the user's own configuration says of the sandbox."""
     log_json: str | None = None
     """Where journal rows are also written as JSON lines."""
+    hook_wait_s: int = 540
+    """Seconds that a question of an agent in the user's own terminal waits for an answer."""
     on_session_end: Callable[[Tx, Session], None] | None = None
     """Called in the transaction that completes a session."""
     agent: str = ""

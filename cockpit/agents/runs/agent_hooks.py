@@ -16,18 +16,25 @@ _TOOLS = {
     "codex": "Bash|apply_patch|mcp__.*__update_task_status",
 }
 _TIMEOUT_S = 15
+_ANSWER_TIMEOUT_S = 900
+"""Seconds that an agent lets a hook wait for the user; the hook ends before."""
+_WAITING = ("PermissionRequest", "PreToolUse")
 _WAIT_S = 10.0
 _POLL_S = 0.05
 
 
-def hook_groups(agent: str, program: str, *, asks: bool = False) -> dict[str, list[dict[str, Any]]]:
+def hook_groups(
+    agent: str, program: str, *, asks: bool = False, approve: bool = False
+) -> dict[str, list[dict[str, Any]]]:
     """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit.
 
-    ``asks``: the agent asks for permissions by its protocol, and no hook answers them.
+    ``asks``: the agent asks for permissions by its protocol, and no hook answers them. ``approve``: a
+    permission that the agent asks for waits for the user in an open cockpit.
     """
+    command = f"{program} hook --agent {agent}" + (" --approve" if approve else "")
     handler: dict[str, Any] = {
         "type": "command",
-        "command": f"{program} hook --agent {agent}",
+        "command": command,
         "timeout": _TIMEOUT_S,
     }
     # A shell may be behind any tool of an MCP server.
@@ -35,21 +42,35 @@ def hook_groups(agent: str, program: str, *, asks: bool = False) -> dict[str, li
     matchers = {
         "SessionStart": None,
         "SessionEnd": None,
-        "PreToolUse": shell,
+        "UserPromptSubmit": None,
+        "PreToolUse": "*" if approve else shell,
         "PermissionRequest": "*",
-        "PostToolUse": tools,
-        "PostToolUseFailure": tools,
+        "PostToolUse": "*" if approve else tools,
+        "PostToolUseFailure": "*" if approve else tools,
+        "Notification": None,
         "PreCompact": None,
         "Stop": None,
     }
     if agent == "codex":
         del matchers["PostToolUseFailure"]  # Codex reports a failed command like any other
+        del matchers["Notification"]  # it has none
     if asks:
         del matchers["PermissionRequest"]
     return {
-        event: [{**({"matcher": matcher} if matcher else {}), "hooks": [dict(handler)]}]
+        event: [
+            {
+                **({"matcher": matcher} if matcher else {}),
+                "hooks": [_waiting(handler, event, approve)],
+            }
+        ]
         for event, matcher in matchers.items()
     }
+
+
+def _waiting(handler: dict[str, Any], event: str, approve: bool) -> dict[str, Any]:
+    """Return the handler of one event, with the time that a waiting one may take."""
+    long = approve and event in _WAITING
+    return {**handler, **({"timeout": _ANSWER_TIMEOUT_S} if long else {})}
 
 
 async def wait_for_hook_events(store: Store, task_id: str) -> None:

@@ -108,7 +108,6 @@ class State:
             return
         elif row.action.startswith(PREFIX):
             self.agents.apply(row)
-            return  # The session of an external agent is not a session of cockpit.
         if not row.session_id:
             return
         session = self.sessions.get(row.session_id)

@@ -1,6 +1,6 @@
-"""External agents that report through hooks, folded from the journal.
+"""External agents that reported through hooks before their sessions had rows, folded from the journal.
 
-Their sessions are not cockpit's own and cannot be followed; one line each shows what they do.
+One line each shows what they did; they cannot be followed.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Agents:
     def apply(self, row: Row) -> None:
         """Fold one ``agent.*`` row; one that names no session is skipped."""
         report = row.detail
+        if row.session_id:
+            return  # it is a session of its own, with a row of its own
         if not isinstance(report, AgentReport) or not report.agent_session:
             return
         identity = report.agent_session

@@ -48,8 +48,11 @@ _YES = click.option("--yes", is_flag=True, help="Write without asking. The diff 
 @click.option(
     "--agent", default="", metavar="NAME", help="Name the calling agent: claude or codex."
 )
+@click.option(
+    "--approve", is_flag=True, help="Let permissions wait for you while a cockpit is open."
+)
 @click.pass_context
-def hook(ctx: click.Context, agent: str) -> None:
+def hook(ctx: click.Context, agent: str, approve: bool) -> None:
     """Manage the hooks that external agents call.
 
     Claude Code and Codex call `cockpit hook` itself with an event on standard input; it always ends with 0.
@@ -64,25 +67,35 @@ def hook(ctx: click.Context, agent: str) -> None:
         )
     from cockpit.hook.hook_call import serve
 
-    serve(["--agent", agent])
+    serve(["--agent", agent, *(["--approve"] if approve else [])])
 
 
 @hook.command(
     "install",
-    epilog=examples("cockpit hook install claude --local", "cockpit hook install codex --yes"),
+    epilog=examples(
+        "cockpit hook install claude --local",
+        "cockpit hook install claude --approve",
+        "cockpit hook install codex --yes",
+    ),
 )
 @_AGENT
 @_PROJECT
 @_LOCAL
 @_USER
 @_YES
-def install(agent: str, scope: Scope, yes: bool) -> None:
+@click.option(
+    "--approve",
+    is_flag=True,
+    help="Let the agent's permissions wait in the queue while a cockpit is open.",
+)
+def install(agent: str, scope: Scope, yes: bool, approve: bool) -> None:
     """Install cockpit's hooks for an agent.
 
-    It prints the diff and asks before it writes. Other hooks stay.
+    It prints the diff and asks before it writes. Other hooks stay. With --approve you answer the agent's
+    permissions here or in its own dialog, whichever is first; without an open cockpit nothing waits.
     """
     settings = _settings(agent, scope)
-    _change(settings, install_hooks.with_ours(settings, _program(scope)), yes)
+    _change(settings, install_hooks.with_ours(settings, _program(scope), approve=approve), yes)
     if agent == "codex":
         say("Codex must trust new hooks: open /hooks in it once.")
 

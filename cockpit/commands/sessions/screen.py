@@ -152,7 +152,11 @@ class _Opening:
     async def _open_loop(self, store: Store) -> Runtime:
         runtime_over = await asyncio.to_thread(_import_loop)
         loop = runtime_over(store, self._place, self._settings.runtime)
-        return await self._stack.enter_async_context(loop)
+        runtime = await self._stack.enter_async_context(loop)
+        from cockpit.agents.terminals.answer_hooks import answer_hooks
+
+        await self._stack.enter_async_context(answer_hooks(runtime.engine))
+        return runtime
 
 
 def _remember_theme(name: str) -> None:

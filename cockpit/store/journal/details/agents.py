@@ -145,3 +145,5 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     """Who answered."""
     about: str | UnsetType = UNSET
     """What the permission is for."""
+    path: str | UnsetType = UNSET
+    """The file that the tool changed, from the worktree's top; older rows lack it."""

@@ -1,0 +1,1 @@
+"""Sessions of external agents in the user's own terminals."""

@@ -1,0 +1,201 @@
+"""Answering hook calls that wait: the cockpit's end of :mod:`cockpit.hook.ask_cockpit`.
+
+Each request is a proposal in the one queue. The agent's own dialog stays usable: when the hook call ends
+before the answer, or the agent reports that it went on, the question is withdrawn. See
+``docs/reference/hooks.md``, approving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cockpit.access import open_cockpits
+from cockpit.agents.terminals.terminal_sessions import TerminalAgent, ensure_session
+from cockpit.core.canonical_json import canonical_json
+from cockpit.core.errors import CockpitError
+from cockpit.core.json_fields import get_object, get_text, parse_object
+from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
+from cockpit.loop.permissions.read_tool_request import read_claude_tool
+from cockpit.loop.wave_context import Engine
+
+_LARGEST = 16_000_000
+_MOST_AT_ONCE = 200
+"""Questions that wait at the same time; the agent of one more asks by itself."""
+_EDITED_EVENTS = {"claude": ("PreToolUse", "PermissionRequest")}
+"""Events whose answer may change the input, by agent."""
+_ENDS_TURN = ("Stop", "UserPromptSubmit", "SessionEnd")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One message of a hook call."""
+
+    event: str
+    agent: TerminalAgent
+    tool: str
+    input: Mapping[str, Any]
+    cwd: str
+    told: bool
+
+    @property
+    def key(self) -> str:
+        """What a question and the report that its tool was used have in common."""
+        return canonical_json([self.tool, dict(self.input)])
+
+
+@dataclass(slots=True)
+class _Question:
+    """One question that waits."""
+
+    call: _Call
+    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@asynccontextmanager
+async def answer_hooks(engine: Engine) -> AsyncIterator[None]:
+    """Answer hook calls of the project's agents while the context is open.
+
+    What still waits at its end has no answer, so each agent asks by itself.
+    """
+    desk = _Desk(engine)
+    listener, path = await asyncio.to_thread(open_cockpits.listen, str(engine.place.state))
+    server = await asyncio.start_unix_server(desk.serve, sock=listener, limit=_LARGEST)
+    try:
+        yield
+    finally:
+        server.close()
+        await desk.close()
+        await asyncio.to_thread(open_cockpits.stop_listening, listener, path)
+
+
+class _Desk:
+    """The questions that wait in this process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._questions: list[_Question] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one hook call."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+        try:
+            reply = await self._answer(reader)
+            if reply is not None:
+                writer.write(json.dumps(reply).encode("ascii") + b"\n")
+                await writer.drain()
+        except (OSError, ValueError, CockpitError):
+            pass  # the call is gone or says nonsense, or the store is closed: the agent asks by itself
+        finally:
+            writer.close()
+            if task is not None:
+                self._tasks.discard(task)
+
+    async def close(self) -> None:
+        """Withdraw all questions."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _answer(self, reader: asyncio.StreamReader) -> Mapping[str, Any] | None:
+        call = _read_call(await reader.readline())
+        if call is None:
+            return None
+        if call.told:
+            self._withdraw_answered(call)
+            return None
+        if len(self._questions) >= _MOST_AT_ONCE:
+            return None
+        question = _Question(call)
+        self._questions.append(question)
+        gone = asyncio.create_task(_until_closed(reader, question.withdrawn))
+        try:
+            answer = await self._ask(question)
+        finally:
+            self._questions.remove(question)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+        if answer.end != "decided":
+            return None
+        return {"allow": answer.allowed, "words": answer.message, "input": _changed(answer)}
+
+    async def _ask(self, question: _Question) -> PermissionAnswer:
+        call, engine = question.call, self._engine
+        session = await engine.store.write(
+            lambda tx: ensure_session(tx, call.agent, policy=engine.settings.policy)
+        )
+        request = read_claude_tool(
+            call.tool,
+            call.input,
+            agent=call.agent.agent,
+            transport="hook",
+            cwd=call.cwd or call.agent.root,
+            editable=call.event in _EDITED_EVENTS.get(call.agent.agent, ()),
+        )
+        return await ask_permission(
+            engine.store,
+            engine.settings,
+            engine.change_waiter,
+            request,
+            session_id=session.session_id,
+            root=Path(call.agent.root),
+            policy=session.policy,
+            deadline_s=engine.settings.hook_wait_s,
+            withdrawn=question.withdrawn,
+        )
+
+    def _withdraw_answered(self, call: _Call) -> None:
+        """Withdraw what the agent went on with: the oldest equal call, or all at the end of its turn."""
+        asked = [each for each in self._questions if _same_session(each.call, call)]
+        if call.event not in _ENDS_TURN:
+            asked = [each for each in asked if each.call.key == call.key][:1]
+        for each in asked:
+            each.withdrawn.set()
+
+
+def _same_session(one: _Call, other: _Call) -> bool:
+    return (one.agent.agent, one.agent.agent_session) == (
+        other.agent.agent,
+        other.agent.agent_session,
+    )
+
+
+def _changed(answer: PermissionAnswer) -> Mapping[str, Any] | None:
+    return None if answer.input is None else dict(answer.input)
+
+
+async def _until_closed(reader: asyncio.StreamReader, closed: asyncio.Event) -> None:
+    """Set ``closed`` when the hook call ends; it sends nothing after its request."""
+    try:
+        while await reader.read(4_096):
+            continue
+    except OSError:
+        pass  # reset: it is gone
+    closed.set()
+
+
+def _read_call(line: bytes) -> _Call | None:
+    body = parse_object(line.decode("utf-8", "replace")) if line.endswith(b"\n") else None
+    if body is None:
+        return None
+    agent = TerminalAgent(
+        get_text(body, "agent"), get_text(body, "session")[:200], get_text(body, "root")
+    )
+    if not agent.agent or not agent.agent_session or not Path(agent.root).is_absolute():
+        return None
+    return _Call(
+        event=get_text(body, "event"),
+        agent=agent,
+        tool=get_text(body, "tool"),
+        input=get_object(body, "input"),
+        cwd=get_text(body, "cwd"),
+        told=body.get("told") is True,
+    )

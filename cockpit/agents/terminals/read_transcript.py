@@ -1,0 +1,148 @@
+"""Tokens and model of a session in the user's own terminal, from the transcript that its agent writes.
+
+Only what was written since the last look is read, and of a large piece only its end. See
+``docs/reference/hooks.md``, sessions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cockpit.agents.streams.stream_events import TokenUsage
+from cockpit.core.json_fields import get_count, get_object, get_text, parse_object
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.waves import ModelCompleted
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
+
+_MOST_AT_ONCE = 32 * 1024 * 1024
+"""Bytes read at one look; what is before them is not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far a transcript was read. ``seen``: the last message counted, or Codex's totals so far."""
+
+    offset: int = 0
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewUsage:
+    """What new lines of a transcript add."""
+
+    usage: TokenUsage
+    model: str
+    seen: str
+
+
+def account_transcript(tx: Tx, session: Session) -> None:
+    """Add the tokens that the transcript reports since the last call to the session's totals."""
+    path = str(session.target.get("transcript", ""))
+    if not path or not _is_own_file(path):
+        return
+    position = _load_position(tx, session.session_id)
+    lines, offset = _read_new_lines(path, position.offset)
+    if offset == position.offset:
+        return
+    reader = read_codex_lines if session.agent == "codex" else read_claude_lines
+    added = reader(lines, position.seen)
+    tx.execute(
+        "INSERT INTO agent_transcripts(session_id, read_to, seen) VALUES (?,?,?)"
+        " ON CONFLICT(session_id) DO UPDATE SET read_to=excluded.read_to, seen=excluded.seen",
+        (session.session_id, offset, added.seen[:500]),
+    )
+    usage = added.usage
+    if not usage.tokens:
+        return
+    counts: dict[str, Any] = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_usd": None,
+    }
+    sessions.add_usage(tx, session.session_id, **counts)
+    model = f"{RUNNER_PREFIX}{session.agent}" + (f" {added.model[:100]}" if added.model else "")
+    tx.journal(
+        ModelCompleted(model=model, stop="end", **counts),
+        actor=f"agent:{session.agent}",
+        session_id=session.session_id,
+    )
+
+
+def read_claude_lines(lines: Iterable[str], seen: str = "") -> NewUsage:
+    """Count the usage in lines of a Claude Code transcript. Several lines of one message count once."""
+    fresh = cached = output = 0
+    model = ""
+    for line in lines:
+        message = get_object(parse_object(line) or {}, "message")
+        usage, identity = get_object(message, "usage"), get_text(message, "id")
+        if not usage or not identity or identity == seen:
+            continue
+        seen, model = identity, get_text(message, "model") or model
+        fresh += get_count(usage, "input_tokens") + get_count(usage, "cache_creation_input_tokens")
+        cached += get_count(usage, "cache_read_input_tokens")
+        output += get_count(usage, "output_tokens")
+    return NewUsage(TokenUsage(fresh + cached, output, cached), model, seen)
+
+
+def read_codex_lines(lines: Iterable[str], seen: str = "") -> NewUsage:
+    """Count the usage in lines of a Codex transcript, which repeats the session's totals."""
+    before = _totals(seen)
+    after, model = before, ""
+    for line in lines:
+        payload = get_object(parse_object(line) or {}, "payload")
+        model = get_text(payload, "model") or model
+        totals = get_object(get_object(payload, "info"), "total_token_usage")
+        if totals:
+            names = ("input_tokens", "output_tokens", "cached_input_tokens")
+            after = tuple(get_count(totals, name) for name in names)
+    added = [max(0, new - old) for new, old in zip(after, before, strict=True)]
+    return NewUsage(TokenUsage(*added), model, json.dumps(after))
+
+
+def _totals(seen: str) -> tuple[int, ...]:
+    try:
+        values = json.loads(seen) if seen else None
+    except ValueError:
+        values = None
+    whole = isinstance(values, list) and len(values) == 3
+    return tuple(int(each) for each in values) if whole and values else (0, 0, 0)
+
+
+def _load_position(tx: Tx, session_id: str) -> _Position:
+    row = tx.execute(
+        "SELECT read_to, seen FROM agent_transcripts WHERE session_id=?", (session_id,)
+    ).fetchone()
+    return _Position() if row is None else _Position(int(row[0]), str(row[1]))
+
+
+def _is_own_file(path: str) -> bool:
+    """Whether the path, which the hook's input names, is a transcript of the user's own agents."""
+    real = Path(os.path.realpath(path))
+    homes = [os.environ.get(name, "") for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME")]
+    homes += [str(Path.home() / ".claude"), str(Path.home() / ".codex")]
+    inside = any(home and real.is_relative_to(os.path.realpath(home)) for home in homes)
+    return inside and real.suffix == ".jsonl" and real.is_file()
+
+
+def _read_new_lines(path: str, offset: int) -> tuple[list[str], int]:
+    """Return the whole lines after ``offset`` and where they end; of a shorter file, all from its start."""
+    try:
+        with Path(path).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = 0 if size < offset else offset
+            if size - start > _MOST_AT_ONCE:
+                start = size - _MOST_AT_ONCE
+            file.seek(start)
+            data = file.read(_MOST_AT_ONCE)
+    except OSError:
+        return [], offset
+    whole, newline, _ = data.rpartition(b"\n")
+    end = start + len(whole) + len(newline)
+    return whole.decode("utf-8", "replace").split("\n") if newline else [], end
