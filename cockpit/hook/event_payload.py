@@ -37,8 +37,9 @@ KNOWN = frozenset(
 )
 """Events that are understood; most need nothing done. Any other is noted in the log."""
 
-URGENT = frozenset(("PreCompact", "Stop", "SessionEnd"))
-"""After these the agent may forget, or be gone: what is pending is absorbed at once."""
+URGENT = frozenset(("PreCompact", "Stop", "SessionEnd", "SessionStart", "UserPromptSubmit"))
+"""After these the agent may forget, or be gone, or the board shows another state: what is pending is
+absorbed at once."""
 
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
 PATCHES = frozenset(("apply_patch",))

@@ -12,10 +12,17 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cockpit.access import open_cockpits
+from cockpit.agents.terminals.follow_events import (
+    ANSWERED_THERE,
+    end_dead_sessions,
+    follow_event,
+    list_dead_sessions,
+)
 from cockpit.agents.terminals.terminal_sessions import TerminalAgent, ensure_session
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
@@ -25,6 +32,7 @@ from cockpit.loop.permissions.read_tool_request import read_claude_tool
 from cockpit.loop.wave_context import Engine
 
 _LARGEST = 16_000_000
+_LOOK_S = 10.0
 _MOST_AT_ONCE = 200
 """Questions that wait at the same time; the agent of one more asks by itself."""
 _EDITED_EVENTS = {"claude": ("PreToolUse", "PermissionRequest")}
@@ -55,6 +63,8 @@ class _Question:
 
     call: _Call
     withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the agent ended the hook call."""
 
 
 @asynccontextmanager
@@ -66,9 +76,12 @@ async def answer_hooks(engine: Engine) -> AsyncIterator[None]:
     desk = _Desk(engine)
     listener, path = await asyncio.to_thread(open_cockpits.listen, str(engine.place.state))
     server = await asyncio.start_unix_server(desk.serve, sock=listener, limit=_LARGEST)
+    looking = asyncio.create_task(desk.end_dead_sessions())
     try:
         yield
     finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
         server.close()
         await desk.close()
         await asyncio.to_thread(open_cockpits.stop_listening, listener, path)
@@ -116,13 +129,15 @@ class _Desk:
             return None
         question = _Question(call)
         self._questions.append(question)
-        gone = asyncio.create_task(_until_closed(reader, question.withdrawn))
+        gone = asyncio.create_task(_until_closed(reader, question))
         try:
             answer = await self._ask(question)
         finally:
             self._questions.remove(question)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
+        if answer.end == "withdrawn" and question.gone.is_set():
+            await self._note_left(call)
         if answer.end != "decided":
             return None
         return {"allow": answer.allowed, "words": answer.message, "input": _changed(answer)}
@@ -152,6 +167,18 @@ class _Desk:
             withdrawn=question.withdrawn,
         )
 
+    async def _note_left(self, call: _Call) -> None:
+        """Record that the user has the turn: an agent that is told no in its terminal reports nothing."""
+        await self._engine.store.write(lambda tx: follow_event(tx, call.agent, ANSWERED_THERE, {}))
+
+    async def end_dead_sessions(self) -> None:
+        """End the sessions of agents whose process is gone, every few seconds."""
+        while True:
+            dead = await self._engine.store.read(list_dead_sessions)
+            if dead:
+                await self._engine.store.write(partial(end_dead_sessions, dead=dead))
+            await asyncio.sleep(_LOOK_S)
+
     def _withdraw_answered(self, call: _Call) -> None:
         """Withdraw what the agent went on with: the oldest equal call, or all at the end of its turn."""
         asked = [each for each in self._questions if _same_session(each.call, call)]
@@ -172,14 +199,15 @@ def _changed(answer: PermissionAnswer) -> Mapping[str, Any] | None:
     return None if answer.input is None else dict(answer.input)
 
 
-async def _until_closed(reader: asyncio.StreamReader, closed: asyncio.Event) -> None:
-    """Set ``closed`` when the hook call ends; it sends nothing after its request."""
+async def _until_closed(reader: asyncio.StreamReader, question: _Question) -> None:
+    """Withdraw the question when the hook call ends; it sends nothing after its request."""
     try:
         while await reader.read(4_096):
             continue
     except OSError:
         pass  # reset: it is gone
-    closed.set()
+    question.gone.set()
+    question.withdrawn.set()
 
 
 def _read_call(line: bytes) -> _Call | None:

@@ -5,24 +5,30 @@ See ``docs/reference/hooks.md``, sessions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cockpit.agents.terminals.read_transcript import account_transcript
 from cockpit.agents.terminals.terminal_sessions import (
+    TRANSPORT,
     UNTITLED,
     TerminalAgent,
     ensure_session,
     title_from,
 )
+from cockpit.core.processes import is_process_alive
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.sessions import Session
 
+ANSWERED_THERE = "AnsweredThere"
+"""Our own event: a question was answered in the agent's dialog, which ended its hook."""
 _PERSON = "person"
 _USED = ("PostToolUse", "PostToolUseFailure")
 _READ = ("Stop", "SessionEnd", "UserPromptSubmit")
+_LOOKED_AT = 200
 _PLACE = ("terminal", "window", "socket", "transcript")
 
 
@@ -42,7 +48,7 @@ def follow_event(tx: Tx, agent: TerminalAgent, event: str, body: Mapping[str, An
             _take_prompt(tx, session, str(body.get("prompt", "")), by)
         case "Notification":
             _set_waiting(tx, session, _PERSON, str(body.get("message", ""))[:200], by)
-        case "Stop":
+        case "Stop" | "AnsweredThere":
             _set_waiting(tx, session, _PERSON, "the agent ended its turn", by)
         case "SessionEnd":
             ended = SessionCompleted(summary=f"ended: {body.get('reason') or 'exit'}")
@@ -89,20 +95,21 @@ def _asks(tx: Tx, session: Session) -> bool:
     return row is not None
 
 
-def end_dead_sessions(tx: Tx) -> list[str]:
-    """End the sessions whose agent's process is gone without a word; returns their ids."""
-    from cockpit.agents.terminals.terminal_sessions import TRANSPORT
-    from cockpit.core.processes import is_process_alive
+def list_dead_sessions(connection: sqlite3.Connection) -> list[str]:
+    """List the sessions that are not ended though their agent's process is gone, by id."""
+    return [
+        session.session_id
+        for session in sessions.select_of_agents(connection, _LOOKED_AT)
+        if session.transport == TRANSPORT
+        and session.status in ("running", "waiting")
+        and session.pid
+        and not is_process_alive(session.pid)
+    ]
 
-    ended = []
-    for session in sessions.select_of_agents(tx.connection, 200):
-        open_ = session.status in ("running", "waiting")
-        if session.transport != TRANSPORT or not open_ or not session.pid:
-            continue
-        if is_process_alive(session.pid):
-            continue
+
+def end_dead_sessions(tx: Tx, dead: Iterable[str]) -> None:
+    """End sessions whose agent's process is gone without a word."""
+    for session_id in dead:
         detail = SessionCompleted(summary="ended: its process is gone")
-        sessions.set_status(tx, session.session_id, "completed", detail=detail)
-        sessions.set_agent_process(tx, session.session_id, pid="")
-        ended.append(session.session_id)
-    return ended
+        sessions.set_status(tx, session_id, "completed", detail=detail)
+        sessions.set_agent_process(tx, session_id, pid="")
