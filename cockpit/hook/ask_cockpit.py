@@ -12,7 +12,7 @@ import json
 import os
 import time
 
-from cockpit.access.open_cockpits import connect, list_sockets
+from cockpit.core.open_cockpits import connect, list_sockets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ LONGEST_WAIT_S = 870.0
 """Seconds that a call waits at most; the cockpit's setting is shorter, the agent's own limit is 900."""
 _LARGEST = 16_000_000
 """Bytes of a request; for a larger one the agent asks by itself."""
-_TOLD = frozenset(("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionEnd"))
+_REPORTED = frozenset(
+    ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionEnd")
+)
 """Events after which an open question was answered in the agent's own terminal."""
 _HEADLESS = ("sdk", "mcp", "local-agent")
 """How Claude Code's entry point begins where no dialog of its own is on a screen."""
@@ -55,14 +57,14 @@ def ask_user(event: Event, place: Checkout, root: str) -> dict[str, Any] | None:
 
 def tell_progress(event: Event, place: Checkout) -> None:
     """Tell every open cockpit that the agent went on, which answers what it asked for."""
-    if event.name not in _TOLD:
+    if event.name not in _REPORTED:
         return
     for path in list_sockets(place.state):
         connection = connect(path)
         if connection is not None:
             with connection:
                 try:
-                    connection.sendall(_request(event, place.root, told=True))
+                    connection.sendall(_request(event, place.root, reports=True))
                 except OSError:
                     continue  # it ended just now
 
@@ -77,11 +79,11 @@ def _asks_before_use(event: Event) -> bool:
     return event.agent == "claude" and entry.startswith(_HEADLESS) and asking
 
 
-def _request(event: Event, root: str, *, told: bool = False) -> bytes:
+def _request(event: Event, root: str, *, reports: bool = False) -> bytes:
     payload = event.payload
     record = {
         "event": event.name,
-        "told": told,
+        "reports": reports,
         "agent": event.agent,
         "session": event.session,
         "tool": event.tool,

@@ -278,7 +278,7 @@ def _touched_path(body: Mapping[str, Any]) -> str:
     """Return the file that a tool changed, from the worktree's top; '' for none and for one outside."""
     arguments = body.get("arguments", {})
     path = arguments.get("file_path") if isinstance(arguments, dict) else None
-    if not isinstance(path, str) or body.get("failed"):
+    if not isinstance(path, str) or body.get("failed") or "\0" in path:
         return ""
     top = os.path.realpath(str(body.get("root", "")))
     real = os.path.realpath(os.path.join(str(body.get("cwd") or top), path))

@@ -15,8 +15,8 @@ import pytest
 from copied_repository import copy_repository
 from hook_world import PATIENCE_S, SESSIONS, Project, git
 
-from cockpit.access import open_cockpits
 from cockpit.agents.terminals.answer_hooks import answer_hooks
+from cockpit.core import open_cockpits
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
@@ -47,9 +47,11 @@ async def open_cockpit(project: Project, **choices: Any) -> AsyncIterator[Runtim
     """A cockpit that is open on the project and answers hooks, as the screen does."""
     settings = RuntimeSettings(**choices)
     with Store.open(project.place.database) as store:
-        async with runtime_over(store, project.place, settings) as runtime:
-            async with answer_hooks(runtime.engine):
-                yield runtime
+        async with (
+            runtime_over(store, project.place, settings) as runtime,
+            answer_hooks(runtime.engine),
+        ):
+            yield runtime
 
 
 def payload(project: Project, event: str = "PermissionRequest", **changes: Any) -> bytes:
@@ -149,7 +151,9 @@ async def test_an_answer_in_the_agents_dialog_withdraws_the_question(project: Pr
         other = payload(project, "PostToolUse", tool_input={"command": "ls"}, tool_response={})
         assert await Call(project, other).answer() is None
         assert len(await pending(runtime)) == 1
-        assert await Call(project, payload(project, "PostToolUse", tool_response={})).answer() is None
+        assert (
+            await Call(project, payload(project, "PostToolUse", tool_response={})).answer() is None
+        )
         assert await call.answer() is None
         await pending(runtime, 0)
 

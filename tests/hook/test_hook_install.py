@@ -18,6 +18,7 @@ EVENTS = {
     "claude": {
         "SessionStart",
         "SessionEnd",
+        "UserPromptSubmit",
         "PreToolUse",
         "PermissionRequest",
         "PostToolUse",
@@ -28,6 +29,7 @@ EVENTS = {
     "codex": {
         "SessionStart",
         "SessionEnd",
+        "UserPromptSubmit",
         "PreToolUse",
         "PermissionRequest",
         "PostToolUse",

@@ -53,7 +53,8 @@ def hook_groups(
     }
     if agent == "codex":
         del matchers["PostToolUseFailure"]  # Codex reports a failed command like any other
-        del matchers["Notification"]  # it has none
+    if agent == "codex" or not approve:
+        del matchers["Notification"]  # Codex has none
     if asks:
         del matchers["PermissionRequest"]
     return {

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cockpit.access import open_cockpits
 from cockpit.agents.terminals.follow_events import (
     ANSWERED_THERE,
     end_dead_sessions,
@@ -24,6 +23,7 @@ from cockpit.agents.terminals.follow_events import (
     list_dead_sessions,
 )
 from cockpit.agents.terminals.terminal_sessions import TerminalAgent, ensure_session
+from cockpit.core import open_cockpits
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.json_fields import get_object, get_text, parse_object
@@ -49,7 +49,7 @@ class _Call:
     tool: str
     input: Mapping[str, Any]
     cwd: str
-    told: bool
+    reports: bool
 
     @property
     def key(self) -> str:
@@ -122,7 +122,7 @@ class _Desk:
         call = _read_call(await reader.readline())
         if call is None:
             return None
-        if call.told:
+        if call.reports:
             self._withdraw_answered(call)
             return None
         if len(self._questions) >= _MOST_AT_ONCE:
@@ -181,15 +181,15 @@ class _Desk:
 
     def _withdraw_answered(self, call: _Call) -> None:
         """Withdraw what the agent went on with: the oldest equal call, or all at the end of its turn."""
-        asked = [each for each in self._questions if _same_session(each.call, call)]
+        open_questions = [each for each in self._questions if _same_session(each.call, call)]
         if call.event not in _ENDS_TURN:
-            asked = [each for each in asked if each.call.key == call.key][:1]
-        for each in asked:
+            open_questions = [each for each in open_questions if each.call.key == call.key][:1]
+        for each in open_questions:
             each.withdrawn.set()
 
 
-def _same_session(one: _Call, other: _Call) -> bool:
-    return (one.agent.agent, one.agent.agent_session) == (
+def _same_session(call: _Call, other: _Call) -> bool:
+    return (call.agent.agent, call.agent.agent_session) == (
         other.agent.agent,
         other.agent.agent_session,
     )
@@ -225,5 +225,5 @@ def _read_call(line: bytes) -> _Call | None:
         tool=get_text(body, "tool"),
         input=get_object(body, "input"),
         cwd=get_text(body, "cwd"),
-        told=body.get("told") is True,
+        reports=body.get("reports") is True,
     )

@@ -1,0 +1,167 @@
+"""Agents in the user's own terminals as sessions: title, state, process, terminal, tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hook_world import SESSIONS, Project
+
+from cockpit.agents.terminals.follow_events import (
+    end_dead_sessions,
+    follow_event,
+    list_dead_sessions,
+)
+from cockpit.agents.terminals.read_transcript import read_claude_lines, read_codex_lines
+from cockpit.agents.terminals.terminal_sessions import TerminalAgent
+from cockpit.core.processes import process_name
+from cockpit.store.db.database import Store
+from cockpit.store.journal.details.sessions import SessionWaiting
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.sessions import Session
+
+
+def session_of(project: Project, agent: str = "claude") -> Session:
+    project.absorb()
+    with Store.open(project.place.database) as store:
+        found = store.read_now(lambda c: sessions.find_agent_session(c, agent, SESSIONS[agent]))
+    assert found is not None
+    return found
+
+
+def test_a_session_follows_its_hooks(project: Project) -> None:
+    project.told("claude", "session_start_startup")
+    session = session_of(project)
+    assert (session.status, session.transport, session.branch) == ("waiting", "hook", "main")
+    project.told("claude", "user_prompt_submit")
+    session = session_of(project)
+    assert (session.status, session.title) == ("running", "Make expired tokens fail.")
+    project.told("claude", "post_tool_use_write")
+    project.told("claude", "stop")
+    assert session_of(project).status == "waiting"
+    # A second prompt is no new title, and its answer runs again.
+    project.told("claude", "user_prompt_submit", prompt="And the tests?")
+    session = session_of(project)
+    assert (session.status, session.title) == ("running", "Make expired tokens fail.")
+    project.told("claude", "session_end")
+    assert session_of(project).status == "completed"
+    touched = [row for row in project.journal("agent.hook") if "path" in row]
+    assert [row["path"] for row in touched] == ["src/auth.py"]
+    # The agent resumes its session, and so does ours.
+    project.told("claude", "session_start_resume")
+    assert session_of(project).status == "waiting"
+    assert project.rows("SELECT count(*) FROM sessions")[0][0] == 1
+
+
+def test_codex_has_sessions_too(project: Project) -> None:
+    project.told("codex", "session_start_startup")
+    session = session_of(project, "codex")
+    assert (session.agent, session.status) == ("codex", "waiting")
+
+
+def test_an_agent_that_cockpit_runs_has_its_own_session(project: Project) -> None:
+    project.extra["COCKPIT_TASK"] = "T-1"
+    project.told("claude", "user_prompt_submit")
+    project.absorb()
+    assert project.rows("SELECT count(*) FROM sessions")[0][0] == 0
+
+
+def test_a_waiting_permission_is_not_overwritten(project: Project) -> None:
+    agent = TerminalAgent("claude", "a-1", str(project.root))
+    with Store.open(project.place.database) as store:
+        session = store.write_now(lambda tx: follow_event(tx, agent, "SessionStart", {}))
+        detail = SessionWaiting(for_="proposal", why="rm")
+        from cockpit.store.sessions import proposals
+
+        def ask(tx: Any) -> None:
+            proposals.create(
+                tx,
+                proposal_id="p-1",
+                kind="permission",
+                session_id=session.session_id,
+                wave_id="p-1",
+                title="rm",
+                body={},
+                risk="high",
+            )
+            sessions.set_status(tx, session.session_id, "waiting", detail=detail)
+
+        store.write_now(ask)
+        before = store.read_now(lambda c: c.execute("SELECT max(seq) FROM journal").fetchone())
+        store.write_now(lambda tx: follow_event(tx, agent, "Notification", {"message": "?"}))
+        after = store.read_now(lambda c: c.execute("SELECT max(seq) FROM journal").fetchone())
+        assert before == after
+
+
+def test_a_session_whose_process_is_gone_ends(project: Project) -> None:
+    agent = TerminalAgent("claude", "a-1", str(project.root))
+    child = subprocess.Popen(["sleep", "100"])
+    body = {"place": {"process": process_name(child.pid), "terminal": "tmux", "window": "%3"}}
+    with Store.open(project.place.database) as store:
+        session = store.write_now(lambda tx: follow_event(tx, agent, "UserPromptSubmit", body))
+        assert session.target == {"terminal": "tmux", "window": "%3"}
+        assert store.read_now(list_dead_sessions) == []
+        child.kill()
+        child.wait()
+        dead = store.read_now(list_dead_sessions)
+        assert dead == [session.session_id]
+        store.write_now(lambda tx: end_dead_sessions(tx, dead))
+        ended = store.read_now(lambda c: sessions.load(c, session.session_id))
+        assert (ended.status, ended.pid) == ("completed", "")
+
+
+def claude_line(identity: str, **usage: int) -> str:
+    message = {"id": identity, "model": "claude-opus-5-5", "usage": usage}
+    return json.dumps({"type": "assistant", "message": message})
+
+
+def test_tokens_come_from_the_transcript_each_once(project: Project) -> None:
+    folder = Path(project.env["HOME"]) / ".claude" / "projects" / "shop"
+    folder.mkdir(parents=True)
+    transcript = folder / "one.jsonl"
+    first = claude_line("m1", input_tokens=10, cache_read_input_tokens=90, output_tokens=5)
+    transcript.write_text(first + "\n" + first + "\n" + first[:20], encoding="utf-8")
+    agent = TerminalAgent("claude", "a-1", str(project.root))
+    body = {"place": {"transcript": str(transcript)}}
+    os.environ["CLAUDE_CONFIG_DIR"] = str(folder.parents[1])
+    try:
+        with Store.open(project.place.database) as store:
+            session = store.write_now(lambda tx: follow_event(tx, agent, "Stop", body))
+            assert (session.input_tokens, session.output_tokens) == (100, 5)
+            with transcript.open("a", encoding="utf-8") as file:
+                file.write(first[20:] + "\n")
+                file.write(claude_line("m2", input_tokens=1, output_tokens=2) + "\nno JSON\n")
+            session = store.write_now(lambda tx: follow_event(tx, agent, "Stop", body))
+            assert (session.input_tokens, session.output_tokens) == (101, 7)
+            assert session.cached_tokens == 90
+            # A transcript that is none of the agent's is not read.
+            other = project.root / "own.jsonl"
+            other.write_text(claude_line("m3", input_tokens=1_000) + "\n", encoding="utf-8")
+            body = {"place": {"transcript": str(other)}}
+            session = store.write_now(lambda tx: follow_event(tx, agent, "Stop", body))
+            assert session.input_tokens == 101
+    finally:
+        del os.environ["CLAUDE_CONFIG_DIR"]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", '{"message": 3}', '{"message": {"usage": {"input_tokens": "x"}}}']
+)
+def test_strange_lines_of_a_transcript_count_nothing(line: str) -> None:
+    assert read_claude_lines([line]).usage.tokens == 0
+    assert read_codex_lines([line], "nonsense").usage.tokens == 0
+
+
+def test_codex_repeats_totals() -> None:
+    def line(**totals: int) -> str:
+        info = {"total_token_usage": totals}
+        return json.dumps({"type": "event_msg", "payload": {"type": "token_count", "info": info}})
+
+    first = read_codex_lines([line(input_tokens=10, cached_input_tokens=4, output_tokens=2)])
+    assert (first.usage.input_tokens, first.usage.cached_tokens) == (10, 4)
+    again = read_codex_lines([line(input_tokens=15, output_tokens=2)], first.seen)
+    assert (again.usage.input_tokens, again.usage.output_tokens) == (5, 0)
