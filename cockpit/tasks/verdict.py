@@ -14,7 +14,8 @@ from cockpit.agents.streams.own_lines import OwnLine, own_lines
 Status = Literal["PASS", "FAIL", "BLOCKED"]
 
 _LINE = re.compile(
-    r"[ \t*_#`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)[ \t*_`.!]*", re.I | re.A
+    r"[ \t*_#`]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)[ \t*_`.!\u2705\u2714\u274c\ufe0f]*",
+    re.I | re.A,
 )
 # Beside the verdict, even a longer line is enough to doubt it.
 _ALSO = re.compile(r"[ \t*_#]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)\b", re.I | re.A)

@@ -12,6 +12,7 @@ STATUSES = ("PASS", "FAIL", "BLOCKED")
 PROSE = st.text(st.characters(blacklist_categories=("Cs",)), max_size=200).filter(
     lambda text: "verdict" not in text.casefold()
 )
+WORDS = st.from_regex(r"[a-z0-9][a-z0-9 .,]{0,60}", fullmatch=True)
 
 
 @given(st.sampled_from(STATUSES), PROSE)
@@ -26,10 +27,9 @@ def test_without_one_it_is_a_fail(text: str) -> None:
     assert (read.status, read.readable) == ("FAIL", False)
 
 
-@given(PROSE.filter(lambda text: text.strip() != ""), PROSE.filter(lambda text: text.strip() != ""))
+@given(WORDS, WORDS)
 def test_in_the_midst_of_other_words_it_is_a_fail(before: str, after: str) -> None:
-    words = (" ".join(text.split()) for text in (before, after))
-    assert parse_verdict("\nVERDICT: PASS\n".join(words)).status == "FAIL"
+    assert parse_verdict(f"{before}\nVERDICT: PASS\n{after}").status == "FAIL"
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -37,6 +37,7 @@ def test_in_the_midst_of_other_words_it_is_a_fail(before: str, after: str) -> No
     "text",
     [
         "I read it all.\nVERDICT: {}",
+        "**Verdict:** {} \u2705",
         "## Review\n\n**VERDICT: {}**\n\nIt is sound.",
         "I read it.\n\nVERDICT: {}\nLOOKED AT: calc.py\nIt is sound.",
         "The file says\n\n```\nVERDICT: PASS\n```\n\nVERDICT: {}",
