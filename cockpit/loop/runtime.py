@@ -52,6 +52,7 @@ from cockpit.store.context.wave_feedback import Feedback
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events, messages, proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
 MAX_COMPLETIONS = 50
@@ -272,16 +273,16 @@ class Runtime:
         With ``always`` a rule of the user allows exactly this permission from now on. Raises
         ``ProfileChangeRefused`` for a profile change that the guard refuses by now, and ``RuleRefused``.
         """
-        rule = None
         if always:
-            proposal = await self.store.read(
-                lambda connection: proposals.load(connection, proposal_id)
-            )
-            rule = read_rule(proposal.body)
-            shown_digest = shown_digest or proposal.shown_digest
+            read_rule((await self._load_proposal(proposal_id)).body)
         await self._decide(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
-        if rule is not None:
+        if always:
+            # Of the proposal as it was decided: the decision compared it with the journal.
+            rule = read_rule((await self._load_proposal(proposal_id)).body)
             await asyncio.to_thread(add_rule, self.engine.settings.user_dir, rule)
+
+    async def _load_proposal(self, proposal_id: str) -> Proposal:
+        return await self.store.read(lambda connection: proposals.load(connection, proposal_id))
 
     async def discuss(
         self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""
