@@ -67,7 +67,10 @@ def run(
     patience_s: float,
     stdin: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``cockpit WORDS`` to its end, as ``subprocess.run`` does with everything captured."""
+    """Run ``cockpit WORDS`` to its end, as ``subprocess.run`` does with everything captured.
+
+    What leaves nothing behind has no process of its own (``command_in_process.py``): it costs a third less.
+    """
     done = run_bytes(words, cwd=cwd, env=env, patience_s=patience_s, stdin=stdin.encode())
     return subprocess.CompletedProcess(
         done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
