@@ -199,8 +199,9 @@ def _with_streams(*files: Any) -> Iterator[None]:
 
 @contextmanager
 def _as_own_process(interpreter: str, words: Sequence[str]) -> Iterator[None]:
-    """Give the command the arguments, the loggers and the name of a process that ends with it."""
+    """Give the command the arguments, loggers, sandbox and name of a process that ends with it."""
     from cockpit import __main__ as entry
+    from cockpit.access.reading_sandbox import reading_sandbox, use_reading_sandbox
     from cockpit.commands import ask_trust
     from cockpit.core import processes
 
@@ -214,12 +215,15 @@ def _as_own_process(interpreter: str, words: Sequence[str]) -> Iterator[None]:
         state, start = read(pid)
         return state, f"{start}{ordinal:06}" if pid == os.getpid() else start
 
+    sandbox = reading_sandbox()
+    use_reading_sandbox(None)
     processes._state_and_start = read_as_own
     processes._cached_name.cache_clear()
     ask_trust._announced.clear()
     try:
         yield
     finally:
+        use_reading_sandbox(sandbox)
         processes._state_and_start = read
         processes._cached_name.cache_clear()
         sys.argv, sys.executable, logging.root.handlers[:], level = before

@@ -16,6 +16,7 @@ import warm
 from cli_world import PATIENCE_S, Project
 from state_for_tests import copy_project
 
+from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core import processes
 
 pytestmark = pytest.mark.slow
@@ -143,4 +144,5 @@ def _describe_process() -> object:
         sorted(Path("/proc/self/fd").iterdir()) if Path("/proc/self/fd").is_dir() else (),
         [os.fstat(number).st_ino for number in range(3)],
         processes.current_process(),
+        reading_sandbox(),
     )
