@@ -249,3 +249,14 @@ async def test_four_agents_at_once_ask_in_one_queue(acp: Acp) -> None:
         await acp.approve(proposal)
     assert {(await task).status for task in tasks} == {"completed"}
     assert len(list(acp.world.root.glob("[0-3].txt"))) == 4
+
+
+async def test_the_screen_s_first_message_goes_to_the_agent_that_the_settings_name(
+    tmp_path: Path,
+) -> None:
+    async with open_acp(tmp_path, agent="scripted") as acp:
+        acp.switch()
+        session_id = await acp.runtime.start("answer /review-pr 24")
+        session = await acp.runtime.run(session_id)
+        assert (session.agent, session.status) == ("scripted", "waiting")
+        assert acp.said(session_id) == ["You said: /review-pr 24"]
