@@ -101,7 +101,13 @@ def format_time(moment: datetime) -> str:
     """Format a time as the store keeps and sorts it: ISO 8601 in UTC with microseconds, ``…Z``."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds")[:26] + "Z"
+    text = moment.isoformat()
+    if len(text) != _WITH_MICROSECONDS:  # none: it leaves out zeros
+        text = moment.isoformat(timespec="microseconds")
+    return text[:26] + "Z"
+
+
+_WITH_MICROSECONDS = len("2026-01-01T12:00:00.000001+00:00")
 
 
 def milliseconds_between(start: str | None, end: str) -> int | None:

@@ -111,13 +111,31 @@ def replace_surrogates(text: str) -> str:
 
 def mask(text: str) -> str:
     """Replace every recognised secret by ``[masked:KIND]``, and every lone surrogate."""
-    if len(text) <= _REMEMBERED:
-        return text if len(text) < _SHORTEST and text.isascii() else _mask_short(text)
-    return text if lacks_secret_signs(text) else mask_thoroughly(text)
+    if len(text) > _REMEMBERED:
+        return text if lacks_secret_signs(text) else mask_thoroughly(text)
+    if text in _clean or (len(text) < _SHORTEST and text.isascii()):
+        return text
+    masked = text if lacks_secret_signs(text) else mask_thoroughly(text)
+    if masked == text:
+        _remember(_clean, text)
+    return masked
 
 
 _REMEMBERED = 200
-"""Characters of the longest text whose mask is remembered: records repeat names, states and ids."""
+"""Characters of the longest text that is remembered to have no secret: records repeat names, states, ids."""
+_MOST_REMEMBERED = 4_096
+_clean: set[str] = set()
+"""Texts without a secret. One with a secret is never kept."""
+_clean_members: set[tuple[str, str]] = set()
+"""Keys with such texts."""
+
+
+def _remember(kept: set[Any], text: Any) -> None:
+    if len(kept) >= _MOST_REMEMBERED:
+        kept.clear()
+    kept.add(text)
+
+
 _SHORTEST = 8
 """Characters of the shortest text with a secret: ``ab://:c@``."""
 
@@ -232,7 +250,7 @@ def _stays_as_it_is(value: Any) -> int:
                 return 0
             kind = type(member)
             if kind is str:
-                if len(member) > _REMEMBERED or _mask_short_member(key, member) != member:
+                if len(member) > _REMEMBERED or _mask_member(key, member) != member:
                     return 0
             elif kind not in _SCALARS:
                 inner = _stays_as_it_is(member)
@@ -258,20 +276,15 @@ def _mask_key(key: str) -> str:
     return mask(key)
 
 
-@lru_cache(maxsize=4096)
-def _mask_short(text: str) -> str:
-    return text if lacks_secret_signs(text) else mask_thoroughly(text)
-
-
-@lru_cache(maxsize=4096)
-def _mask_short_member(key: str, member: str) -> str:
-    return str(_mask_member_anew(key, member))
-
-
 def _mask_member(key: Any, member: Any) -> Any:
-    if type(key) is str and type(member) is str and len(member) <= _REMEMBERED:
-        return _mask_short_member(key, member)
-    return _mask_member_anew(key, member)
+    if type(key) is not str or type(member) is not str or len(member) > _REMEMBERED:
+        return _mask_member_anew(key, member)
+    if (key, member) in _clean_members:
+        return member
+    masked = _mask_member_anew(key, member)
+    if masked == member:
+        _remember(_clean_members, (key, member))
+    return masked
 
 
 def _mask_member_anew(key: Any, member: Any) -> Any:

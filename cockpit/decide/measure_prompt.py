@@ -18,6 +18,8 @@ from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.store.context.kept_by_identity import KeptByIdentity
 
 CountTokens = Callable[[str], int]
+MOST_CHARACTERS = 4_000_000
+"""Characters of messages that are kept with their JSON, and with their tokens."""
 
 
 def count_prompt(
@@ -34,7 +36,7 @@ def count_prompt(
         if tokens is None:
             tokens = _count_message(message, count)
             if kept is not None:
-                kept.put(message, tokens)
+                kept.put(message, tokens, 1 + len(message.text))
         messages += tokens
     return system + messages + count_tools(prompt.tools, count)
 
@@ -67,7 +69,7 @@ def _describe(tool: ToolSpec) -> str:
 _schemas: KeptByIdentity[Mapping[str, Any], str] = KeptByIdentity(256)
 """The canonical JSON of tools' parameters: they are the same in every wave."""
 _tool_json: KeptByIdentity[ToolSpec, str] = KeptByIdentity(256)
-_message_json: KeptByIdentity[PromptMessage, str] = KeptByIdentity(2_000)
+_message_json: KeptByIdentity[PromptMessage, str] = KeptByIdentity(MOST_CHARACTERS)
 """The canonical JSON of messages: a prompt repeats most of those before."""
 
 
@@ -90,12 +92,16 @@ def digest_prompt(prompt: Prompt) -> str:
     """Return the sha256 of everything that is sent."""
     kept = _message_json.get_all(prompt.messages)
     messages = ",".join(
-        text or _message_json.put(message, _encode_message(message))
+        text or _keep_json(message, _encode_message(message))
         for message, text in zip(prompt.messages, kept, strict=True)
     )
     parts = [canonical_json(prompt.system), f"[{messages}]"]
     parts += [tools_json(prompt.tools), canonical_json(prompt.max_output_tokens)]
     return text_digest(f"[{','.join(parts)}]")
+
+
+def _keep_json(message: PromptMessage, text: str) -> str:
+    return _message_json.put(message, text, len(text))
 
 
 def _encode_message(message: PromptMessage) -> str:

@@ -67,14 +67,17 @@ class _Rendered(NamedTuple):
     """Where the task ends, and each wave: so many messages come before."""
 
 
-_kept_prompts: KeptByIdentity[PacketFact, _Rendered] = KeptByIdentity(64)
+_kept_prompts: KeptByIdentity[PacketFact, _Rendered] = KeptByIdentity(16)
 """The newest prompts of sessions, by their first fact."""
-_broken: KeptByIdentity[PromptMessage, PromptMessage] = KeptByIdentity(1_024)
+_broken: KeptByIdentity[PromptMessage, PromptMessage] = KeptByIdentity(1_000_000)
 
 
 def _with_break(message: PromptMessage) -> PromptMessage:
     """Return the message with a break of the cache after it."""
-    return _broken.get(message) or _broken.put(message, replace(message, cache=True))
+    broken = _broken.get(message)
+    if broken is None:
+        broken = _broken.put(message, replace(message, cache=True), 1 + len(message.text))
+    return broken
 
 
 def _append_wave(facts: Sequence[PacketFact], wave: int) -> _Rendered | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
-from cockpit.decide.measure_prompt import count_prompt, count_tools
+from cockpit.decide.measure_prompt import MOST_CHARACTERS, count_prompt, count_tools
 from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.decisions import profile_change_tool
@@ -104,7 +104,7 @@ class _ShownBand(NamedTuple):
     facts: Sequence[PacketFact] = ()
 
 
-_shown_bands: KeptByIdentity[Entry, _ShownBand] = KeptByIdentity(256)
+_shown_bands: KeptByIdentity[Entry, _ShownBand] = KeptByIdentity(96)
 """The bands of the newest packets, by their first entry: within an epoch they only grow."""
 
 
@@ -196,7 +196,7 @@ def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
 @cache
 def _kept_counts(_vocabulary: str) -> KeptByIdentity[PromptMessage, int]:
     """Return the tokens of messages that were counted with a vocabulary."""
-    return KeptByIdentity(8_192)
+    return KeptByIdentity(MOST_CHARACTERS)
 
 
 def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tuple[str, int]:

@@ -17,14 +17,15 @@ V = TypeVar("V")
 class KeptByIdentity(Generic[K, V]):
     """Values by object. The objects are kept, too, so that no other one can get their identity.
 
-    ``most`` bounds how many are kept; beyond, all are forgotten.
+    ``most`` bounds the sum of what is kept, each with its weight; beyond, all are forgotten.
     """
 
-    __slots__ = ("_kept", "_most")
+    __slots__ = ("_kept", "_most", "_weight")
 
     def __init__(self, most: int) -> None:
         self._kept: dict[int, tuple[K, V]] = {}
         self._most = most
+        self._weight = 0
 
     def get(self, key: K) -> V | None:
         """Return what was put for this very object, or None."""
@@ -36,9 +37,11 @@ class KeptByIdentity(Generic[K, V]):
         find = self._kept.get
         return [None if (kept := find(id(key))) is None else kept[1] for key in keys]
 
-    def put(self, key: K, value: V) -> V:
-        """Keep ``value`` for this object, and return it."""
-        if len(self._kept) >= self._most:
+    def put(self, key: K, value: V, weight: int = 1) -> V:
+        """Keep ``value`` for this object, and return it. ``weight``: 1, or its characters."""
+        self._weight += weight
+        if self._weight > self._most:
             self._kept.clear()
+            self._weight = weight
         self._kept[id(key)] = key, value
         return value
