@@ -186,7 +186,7 @@ def create(
             transport,
             "",
             "" if cwd is None else str(cwd),
-            branch,
+            mask(branch),
             agent_session,
         ),
     )
