@@ -73,6 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
         for package in ("cockpit", "widgets", "themes"):
             compileall.compile_dir(_PROJECT / package, quiet=2, workers=0)
         _compile_tests(config)
+        if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword:
+            warm.begin_to_load()
 
 
 @pytest.hookimpl(trylast=True)

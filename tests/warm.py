@@ -145,6 +145,11 @@ def load(name: str) -> None:
         assert line.recv(1), f"The warm server could not load {name}"
 
 
+def begin_to_load() -> None:
+    """Let the server load cockpit from now on, on another processor: it does when it is connected to."""
+    _connected().close()
+
+
 def start_server() -> None:
     """Start the server of this test run, unless there is one, and name it in the environment.
 
