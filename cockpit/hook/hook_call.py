@@ -28,7 +28,8 @@ TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
 WIP = "COCKPIT_WIP"
 """``off`` where such an agent only looks: what it does is no work in progress."""
-_TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
+_OURS = (TASK, WIP, "COCKPIT_TOKEN", "COCKPIT_SESSION")
+"""Variables of an agent that cockpit started."""
 _PLACED = frozenset(("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"))
 """Events that say where the agent runs."""
 BUSY_MS = 250
@@ -94,7 +95,7 @@ def answer(event: Event, place: Checkout, *, approve: bool = False) -> dict[str,
 
 def _is_ours() -> bool:
     """Whether cockpit started the agent, so that it asks cockpit by another way."""
-    return any(name in os.environ for name in (TASK, WIP, _TOKEN))
+    return any(name in os.environ for name in _OURS)
 
 
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:

@@ -6,6 +6,7 @@ screen learns of the change from the journal. Specified in ``docs/reference/chai
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from cockpit.app.actions.task_actions import (
 from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.projection.chains import ChainState, Run
+from cockpit.core.errors import CockpitError
 from widgets.forms.pick_list import PickRow
 from widgets.views import TurnView
 
@@ -151,6 +153,27 @@ def _last_turns(host: Host, row_key: str, first_session: str) -> tuple[str, tupl
     host.open_session(session_id)
     turns = state.conversation(session_id).changed()[-_PEEK_TURNS:]
     return " · ".join(filter(None, title)), turns
+
+
+# Terminals of agents that the user started
+
+
+def jump(host: Host) -> None:
+    """Show the terminal of the agent whose session is under the cursor."""
+    session_id = session_of_row(host, row_at_cursor(host))
+    if session_id:
+        host.run_in_background(_jump(host, session_id))
+
+
+async def _jump(host: Host, session_id: str) -> None:
+    from cockpit.agents.terminals.jump_to_terminal import jump_to_terminal
+    from cockpit.store.sessions import sessions
+
+    session = await host.engine.store.read(lambda connection: sessions.load(connection, session_id))
+    try:
+        await jump_to_terminal(session, os.environ)
+    except CockpitError as error:
+        host.show_error(str(error))
 
 
 # Trees
@@ -300,6 +323,10 @@ CHAIN_ACTIONS: tuple[Action[Host], ...] = (
         "glimpse", "Chains", "Peek at the session: its last turns, live", "peek", ("space",), (),
         "work", when=_can_attach, needs="a running session under the cursor", footer=2,
         palette=False,
+    ),
+    Action(
+        "jump", "Session", "Jump to the terminal of the agent under the cursor", "jump", (), ("J",),
+        "work", run=jump, when=_can_attach, needs="a running session under the cursor",
     ),
     Action(
         "unfold", "Chains", "Open the tree of the chain", "open", (), ("right",), "work",

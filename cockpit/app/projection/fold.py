@@ -108,6 +108,8 @@ class State:
             return
         elif row.action.startswith(PREFIX):
             self.agents.apply(row)
+            if row.session_id not in self.sessions:
+                return  # a report by older hooks, whose sessions have no rows
         if not row.session_id:
             return
         session = self.sessions.get(row.session_id)

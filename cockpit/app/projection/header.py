@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, UnsetType
 
-from cockpit.store.journal.details import sessions, waves
+from cockpit.store.journal.details import agents, sessions, waves
 from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, Phase
 
@@ -34,6 +34,7 @@ _ENDS = {
 }
 _OTHER_ENDS = ("blocked", "limit", "needs_answer")
 """Results of a completed session that are not ``done``."""
+_MOST_FILES = 100
 
 
 class SessionState(Struct):
@@ -64,6 +65,12 @@ class SessionState(Struct):
     """Whether the tables have it as a session of a chain's task."""
     tokens: int = 0
     cost_usd: float | None = None
+    agent: str = ""
+    """The external agent that has it."""
+    since: str = ""
+    """When it entered its status."""
+    changed_files: tuple[str, ...] = ()
+    """The files that its agent reported to have changed, the last at the end."""
 
     @property
     def ended(self) -> bool:
@@ -96,6 +103,10 @@ class SessionState(Struct):
                 self.tokens += detail.input_tokens + detail.output_tokens
                 if detail.cost_usd is not None:
                     self.cost_usd = (self.cost_usd or 0.0) + detail.cost_usd
+            case agents.AgentHook():
+                if not isinstance(detail.path, str) or detail.path in self.changed_files:
+                    return
+                self.changed_files = (*self.changed_files, detail.path)[-_MOST_FILES:]
             case _ if row.action.startswith("session."):
                 self._session(row)
             case _:
@@ -104,6 +115,8 @@ class SessionState(Struct):
 
     def _session(self, row: Row) -> None:
         detail = row.detail
+        if not isinstance(detail, sessions.SessionChanged):
+            self.since = row.at
         match detail:
             case sessions.SessionCreated():
                 self.created_at = row.at
@@ -115,6 +128,7 @@ class SessionState(Struct):
                 self.model, self.policy = detail.model, detail.policy
                 self.project, self.branch = detail.project, detail.branch
                 self.role, self.task_id = detail.role, detail.task_id or ""
+                self.agent = _changed(detail.agent, "")
             case sessions.SessionChanged():
                 self.policy = _changed(detail.policy, self.policy)
                 self.model = _changed(detail.model, self.model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from cockpit.app.projection import kanban
@@ -16,6 +16,8 @@ from widgets.text.numerals import money, tokens
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.chain_tree_views import ChainRowView, ChainTaskView
 
+_CLOCK = slice(11, 16)
+_NAME = 40
 MOST = 200
 """Sessions that are listed."""
 _SIGNS = {
@@ -118,8 +120,12 @@ def board(
     """Chains first, then other tasks at work; then sessions, those that run before those that ended,
     the latest first. ``waiting`` are the sessions with a pending proposal."""
     beside = {each.line.key for each in chains if isinstance(each, ChainTaskView)}
-    sessions = islice(roster, MOST)
-    rows = [_row(each, followed, each.session_id in waiting) for each in sessions]
+    sessions = list(islice(roster, MOST))
+    conflicts = find_conflicts(sessions)
+    rows = [
+        _row(each, followed, each.session_id in waiting, conflicts.get(each.session_id, ""))
+        for each in sessions
+    ]
     return WorkPaneView(
         work=kanban.summary(work),
         tasks=kanban.lines(work, beside=beside),
@@ -129,7 +135,21 @@ def board(
     )
 
 
-def _row(session: SessionState, followed: str, waiting: bool) -> WorkRowView:
+def find_conflicts(sessions: Iterable[SessionState]) -> dict[str, str]:
+    """Return what to say of sessions at work whose agents changed the same file on the same branch."""
+    holders: dict[tuple[str, str], list[SessionState]] = {}
+    for each in sessions:
+        for path in () if each.ended else each.changed_files:
+            holders.setdefault((each.branch, path), []).append(each)
+    words: dict[str, str] = {}
+    for (_, path), those in holders.items():
+        for each in those if len(those) > 1 else ():
+            other = next(other for other in those if other is not each)
+            words[each.session_id] = f"! {path} is also changed by {other.name[:_NAME]}"
+    return words
+
+
+def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> WorkRowView:
     status = "waiting" if waiting and not session.ended else session.status
     sign, tone = _SIGNS.get(status, ("·", "dim"))
     spent = [tokens(session.tokens)] if session.tokens else []
@@ -138,7 +158,9 @@ def _row(session: SessionState, followed: str, waiting: bool) -> WorkRowView:
     state = "waits for you" if status == "waiting" and waiting else session.saying()
     if status == "running" and session.wave:
         state = f"{session.phase} · wave {session.wave}"
-    detail = " · ".join([*spent, *([session.summary] if session.ended and session.summary else [])])
+    about = [session.agent, session.branch, session.since[_CLOCK]] if session.agent else []
+    end = [session.summary] if session.ended and session.summary else []
+    detail = " · ".join(part for part in (conflict, *about, *spent, *end) if part)
     return WorkRowView(
         key=session.session_id,
         sign=sign,

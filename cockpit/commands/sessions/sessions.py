@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,25 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
     say(f"Wrote {transcript['session_id']} to {file}")
 
 
+@sessions.command("jump", epilog=examples("cockpit sessions jump last"))
+@click.argument("session")
+def jump(session: str) -> None:
+    """Show the terminal that the agent of SESSION runs in.
+
+    It works for agents in your own terminals that have cockpit's hooks: in tmux, kitty, WezTerm and iTerm2.
+    """
+    import asyncio
+
+    from cockpit.agents.terminals.jump_to_terminal import jump_to_terminal
+    from cockpit.store.sessions.sessions import load
+
+    row: Session = read_store(
+        lambda connection: load(connection, choose_session(connection, session))
+    )
+    kind = asyncio.run(jump_to_terminal(row, os.environ))
+    say(f"Its window of {kind} is in front.")
+
+
 @click.command(
     short_help="Replay a past session on the screen.",
     epilog=examples("cockpit replay", "cockpit replay last"),
@@ -166,4 +186,7 @@ def _record(session: Session) -> dict[str, Any]:
         "created_at": session.created_at,
         "updated_at": session.updated_at,
         "cost_usd": session.cost_usd,
+        "agent": session.agent,
+        "transport": session.transport,
+        "branch": session.branch,
     }

@@ -24,6 +24,8 @@ class Listed(msgspec.Struct, frozen=True):
     policy: str
     role: str
     task_id: str
+    agent: str
+    branch: str
     in_chain: bool
     live: bool
     tokens: int
@@ -35,6 +37,8 @@ class Listed(msgspec.Struct, frozen=True):
     """The row with which it entered its status; None for a session that never left ``running``."""
     changed_seq: int
     """The newest row that changed what a list shows of it."""
+    changed_files: tuple[str, ...]
+    """The files that its agent's hooks reported as changed, the last at the end; none of an ended one."""
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -46,8 +50,8 @@ class Totals(msgspec.Struct, frozen=True):
 
 _COLUMNS = (
     "session_id, created_at, task_type, title, words, model, policy, role, coalesce(task_id, ''),"
-    " chain_id IS NOT NULL, status IN ('running','waiting'), input_tokens+output_tokens, cost_usd,"
-    " status"
+    " agent, branch, chain_id IS NOT NULL, status IN ('running','waiting'), input_tokens+output_tokens,"
+    " cost_usd, status"
 )
 _LIVE = (
     f"SELECT {_COLUMNS} FROM sessions WHERE chain_id IS NULL AND status IN ('running','waiting')"  # noqa: S608
@@ -68,6 +72,12 @@ _CHANGED = (
     "SELECT seq FROM journal WHERE session_id=? AND (+action GLOB 'session.*'"
     " OR +action GLOB 'wave.*' OR +action='model.completed') ORDER BY seq DESC LIMIT 1"
 )
+_FILES = (
+    "SELECT json_extract(detail_json, '$.path') FROM journal"
+    " WHERE session_id=? AND +action='agent.hook' ORDER BY seq DESC LIMIT ?"
+)
+MOST_FILES = 100
+"""Reports of an agent's hooks that are looked through for the files that it changed."""
 _WAVE = "SELECT ordinal, phase FROM wave_runs WHERE session_id=? ORDER BY ordinal DESC LIMIT 1"
 
 
@@ -119,5 +129,9 @@ def _read(connection: sqlite3.Connection, row: tuple[Any, ...]) -> Listed:
     changed = connection.execute(_CHANGED, (session_id,)).fetchone()
     wave = connection.execute(_WAVE, (session_id,)).fetchone()
     ordinal, phase = wave or (0, "")
-    columns += [ordinal, phase, entered, changed[0] if changed else 0]
-    return Listed(*columns)
+    columns += [ordinal, phase, entered, changed[0] if changed else 0, ()]
+    listed = Listed(*columns)
+    if not (listed.agent and listed.live):
+        return listed
+    paths = [path for (path,) in connection.execute(_FILES, (session_id, MOST_FILES)) if path]
+    return msgspec.structs.replace(listed, changed_files=tuple(dict.fromkeys(reversed(paths))))
