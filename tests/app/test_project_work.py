@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from typing import Any
 
 import pytest
 import work_scenes
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from cockpit.app.projection.backlog import COLUMNS, Work, number_in
 from cockpit.app.projection.fold import State
+from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.kanban import Looking, lines, summary
 from cockpit.app.projection.task_detail import task_view
+from cockpit.app.projection.work_pane import find_conflicts
 from cockpit.backlog import service
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, tasks, work_queue
@@ -204,3 +207,21 @@ def test_a_story_that_only_changes_its_status_leaves_the_cards_as_they_are():
     assert looking.kanban(work).columns[0] is before[0]
     work.apply(row(4, "story.changed", {"story_id": "S-1", "title": "two"}))
     assert looking.kanban(work).columns[0].cards[0].note == "S-1 two"
+
+
+def test_two_agents_that_change_one_file_are_told_apart():
+    def session(name: str, **fields: Any) -> SessionState:
+        return SessionState(name, title=name, agent="claude", branch="main", **fields)
+
+    both = [
+        session("first", changed_files=("a.py", "b.py")),
+        session("second", changed_files=("b.py",)),
+        session("third", changed_files=("c.py",)),
+        session("over", changed_files=("b.py",), status="completed"),
+        SessionState("other", branch="work", changed_files=("b.py",)),
+    ]
+    words = find_conflicts(both)
+    assert words == {
+        "first": "! b.py is also changed by second",
+        "second": "! b.py is also changed by first",
+    }

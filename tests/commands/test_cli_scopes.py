@@ -19,6 +19,7 @@ DECIDE_THEMSELVES = {
     *("hook uninstall", "init", "doctor", "demo", "trust"),
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
+    *("proposals edit", "proposals rules", "agents add", "agents check", "agents list"),
 }
 """Commands that look a token up in the transaction that writes, or read no store."""
 
@@ -31,6 +32,7 @@ ARGUMENTS = {
     "handoff show": ("T-1",),
     "outbox show": ("a-1",),
     "sessions export": ("last",),
+    "sessions jump": ("last",),
     "packet pin": ("f-1",),
     "packet unpin": ("f-1",),
     "profile diff": ("1", "2"),

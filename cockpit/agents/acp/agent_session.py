@@ -8,17 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
-
-from cockpit.access.confined_paths import Confined
-from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
-from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.acp.agent_connection import (
     SESSION_S,
     Abilities,
@@ -26,34 +19,19 @@ from cockpit.agents.acp.agent_connection import (
     AgentFailed,
     AgentGone,
 )
-from cockpit.agents.acp.agent_variables import SESSION, agent_environment
 from cockpit.agents.acp.prompt_blocks import prompt_blocks
 from cockpit.agents.acp.serve_files import AgentFiles
 from cockpit.agents.acp.serve_permissions import ApprovedWork, answer_permission
 from cockpit.agents.acp.serve_terminals import AgentTerminals
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
-from cockpit.agents.confine.agent_sandbox import confine_agent, relay_server, why_unconfined
-from cockpit.agents.registry.known_agents import Agent, KnownAgent
-from cockpit.agents.runs.run_agent import count_runs, hold_session
-from cockpit.agents.runs.run_folder import (
-    SERVER,
-    cockpit_variables,
-    create_run_folder,
-    our_server,
-    remove_run_folder,
-)
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_stream import AgentRun
-from cockpit.agents.streams.stream_events import TokenUsage
-from cockpit.core.errors import IllegalTransition, Stale
+from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
-from cockpit.core.processes import process_name
 from cockpit.core.secrets import mask
-from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted
 from cockpit.store.journal.details.sessions import (
     SessionCompleted,
     SessionFailed,
@@ -65,8 +43,7 @@ from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session
 
 CANCEL_S = 10.0
 """Seconds that an agent has to end its turn after it was cancelled; then its process is ended."""
-_TOKEN_S = 7 * 86_400.0
-_MOST_MESSAGE = 2_000
+MOST_MESSAGE = 2_000
 _MOST_PROMPT = 1_000_000
 
 
@@ -317,15 +294,17 @@ class AgentSession:
 
         def write(tx: Tx) -> None:
             if turn.reason == "failed":
-                _fail(tx, session_id, "agent_failed", turn.message)
+                fail_session(tx, session_id, "agent_failed", turn.message)
             elif turn.reason == "cancelled":
                 self._stop(tx)
             elif turn.reason == "refusal":
-                _fail(tx, session_id, "refusal", "The model refused to answer.")
+                fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
                 _complete(tx, session_id, "limit", f"The agent stopped: {turn.reason}.")
             elif not text.strip() and not self.journal.tools_ended:
-                _fail(tx, session_id, "agent_failed", "The agent ended its turn without a word.")
+                fail_session(
+                    tx, session_id, "agent_failed", "The agent ended its turn without a word."
+                )
             else:
                 _complete(tx, session_id, status, summary)
 
@@ -341,7 +320,7 @@ class AgentSession:
 
         def write(tx: Tx) -> None:
             if turn is not None and turn.reason == "failed":
-                _fail(tx, session_id, "agent_failed", turn.message)
+                fail_session(tx, session_id, "agent_failed", turn.message)
                 return
             detail = SessionWaiting(for_="person", why="the agent ended its turn")
             sessions.set_status(tx, session_id, "waiting", detail=detail)
@@ -374,210 +353,15 @@ class AgentSession:
         )
 
 
-@asynccontextmanager
-async def open_agent_session(
-    engine: Engine,
-    agent: Agent,
-    session_id: str,
-    *,
-    interactive: bool,
-    scopes: frozenset[str] = AGENT_SCOPES,
-) -> AsyncIterator[AgentSession]:
-    """Start the agent of a session and open its session; the context's end ends the agent.
-
-    Raises ``Stale`` when another process drives the session, ``AgentFailed``, ``LoginNeeded`` and
-    ``ProgramMissing``. Each of the last three ends the session as failed.
-    """
-    store, settings = engine.store, engine.settings
-    session = await store.read(lambda connection: sessions.load(connection, session_id))
-    root = await asyncio.to_thread(Path(session.cwd or session.root).resolve)
-    async with hold_session(store, session_id) as lost:
-        run_folder = await create_run_folder(
-            store,
-            engine.place,
-            session_id=session_id,
-            task_id=session.task_id or "",
-            prompt="",
-            scopes=scopes,
-            lasts_s=_TOKEN_S,
-        )
-        opened: AgentSession | None = None
-        try:
-            async with AsyncExitStack() as stack:
-                ours = cockpit_variables(
-                    run_folder,
-                    settings.environment,
-                    task_id=session.task_id or "",
-                    policy=session.policy,
-                    works=WORK_WRITE in scopes,
-                )
-                environment = agent_environment(
-                    agent, settings.environment, {**ours, SESSION: session_id}
-                )
-                runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
-                sandbox = engine.ground.sandbox
-                unconfined = _why_unconfined(engine, agent, runner)
-                number = await store.write(
-                    lambda tx: _record_start(tx, session_id, agent, unconfined)
-                )
-                run = AgentRun(
-                    session_id, session.task_id, agent.name, root, number, captures=False
-                )
-                usage = TokenUsage(cost_usd=session.cost_usd)
-                context = SessionContext(
-                    store,
-                    settings,
-                    engine.change_waiter,
-                    agent,
-                    session_id,
-                    root,
-                    Confined(root),
-                    sandbox,
-                    clean_environment(settings.environment, sandbox.choices.variables),
-                    SessionJournal(store, run, usage),
-                    None if interactive else settings.limits.deadline_s,
-                )
-                opened = AgentSession(engine, context, run)
-                launch = None
-                if not unconfined:
-                    values = run_folder.placeholder_values("", root, "", session_id)
-                    launch = await stack.enter_async_context(
-                        confine_agent(
-                            sandbox,
-                            runner,
-                            lambda _: agent.acp.command,
-                            values,
-                            environment,
-                            root,
-                            agent.sandbox,
-                            engine.place.state / "agents" / session_id,
-                        )
-                    )
-                stack.push_async_callback(opened.close)
-
-                def on_start(pid: int) -> None:
-                    run_folder.record_process(pid)
-                    if launch is not None:
-                        launch.watched.begin(pid)
-
-                connection = await AgentConnection.open(
-                    agent,
-                    agent.acp.command if launch is None else launch.argv,
-                    cwd=root,
-                    environment=environment if launch is None else launch.environment,
-                    serve=opened.serve,
-                    on_update=opened.update,
-                    on_odd=opened.journal.note_odd,
-                    on_start=on_start,
-                    files=() if launch is None else launch.files,
-                )
-                stack.push_async_callback(connection.close)
-                pid = process_name(connection.pid)
-                await store.write(lambda tx: sessions.set_agent_process(tx, session_id, pid=pid))
-                abilities = await connection.initialize()
-                server = relay_server() if launch is not None else our_server(run_folder)
-                await opened.join(connection, abilities, [_acp_server(server)])
-                watch = asyncio.create_task(_close_when_lost(lost, connection))
-                stack.callback(watch.cancel)
-                yield opened
-        except asyncio.CancelledError:
-            await asyncio.shield(_stop_if_running(engine, session_id))
-            raise
-        except Stale:
-            raise
-        except Exception as error:
-            code, words = getattr(error, "code", type(error).__name__), str(error)
-            await store.write(lambda tx: _fail(tx, session_id, code, words))
-            raise
-        finally:
-            await asyncio.shield(_record_end(engine, session_id, agent, opened))
-            await asyncio.shield(remove_run_folder(store, run_folder))
-
-
-async def _close_when_lost(lost: asyncio.Event, connection: AgentConnection) -> None:
-    """End the agent when another process has taken the session."""
-    await lost.wait()
-    await connection.close()
-
-
-def _why_unconfined(engine: Engine, agent: Agent, runner: RunnerSettings) -> str:
-    why = why_unconfined(engine.ground.sandbox, runner, agent.sandbox or KnownAgent())
-    if not why and agent.sandbox is None:
-        return f"cockpit does not know what {agent.title} needs in the sandbox"
-    return why
-
-
-def _granted(agent: Agent) -> tuple[str, ...]:
-    """List the variables that the agent gets although they look like secrets."""
-    return (*agent.login.variables, *agent.acp.environment)
-
-
-def _acp_server(server: Mapping[str, Any]) -> dict[str, Any]:
-    variables = [{"name": name, "value": value} for name, value in server["env"].items()]
-    return {
-        "name": SERVER,
-        "command": server["command"],
-        "args": list(server["args"]),
-        "env": variables,
-    }
-
-
-def _record_start(tx: Tx, session_id: str, agent: Agent, unconfined: str) -> int:
-    sessions.set_status(tx, session_id, "running")
-    number = count_runs(tx.connection, session_id) + 1
-    started = RunnerStarted(
-        runner=agent.name,
-        program=Path(agent.acp.command[0]).name,
-        format="acp",
-        task_id="",
-        number=number,
-        sandbox=unconfined or "bubblewrap",
-    )
-    tx.journal(started, session_id=session_id)
-    return number
-
-
-async def _record_end(
-    engine: Engine, session_id: str, agent: Agent, opened: AgentSession | None
-) -> None:
-    turn = None if opened is None else opened.turn
-    failed = turn is not None and turn.reason == "failed"
-
-    def write(tx: Tx) -> None:
-        sessions.set_agent_process(tx, session_id, pid="")
-        session = sessions.load(tx.connection, session_id)
-        ended = RunnerEnded(
-            runner=agent.name,
-            status="crashed" if failed or session.status == "failed" else "finished",
-            message=mask(turn.message if turn is not None else "")[:_MOST_MESSAGE],
-            exit_code=None,
-            agent_session=session.agent_session,
-            odd_lines=0 if opened is None else opened.journal.odd,
-            tools=UNSET if opened is None else opened.journal.tools_ended,
-            refused=UNSET if opened is None else tuple(opened.context.refused) or UNSET,
-        )
-        tx.journal(ended, session_id=session_id, result="error" if failed else "ok")
-
-    await engine.store.write(write)
-
-
-async def _stop_if_running(engine: Engine, session_id: str) -> None:
-    def write(tx: Tx) -> None:
-        if sessions.load(tx.connection, session_id).status in ("running", "waiting"):
-            detail = SessionStopped(reason="interrupted")
-            sessions.set_status(tx, session_id, "stopped", actor="person", detail=detail)
-
-    await engine.store.write(write)
-
-
 def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
-    detail = SessionCompleted(status=status, summary=mask(summary)[:_MOST_MESSAGE])
-    result = {"status": status, "summary": summary[:_MOST_MESSAGE]}
+    detail = SessionCompleted(status=status, summary=mask(summary)[:MOST_MESSAGE])
+    result = {"status": status, "summary": summary[:MOST_MESSAGE]}
     sessions.set_status(tx, session_id, "completed", detail=detail, result=result)
 
 
-def _fail(tx: Tx, session_id: str, code: str, message: str) -> None:
-    words = mask(message)[:_MOST_MESSAGE]
+def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:
+    """End the session as failed."""
+    words = mask(message)[:MOST_MESSAGE]
     sessions.set_status(
         tx,
         session_id,

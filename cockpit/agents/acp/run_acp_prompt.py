@@ -9,7 +9,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from cockpit.agents.acp.agent_session import AgentSession, Turn, open_agent_session
+from cockpit.agents.acp.agent_session import AgentSession, Turn
+from cockpit.agents.acp.open_session import open_agent_session
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
 from cockpit.loop.wave_context import Engine

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from cockpit.agents.acp.agent_session import AgentSession, open_agent_session
+from cockpit.agents.acp.agent_session import AgentSession
+from cockpit.agents.acp.open_session import open_agent_session
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.core.errors import IllegalTransition
 from cockpit.loop.external_agents import AgentChoice

@@ -133,9 +133,10 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))
 @click.argument("session")
 def jump(session: str) -> None:
-    """Show the terminal that the agent of SESSION runs in.
+    """Show the terminal of a session's agent.
 
-    It works for agents in your own terminals that have cockpit's hooks: in tmux, kitty, WezTerm and iTerm2.
+    It brings the window of SESSION to the front: of an agent in your own terminal that has cockpit's hooks,
+    in tmux, kitty, WezTerm or iTerm2.
     """
     import asyncio
 

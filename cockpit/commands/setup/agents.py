@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from cockpit.access.user_presence import require_no_agent
 from cockpit.agents.registry.installed_agents import (
     Installation,
     find_installation,
@@ -119,6 +120,7 @@ def add_agent(name: str, command: tuple[str, ...], title: str, mode: str) -> Non
 
     It writes agents/NAME.toml in your configuration folder. A built-in agent of that name is replaced.
     """
+    require_no_agent("adding an agent")
     lines = [f"title = {_toml(title or name)}", "", "[acp]"]
     lines.append(f"command = [{', '.join(_toml(word) for word in command)}]")
     if mode:
