@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from act_world import show
 
-from cockpit.access.confined_paths import PathRefused
-from cockpit.act.adapters import ADAPTERS
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.act.adapters import ADAPTERS, write_files
+from cockpit.act.adapters.write_files import put_file
 from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json
 
 WRITE = ADAPTERS["write_file"]
+PATIENCE_S = 30.0
 
 
 async def test_a_new_file_is_shown_made_and_probed(ground: Workspace) -> None:
@@ -59,6 +65,66 @@ async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: Worksp
     (ground.root / "a.py").write_text("theirs\n")
     assert (await WRITE.perform(proposal.payload, "k", ground)).failure == "conflict"
     assert (ground.root / "a.py").read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("theirs", ["mine\n", "theirs\n"])
+async def test_a_writer_that_was_overtaken_at_the_last_moment(
+    ground: Workspace, monkeypatch: pytest.MonkeyPatch, theirs: str, is_new: bool
+) -> None:
+    """Two sessions write one file at once: the second has written where both wrote the same."""
+    file = ground.root / ("new.md" if is_new else "app.py")
+    proposal = await show(ground, "write_file", path=file.name, content="mine\n")
+    plain = os.fsync
+    synced = []
+
+    def overtake(descriptor: int) -> None:
+        if not synced:
+            file.write_text(theirs)
+        synced.append(descriptor)
+        plain(descriptor)
+
+    monkeypatch.setattr(os, "fsync", overtake)
+    outcome = await WRITE.perform(proposal.payload, "k", ground)
+    assert file.read_text() == theirs
+    if theirs == "mine\n":
+        assert (outcome.status, outcome.summary) == ("success", f"{file.name} is written, 5 bytes.")
+    else:
+        assert outcome.failure == "conflict" and "Look at it again" in outcome.summary
+        assert outcome.detail["found"] == hashlib.sha256(theirs.encode()).hexdigest()
+    assert [p.name for p in ground.root.iterdir() if p.name.endswith(".cockpit")] == []
+
+
+def test_of_two_that_replace_one_file_at_once_the_second_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first stands between its last look at the file and the file's new name."""
+    file = tmp_path / "app.py"
+    file.write_text("old\n")
+    before = hashlib.sha256(b"old\n").hexdigest()
+    confined, plain = Confined(tmp_path), os.rename
+    has_looked, results = threading.Event(), []
+
+    def write(text: str) -> None:
+        results.append((text, put_file(confined, "app.py", text.encode(), text, before)))
+
+    second = threading.Thread(target=write, args=("second\n",))
+
+    def rename(*names: Any, **folders: Any) -> None:
+        if not second.is_alive() and not results:
+            second.start()
+            has_looked.wait(PATIENCE_S)
+        plain(*names, **folders)
+
+    def pause(_: float) -> None:
+        has_looked.set()  # the second waits for its turn
+
+    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(write_files, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=pause))
+    write("first\n")
+    second.join(PATIENCE_S)
+    assert sorted(results) == [("first\n", True), ("second\n", False)]
+    assert file.read_text() == "first\n"
 
 
 @pytest.mark.parametrize("name", ["app.py", "docs/notes.md"])

@@ -12,13 +12,14 @@ import pytest
 
 from cockpit.core.project_paths import locate_project
 from cockpit.decide.measure_prompt import digest_prompt
+from cockpit.loop import session_loop
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.db import database
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import head_anchor, journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, sessions, waves
 
@@ -42,18 +43,39 @@ arguments = {{ status = "done", summary = "done" }}
 
 
 class Counting(WritingConnection):
-    """Counts statements, each row of an ``executemany`` as one."""
+    """Counts statements, each row of an ``executemany`` as one.
+
+    Those that open a connection do not count: how many readers there are at once, and in which wave the next
+    one is opened, is for the machine's load to say.
+    """
 
     counted = 0
+    is_open = False
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        Counting.counted += 1
+        Counting.counted += self.is_open
         return super().execute(sql, *values)
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         rows = list(parameters)
-        Counting.counted += len(rows)
+        Counting.counted += len(rows) * self.is_open
         return super().executemany(sql, rows)
+
+
+def count_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count what every connection of the store runs, without what comes from the clock."""
+    plain = database.connect
+
+    def connect(path: Path, **more: Any) -> sqlite3.Connection:
+        connection = plain(path, **{**more, "factory": Counting})
+        assert isinstance(connection, Counting)
+        connection.is_open = True
+        return connection
+
+    monkeypatch.setattr(database, "connect", connect)
+    # On a slow machine the lease is renewed, or the anchor written, in the middle of a wave.
+    monkeypatch.setattr(session_loop, "HEARTBEAT_S", 1e6)
+    monkeypatch.setattr(head_anchor, "SECONDS", 1e6)
 
 
 def play(folder: Path, between: Any = None) -> tuple[Path, str, list[tuple[int, int]]]:
@@ -110,16 +132,28 @@ def play(folder: Path, between: Any = None) -> tuple[Path, str, list[tuple[int, 
 
 
 def test_a_wave_takes_few_statements_and_three_commits(tmp_path, monkeypatch):
-    plain = database.connect
-    monkeypatch.setattr(
-        database, "connect", lambda path, **more: plain(path, **{**more, "factory": Counting})
-    )
+    count_statements(monkeypatch)
     _, _, counts = play(tmp_path)
     first, last = counts[2], counts[-2]
     waves_between = WAVES - 4
     # The whole of several waves: the next phase may be under way when a commit is heard of.
     assert last[0] - first[0] <= MOST_STATEMENTS * waves_between + 5, counts
     assert last[1] - first[1] <= MOST_COMMITS * waves_between, counts
+
+
+def test_a_reader_that_is_opened_in_a_wave_is_no_statement_of_it(tmp_path, monkeypatch):
+    count_statements(monkeypatch)
+    with Store.open(tmp_path / "cockpit.db") as store:
+
+        def look_inside(connection: sqlite3.Connection) -> int:
+            connection.execute("SELECT 1")
+            # Both readers are in use at once, so that the second one is opened here.
+            return int(store.read_now(lambda inner: inner.execute("SELECT 2").fetchone()[0]))
+
+        for _ in range(2):
+            before = Counting.counted
+            assert store.read_now(look_inside) == 2
+            assert Counting.counted - before == 6
 
 
 def test_what_another_process_writes_between_two_waves_is_taken_in(tmp_path):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import stat
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +31,10 @@ from cockpit.act.text_edits import (
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
 from cockpit.core.text import pluralize
+
+TURN_S = 2.0
+"""Seconds that a write waits for another cockpit that gives a file in the same directory its new name."""
+_TURN_POLL_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,13 @@ def _perform(request: _Payload, key: str, confined: Confined) -> Outcome:
             _discard_leftover(confined, path, key)
         return _written(request, len(after))
     if not written:
-        return failed("conflict", f"{path} changed while it was written; it was left as it is.")
+        return failed(
+            "conflict",
+            f"{path} changed while it was written; it was left as it is. Look at it again.",
+            path=path,
+            expected=request.before_sha256,
+            found=digest_now(confined, path),
+        )
     return _written(request, len(after))
 
 
@@ -133,7 +145,10 @@ def _after(request: _Payload, text: str | None) -> bytes | None:
 
 
 def put_file(confined: Confined, path: str, data: bytes, key: str, before: str | None) -> bool:
-    """Give ``path`` the content ``data``; False when its digest is no longer ``before``."""
+    """Give ``path`` the content ``data``; False when its digest is no longer ``before``.
+
+    Where somebody else gave it the same content meanwhile, it has what it was to have: True.
+    """
     with confined.parent(path, create=True) as (directory, name):
         temporary = _temporary_name(key)
         # A leftover of a crash under the same key; O_EXCL below refuses anything newer.
@@ -151,14 +166,41 @@ def put_file(confined: Confined, path: str, data: bytes, key: str, before: str |
                 os.fsync(file.fileno())
             if before is None and _linked(temporary, name, directory):
                 return True
-            if _digest_at(name, directory) != before:
-                return False
-            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            with _turn(directory):
+                now = _digest_at(name, directory)
+                if now != before:
+                    return now == bytes_digest(data)
+                os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
             os.fsync(directory)
     return True
+
+
+@contextlib.contextmanager
+def _turn(directory: int) -> Iterator[None]:
+    """Let no other cockpit put a file in this directory between the last look at one and its new name.
+
+    A program that keeps the lock, or a file system without it, holds no write up for longer than
+    :data:`TURN_S`: the look itself is then all that protects the other's change.
+    """
+    until = time.monotonic() + TURN_S
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                break
+            time.sleep(_TURN_POLL_S)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(directory, fcntl.LOCK_UN)
 
 
 def _temporary_name(key: str) -> str:
@@ -192,7 +234,9 @@ def _mode(name: str, directory: int) -> int | None:
 
 def _digest_at(name: str, directory: int) -> str | None:
     try:
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        # Without waiting for the other end of a pipe that was put there.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        handle = os.open(name, flags, dir_fd=directory)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as file:

@@ -32,6 +32,7 @@ FOLDER = ".cockpit/reviews"
 _FLAGS = {"approve": "--approve", "request changes": "--request-changes", "comment": "--comment"}
 _OWN = re.compile(r"your own pull request", re.IGNORECASE)
 _EXISTS = re.compile(r"exists, and nothing of it is in your context")
+_OVERTAKEN = re.compile(r"changed (?:while it was written|on disk since it was shown)")
 _ON_MIND = "You would like to discuss this first. What is on your mind?"
 
 
@@ -150,7 +151,7 @@ def _after_action(
         return _propose(prompt, change, frame, wishes, f"{quoted} I {change_text}.", actions)
     if last.status == "rejected":
         return finishing("blocked", f"The review was not posted. {last.result}".strip())
-    if last.status == "refused" and _EXISTS.search(last.result):
+    if _is_taken(last):
         lead = "A review of that name is there already; I write beside it."
         return _propose(prompt, change, frame, wishes, lead, actions)
     if _OWN.search(last.result) and wishes.verdict != "comment":
@@ -208,8 +209,14 @@ def _command(target: Mapping[str, Any], drafted: Review) -> str:
 def _path(target: Mapping[str, Any], before: Sequence[Step]) -> str:
     """A file of its own: one that is there already, and was not written here, is not replaced."""
     name = slug(str(target.get("range", "change")))
-    taken = sum(1 for step in before if step.status == "refused" and _EXISTS.search(step.result))
+    taken = sum(1 for step in before if _is_taken(step))
     return f"{FOLDER}/{name}{f'-{taken + 1}' if taken else ''}.md"
+
+
+def _is_taken(step: Step) -> bool:
+    """Whether somebody else's file has the name: it was there, or came before this one was written."""
+    words = {"refused": _EXISTS, "failed_terminal": _OVERTAKEN}.get(step.status)
+    return step.call == "write_file" and words is not None and bool(words.search(step.result))
 
 
 def slug(spelled: str) -> str:

@@ -276,11 +276,20 @@ async def test_a_rejected_review_ends_blocked_with_the_reason(repo: Repo) -> Non
     assert "not now" in end.arguments["summary"]
 
 
-async def test_a_review_that_is_there_already_is_left_alone(repo: Repo) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("refused", "exists, and nothing of it is in your context: you would write blind."),
+        ("failed_terminal", "changed while it was written; it was left as it is."),
+        ("failed_terminal", "changed on disk since it was shown; nothing was written."),
+    ],
+)
+async def test_a_review_that_is_there_already_is_left_alone(
+    repo: Repo, status: str, words: str
+) -> None:
     play = await proposed(repo)
     first = await play.say()
-    refusal = "exists, and nothing of it is in your context: you would write blind."
-    play.settle(first, "refused", f"It did not run: {first.arguments['path']} {refusal}")
+    play.settle(first, status, f"It did not run: {first.arguments['path']} {words}")
     said = await play.say()
     assert said.arguments["path"] == ".cockpit/reviews/main..topic-2.md"
     assert said.arguments["content"] == first.arguments["content"]
