@@ -226,6 +226,7 @@ def test_create_pr_pushes_the_branch_and_opens_the_pull_request(
     project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     project.git("config", "remote.origin.pushurl", str(tmp_path / "remote.git"))
     hook = project.root / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\ntouch pushed\n")
     hook.chmod(0o755)
     creation = "pr create --title Areas have a factor --head feature --base main --body-file -"
