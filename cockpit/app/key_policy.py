@@ -143,7 +143,8 @@ class KeyPolicy:
         if text:
             if self.discussing is not None:
                 about, self.discussing = self.discussing, None
-                return Send(text, about.session)
+                # What an agent did waits until there are words; other proposals are put aside already.
+                return Discuss(about, text) if about.agent else Send(text, about.session)
             front = None if starts_session else self.open
             # A proposal without a session has no agent that could answer.
             has_reader = front is not None and self.is_seen and bool(front.session)

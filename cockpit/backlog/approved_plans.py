@@ -23,6 +23,12 @@ class _PlanEffect:
 
         propose_plan.carry_out(tx, proposal, by=by)
 
+    def turn_down(self, tx: Tx, proposal: Proposal) -> None:
+        return  # a plan that is not wanted leaves nothing behind
+
+    def describe_discussion(self, proposal: Proposal, words: str) -> str:
+        return words
+
     def editable_text(self, proposal: Proposal) -> tuple[str, str]:
         from cockpit.backlog.planning import propose_plan
 

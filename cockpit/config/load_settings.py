@@ -37,6 +37,7 @@ from cockpit.loop.runtime_settings import (
     RunnerSettings,
     RuntimeSettings,
 )
+from cockpit.tasks.agent_changes.effects import CHANGE_EFFECTS
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -184,7 +185,8 @@ class _Layers:
             environment=dict(env),
             runners=MappingProxyType(self._runners),
             sandbox=self._sandbox or SandboxChoices(),
-            approval_effects=APPROVAL_EFFECTS,
+            approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS},
+            carry_out=_carry_out_changes,
             external_agents=_open_external_agents,
             on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
@@ -379,8 +381,15 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
 
 def _open_external_agents() -> ExternalAgents:
     from cockpit.agents.acp.running_agents import RunningAgents
+    from cockpit.tasks.agent_changes.propose_change import propose_change
 
-    return RunningAgents()
+    return RunningAgents(propose_change)
+
+
+async def _carry_out_changes(engine: Any) -> None:
+    from cockpit.tasks.agent_changes.carry_out import carry_out
+
+    await carry_out(engine)
 
 
 def _end_task_of_session(tx: Tx, session: Session) -> None:

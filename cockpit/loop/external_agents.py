@@ -5,7 +5,7 @@ See ``docs/reference/agents.md``, sessions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -41,8 +41,12 @@ class ExternalAgents(Protocol):
         cwd: Path,
         branch: str,
         task_id: str | None = None,
+        target: Mapping[str, str] | None = None,
     ) -> str:
-        """Store a new session of ``agent`` in the folder ``cwd``; returns its id. Nothing is started yet."""
+        """Store a new session of ``agent`` in the folder ``cwd``; returns its id. Nothing is started yet.
+
+        ``target`` names the branch that its worktree began from as ``into``; empty for the checkout.
+        """
         ...
 
     async def run(self, engine: Engine, session_id: str, *, interactive: bool | None) -> Session:

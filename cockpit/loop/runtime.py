@@ -7,13 +7,15 @@ they show what the journal says. See ``docs/reference/loop.md``, sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from cockpit.access import user_presence
+from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
@@ -24,6 +26,7 @@ from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -56,6 +59,8 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
 MAX_COMPLETIONS = 50
+DROP = "drop_worktree"
+"""The type of the action that removes an agent's worktree: no agent may work in it."""
 ACP = "acp"
 """The transport of sessions whose external agent cockpit drives."""
 
@@ -100,6 +105,8 @@ async def runtime_over(
         )
         runtime = Runtime(engine)
         try:
+            if await store.read(_has_queued_changes):
+                await runtime.finish_left()
             yield runtime
         finally:
             await runtime.close_agents()
@@ -217,7 +224,14 @@ class Runtime:
             cwd=cwd or self.place.root,
             branch=await _current_branch(place),
             task_id=task_id,
+            target={} if cwd is None else {"into": await self._head_reference()},
         )
+
+    async def _head_reference(self) -> str:
+        """Return the branch of the checkout as a full reference, or ''."""
+        folders = await asyncio.to_thread(locate_git_folders, self.place.root)
+        head = None if folders is None else await asyncio.to_thread(read_head, folders)
+        return head if head and head.startswith("refs/heads/") else ""
 
     def agents(self) -> ExternalAgents:
         """Return what drives the sessions of external agents: their choices, commands and forks."""
@@ -306,11 +320,37 @@ class Runtime:
             # The words about a permission are its answer: the agent that waits for it gets them.
             is_message = decision == "discussed" and proposal.kind != PERMISSION
             if is_message and arguments["reason"] and proposal.session_id:
-                _send_message(tx, proposal.session_id, arguments["reason"])
+                effect = find_approval_effect(settings.approval_effects, proposal)
+                words = arguments["reason"]
+                if effect is not None:
+                    words = effect.describe_discussion(proposal, words)
+                _send_message(tx, proposal.session_id, words)
             return outcome
 
         # Raised after the commit, so that the guard's refusal stays stored.
         (await self.store.write(decide)).raise_if_refused()
+        if decision == "approved" and settings.carry_out is not None:
+            await self._carry_out(proposal_id, settings.carry_out)
+
+    async def _carry_out(
+        self, proposal_id: str, carry_out: Callable[[Engine], Awaitable[None]]
+    ) -> None:
+        """Do what the approval queued outside any wave, and wait for it."""
+        proposal = await self._load_proposal(proposal_id)
+        effects = self.engine.settings.approval_effects
+        if not proposal.session_id or find_approval_effect(effects, proposal) is None:
+            return
+        if proposal.body["type"] == DROP and self._agents is not None:
+            await self._agents.close(proposal.session_id)
+        await carry_out(self.engine)
+
+    async def finish_left(self) -> None:
+        """Do what a process that died had queued outside any wave; failures are in the journal."""
+        if self.engine.settings.carry_out is not None:
+            try:
+                await self.engine.settings.carry_out(self.engine)
+            except CockpitError:
+                return  # its receipt, a notice and a new proposal say so
 
     async def withdraw_abandoned(self) -> None:
         """Close permissions whose agent's process ended: nothing waits for their answers."""
@@ -477,6 +517,16 @@ def _submit_task(
             STATE: state,
         },
     )
+
+
+def _has_queued_changes(connection: sqlite3.Connection) -> bool:
+    """Whether an action over an agent's worktree waits to be run."""
+    row = connection.execute(
+        "SELECT 1 FROM outbox_actions WHERE phase NOT IN ('confirmed','failed_terminal')"
+        " AND action_type IN ('take_worktree', ?) LIMIT 1",
+        (DROP,),
+    ).fetchone()
+    return row is not None
 
 
 def _send_message(tx: Tx, session_id: str, text: str) -> None:

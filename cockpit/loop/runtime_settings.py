@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -120,5 +120,7 @@ class RuntimeSettings:
     external_agents: Callable[[], Any] | None = None
     """Makes the ``ExternalAgents`` of a runtime, imported when it is called. Untyped, because they use
     these settings."""
+    carry_out: Callable[[Any], Awaitable[None]] | None = None
+    """Runs what approvals queued outside any wave; gets the runtime's engine."""
     approval_effects: ApprovalEffects = field(default_factory=dict)
-    """What cockpit does itself when an action without a session is approved, by the action's type."""
+    """What cockpit does itself when an action that no wave proposed is approved, by the action's type."""

@@ -258,8 +258,11 @@ def _sign_index(cwd: Path) -> tuple[int, ...] | None:
 _plain_indexes: dict[tuple[int, ...], None] = {}
 
 
-async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
-    """Commit what is not; returns the files (none: there was nothing)."""
+async def commit_all(cwd: Path, message: str, *, author: str = "") -> tuple[str, ...]:
+    """Commit what is not; returns the files (none: there was nothing).
+
+    ``author`` is ``NAME <EMAIL>``; without it the one who commits.
+    """
     await reset_index_flags(cwd)
     entries = await _status_entries(cwd)
     if not entries:
@@ -273,7 +276,8 @@ async def commit_all(cwd: Path, message: str) -> tuple[str, ...]:
             cwd, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed
         )
     text = printable(message).encode()
-    words = ("commit", "--quiet", "--cleanup=verbatim", "--file=-")
+    by = (f"--author={author}",) if author else ()
+    words = ("commit", "--quiet", "--cleanup=verbatim", "--file=-", *by)
     ended = await try_git(cwd, *words, stdin=text)
     if ended.ok:
         note_plain_index(cwd)

@@ -22,12 +22,14 @@ from cockpit.access.git_folders import (
     read_head,
 )
 from cockpit.core.errors import NotFound
+from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.chains import chains, worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import sessions
 from cockpit.tasks.git import (
     WorktreeError,
     commit_of,
@@ -43,6 +45,7 @@ from cockpit.tasks.linked_worktree import add_linked_worktree, remove_linked_wor
 PREFIX = "cockpit/"
 """What the branches that cockpit makes begin with."""
 _MOST_NAMES = 200
+_MOST_AGENTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,7 @@ async def remove_worktree(store: Store, place: ProjectPaths, name: str) -> None:
     """Remove the tree of ``name`` from the disk; its branch stays. Doing it twice is doing it once."""
     worktree = store.read_now(lambda connection: worktrees.load(connection, name))
     async with worktree_lock(place):
-        await _remove_tree(place, Path(worktree.path))
+        await remove_tree(place, Path(worktree.path))
 
 
 async def clean_worktrees(
@@ -203,12 +206,14 @@ async def clean_worktrees(
             why = "" if everything else await _why_kept(place, worktree)
             if worktree.status == "active" and worktree.task_id is not None:
                 why = f"{worktree.task_id} is in progress in it"
+            elif store.read_now(partial(_has_agent, worktree)):
+                why = "an agent works in it; end its session first"
             elif worktree.task_id is None and store.read_now(partial(_runs, worktree)):
                 why = f"{worktree.chain_id} is running; `cockpit chain stop {worktree.chain_id}` ends it"
             if why:
                 kept_names.append((worktree.name, why))
                 continue
-            await _remove_tree(place, Path(worktree.path))
+            await remove_tree(place, Path(worktree.path))
             if await _merged_somewhere(place, worktree):
                 await try_git(place.home, "branch", "--quiet", "-D", worktree.branch)
             await store.write(
@@ -228,6 +233,14 @@ def _runs(tree: Worktree, connection: sqlite3.Connection) -> bool:
         return chains.load(connection, tree.chain_id).status in chains.OPEN
     except NotFound:
         return False  # the tree of tasks that are done one by one
+
+
+def _has_agent(tree: Worktree, connection: sqlite3.Connection) -> bool:
+    """Whether the process of an external agent runs in the tree."""
+    return any(
+        session.pid and session.cwd == tree.path and is_process_alive(session.pid)
+        for session in sessions.select_of_agents(connection, _MOST_AGENTS)
+    )
 
 
 async def _why_kept(place: ProjectPaths, tree: Worktree) -> str:
@@ -266,7 +279,7 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
     path = Path(tree.path)
     if await _is_checked_out(path, tree.branch):
         return
-    elsewhere = await _checkout_of(place, tree.branch)
+    elsewhere = await find_checkout_of(place, tree.branch)
     if elsewhere is not None and not _same(elsewhere, path):
         raise WorktreeError(
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
@@ -307,7 +320,7 @@ def _same(first: Path, second: Path) -> bool:
     return first.resolve() == second.resolve()
 
 
-async def _checkout_of(place: ProjectPaths, branch: str) -> Path | None:
+async def find_checkout_of(place: ProjectPaths, branch: str) -> Path | None:
     """Where ``branch`` is checked out now, if anywhere."""
     folders = locate_git_folders(place.home)
     if folders is not None and is_nowhere_checked_out(folders, f"refs/heads/{branch}"):
@@ -355,7 +368,8 @@ def _move_aside(place: ProjectPaths, path: Path) -> None:
     path.rename(aside)
 
 
-async def _remove_tree(place: ProjectPaths, path: Path) -> None:
+async def remove_tree(place: ProjectPaths, path: Path) -> None:
+    """Remove a worktree of cockpit from the disk, under the lock. Raises :class:`WorktreeError`."""
     if path.parent != worktrees_folder(place):
         raise WorktreeError(f"{path} is not a worktree of cockpit; it was left alone.")
     if await asyncio.to_thread(remove_linked_worktree, place.home, path):

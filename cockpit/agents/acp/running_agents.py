@@ -6,7 +6,7 @@ See ``docs/reference/agents.md``, sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.agents.acp.agent_session import AgentSession
@@ -27,10 +27,16 @@ _MOST_TITLE = 80
 
 
 class RunningAgents:
-    """The agents of one runtime, as :class:`~cockpit.loop.external_agents.ExternalAgents`."""
+    """The agents of one runtime, as :class:`~cockpit.loop.external_agents.ExternalAgents`.
 
-    def __init__(self) -> None:
+    ``on_turns_end`` gets the session whenever its agent has no message left.
+    """
+
+    def __init__(
+        self, on_turns_end: Callable[[Engine, str], Awaitable[object]] | None = None
+    ) -> None:
         self._open: dict[str, _OpenAgent] = {}
+        self._on_turns_end = on_turns_end
 
     async def create(
         self,
@@ -43,6 +49,7 @@ class RunningAgents:
         cwd: Path,
         branch: str,
         task_id: str | None = None,
+        target: Mapping[str, str] | None = None,
     ) -> str:
         """Store a new session. Raises ``AgentInvalid`` for an agent that is not known."""
         known_agent = await asyncio.to_thread(_find_agent, engine, agent)
@@ -55,7 +62,7 @@ class RunningAgents:
                 task_type=TASK_TYPE,
                 title=title,
                 words=words,
-                target={},
+                target=dict(target or {}),
                 model=f"{RUNNER_PREFIX}{known_agent.name}",
                 policy=policy,
                 interactive=interactive,
@@ -87,6 +94,8 @@ class RunningAgents:
         opened = await self._get(engine, session, stays)
         try:
             await opened.run_until_idle()
+            if self._on_turns_end is not None:
+                await self._on_turns_end(engine, session_id)
             if not stays:
                 await opened.finish()
             elif not opened.is_open:
@@ -143,7 +152,7 @@ class RunningAgents:
                 task_type=session.task_type,
                 title=f"{session.title} (fork)",
                 words=session.words,
-                target={},
+                target=session.target,
                 model=session.model,
                 policy=session.policy,
                 interactive=session.interactive,

@@ -58,16 +58,19 @@ def approve(host: Host, proposal: ProposalView) -> None:
         host,
         proposal,
         lambda: engine.approve(proposal.proposal_id, shown_digest=proposal.digest, narrowed=kept),
+        # Taking or dropping what an agent did is no message to it.
+        resumes=not proposal.agent,
     )
 
 
 def discuss(host: Host, proposal: ProposalView, text: str) -> None:
     """End this revision of the proposal; without ``text`` the prompt asks for it.
 
-    A permission is answered only with the words: its agent waits for them.
+    A permission is answered only with the words, for its agent waits for them; and what an external agent
+    did is discussed only with words, for they are its next prompt.
     """
     main, engine = host.main, host.engine
-    if proposal.kind == "permission" and not text:
+    if proposal.agent and not text:
         main.key_policy.discussing = proposal
         main.panes.proposals.narrowing = False
         main.prompt.focus()
@@ -108,8 +111,12 @@ def _decide(
     *,
     on_success: Callable[[], None] | None = None,
     text: str = "",
+    resumes: bool = True,
 ) -> None:
-    """Send a decision to the engine; on an error the proposal is open again and ``text`` comes back."""
+    """Send a decision to the engine; on an error the proposal is open again and ``text`` comes back.
+
+    ``resumes`` says whether the proposal's session goes on with the decision.
+    """
     main = host.main
     main.key_policy.lock(proposal)
     main.panes.proposals.narrowing = False
@@ -125,9 +132,8 @@ def _decide(
         else:
             if on_success is not None:
                 on_success()
-            if (
-                proposal.kind != "permission"
-            ):  # the process that waits for the answer goes on by itself
+            # The process that waits for the answer to a permission goes on by itself.
+            if resumes and proposal.kind != "permission":
                 host.resume_session(proposal.session)
         main.update_hints()
 
@@ -214,6 +220,7 @@ def reject(host: Host) -> None:
                 host,
                 front,
                 lambda: engine.reject(front.proposal_id, shown_digest=front.digest, reason=reason),
+                resumes=not front.agent,
             )
 
     question = f"{front.title}\nThe agent reads the reason and looks for another way."
@@ -282,7 +289,7 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "edit", "Decide", "Edit the proposed action in your editor", "edit", ("ctrl+e",), ("e",),
         "proposals", run=edit_proposal,
-        when=lambda c: _is_undisturbed(c) and (c.proposal_kind == "action" or c.can_edit),
+        when=lambda c: _is_undisturbed(c) and c.can_edit,
         needs="an open action, or a permission that can be changed; an empty prompt", footer=3,
     ),
     Action(

@@ -87,7 +87,7 @@ class Queue:
         """Return the rows of the queue around ``index``; none where only the built-in agent asks."""
         first = max(0, min(index - _WAITING_MOST // 2, len(order) - _WAITING_MOST))
         rows = [self.pending[each] for each in order[first : first + _WAITING_MOST]]
-        if len(rows) < 2 or not any(row.kind == "permission" for row in rows):
+        if len(rows) < 2 or not any(row.body.agent for row in rows):
             return ()
         return tuple(
             WaitingView(
@@ -169,11 +169,11 @@ def proposal(
         notes=body.notes,
         shift=shift(body) if changes_profile else None,
         second_key=risk == "high" or body.widening,
-        agent=body.agent if shown.kind == "permission" else "",
+        agent=body.agent if shown.kind in ("permission", "action") else "",
         project=body.project,
         branch=body.branch,
         rule=body.rule.what,
-        editable=shown.kind == "action" or body.editable,
+        editable=(shown.kind == "action" and not body.agent) or body.editable,
     )
 
 

@@ -59,7 +59,7 @@ def list_proposals(every: bool, as_json: bool) -> None:
     rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
     # Who asks and where is a question only where an external agent does.
-    by_agent = any(proposal.kind == PERMISSION for proposal in rows)
+    by_agent = any(_origin(proposal) for proposal in rows)
     show_list(
         as_json,
         [_record(proposal) for proposal in rows],
@@ -346,14 +346,16 @@ def _record(proposal: Proposal) -> dict[str, Any]:
 
 
 def _origin(proposal: Proposal) -> dict[str, str]:
-    """Return the external agent that asks for a permission, its project and branch; else nothing."""
-    if proposal.kind != PERMISSION:
+    """Return the external agent that asks or whose work it is, its project and branch; else nothing."""
+    if proposal.kind != PERMISSION and not proposal.body.get("agent"):
         return {}
     return {name: str(proposal.body.get(name, "")) for name in ("agent", "project", "branch")}
 
 
 def _is_editable(proposal: Proposal) -> bool:
-    return proposal.kind == "action" or bool(proposal.body.get("editable"))
+    if proposal.kind == "action":
+        return not proposal.body.get("agent")  # what an agent did is no text of one action
+    return bool(proposal.body.get("editable"))
 
 
 def _left(proposal: Proposal, now: datetime) -> str:

@@ -1,7 +1,8 @@
 """Approval effects: what cockpit does in the transaction that approves a proposal.
 
-They are for actions without a session, such as a plan for the backlog: nothing is queued, and nothing can
-be half done. ``RuntimeSettings.approval_effects`` maps the type of an action to its effect.
+They are for actions that no wave proposed: a plan for the backlog, which is done then and there, or the
+change of an agent's worktree, which is queued in the same transaction. ``RuntimeSettings.approval_effects``
+maps the type of an action to its effect.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ class ApprovalEffect(Protocol):
         """Do what was approved, in the transaction of the approval."""
         ...
 
+    def turn_down(self, tx: Tx, proposal: Proposal) -> None:
+        """Do what follows a rejection, in its transaction."""
+        ...
+
+    def describe_discussion(self, proposal: Proposal, words: str) -> str:
+        """Return the message that the proposal's session gets for the user's ``words``."""
+        ...
+
     def editable_text(self, proposal: Proposal) -> tuple[str, str]:
         """Return the text that the user may edit, and the suffix of the editor's file."""
         ...
@@ -54,13 +63,15 @@ ApprovalEffects = Mapping[str, ApprovalEffect]
 
 
 def find_approval_effect(effects: ApprovalEffects, proposal: Proposal) -> ApprovalEffect | None:
-    """Return the effect of an action that belongs to no session; None for any other proposal.
+    """Return the effect of an action that no wave proposed; None for any other proposal.
 
     Raises :class:`NoApprovalEffect` for a type that is not in ``effects``.
     """
-    if proposal.kind != "action" or proposal.session_id:
+    if proposal.kind != "action" or proposal.wave_id:
         return None
     action_type = str(proposal.body.get("type", ""))
+    if action_type not in effects and proposal.session_id:
+        return None
     if action_type not in effects:
         raise NoApprovalEffect(
             f"This cockpit cannot apply {proposal.proposal_id}, which is of type {action_type!r}. Reject"

@@ -77,7 +77,7 @@ def decide_proposal(
         proposals.decide(tx, proposal_id, "expired", by="engine", reason=GONE)
         return DecisionOutcome(proposal_id, "expired", reason=GONE)
     effect = None
-    if decision == "approved":
+    if decision == "approved" or proposal.body.get("type") in settings.approval_effects:
         effect = find_approval_effect(settings.approval_effects, proposal)
     decided = proposals.decide(
         tx,
@@ -88,8 +88,10 @@ def decide_proposal(
         narrowed=narrowed,
         reason=reason,
     )
-    if effect is not None:
+    if effect is not None and decision == "approved":
         effect.apply(tx, decided, by=by)
+    elif effect is not None and decision == "rejected":
+        effect.turn_down(tx, decided)
     return DecisionOutcome(proposal_id, decided.status)
 
 

@@ -200,6 +200,11 @@ class Agent:
         self.say(f"You said: {rest}")
         return None
 
+    def act_do(self, rest: str) -> str | None:
+        done = subprocess.run(rest, shell=True, capture_output=True, text=True, check=False)
+        self.say(f"Done: {done.returncode}. {done.stderr}")
+        return None
+
     def act_everything(self, rest: str) -> str | None:
         self.update(
             "plan",

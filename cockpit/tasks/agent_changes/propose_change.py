@@ -1,0 +1,215 @@
+"""Propose what an agent did in a worktree of its own, when its turn has ended.
+
+One proposal shows the whole of it; when the agent changed more meanwhile, or the branch below moved on, it
+is shown anew. See ``docs/reference/agents.md``, the change of a worktree.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cockpit.core.canonical_json import digest
+from cockpit.core.errors import CockpitError
+from cockpit.core.text import pluralize
+from cockpit.loop.wave_context import Engine
+from cockpit.store.chains import worktrees
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import messages, proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.sessions import Session
+from cockpit.tasks.agent_changes.change_payload import DROP, TAKE, TYPES, ChangePayload
+from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change
+
+INTO = "into"
+"""The name in a session's target of the branch that its worktree began from."""
+_ANEW = "shown anew"
+
+
+async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
+    """Propose the change of the session's worktree, unless it waits already as it is.
+
+    None for a session in the checkout, and where nothing changed. What cannot be compared becomes a notice
+    of the session.
+    """
+    session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
+    tree = await engine.store.read(lambda connection: find_worktree(connection, session.cwd))
+    if tree is None or INTO not in session.target:
+        return None
+    into = str(session.target[INTO])
+    try:
+        change = await read_change(Path(tree.path), tree.branch, into, tree.base_commit)
+    except (CockpitError, OSError) as error:
+        words = f"What {session.agent} did in its worktree is not proposed: {error}"
+        await engine.store.write(
+            lambda tx: messages.complete(tx, session_id=session_id, role="notice", text=words)
+        )
+        return None
+    project = engine.repo or engine.place.home.name
+    return await engine.store.write(
+        lambda tx: _write_proposal(tx, session, tree, into, project, change)
+    )
+
+
+def find_worktree(connection: sqlite3.Connection, cwd: str) -> Worktree | None:
+    """Return the worktree of an agent's session by its folder; None for any other folder."""
+    return next(
+        (
+            tree
+            for tree in worktrees.select(connection)
+            if tree.path == cwd and tree.task_id is None and not tree.chain_id
+        ),
+        None,
+    )
+
+
+def select_pending(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
+    """Return the session's proposals over its worktree that wait for a decision."""
+    return [
+        proposal
+        for proposal in proposals.select_for_session(connection, session_id)
+        if proposal.status == "pending" and proposal.body.get("type") in TYPES
+    ]
+
+
+def _write_proposal(
+    tx: Tx,
+    session: Session,
+    tree: Worktree,
+    into: str,
+    project: str,
+    change: WorktreeChange | None,
+) -> Proposal | None:
+    payload: dict[str, Any] = {}
+    if change is not None:
+        payload = msgspec.to_builtins(
+            ChangePayload(
+                session=session.session_id,
+                worktree=tree.name,
+                agent=session.agent,
+                branch=tree.branch,
+                into=into,
+                base=change.base,
+                tip=change.tip,
+                tree=change.tree,
+            )
+        )
+    for waiting in select_pending(tx.connection, session.session_id):
+        if waiting.body["payload"] == payload:
+            return waiting
+        proposals.decide(tx, waiting.proposal_id, "expired", by="engine", reason=_ANEW)
+    if change is None:
+        return None
+    worktrees.set_status(tx, tree.name, "active")
+    earlier = [
+        proposal
+        for proposal in proposals.select_for_session(tx.connection, session.session_id)
+        if proposal.body.get("type") in TYPES
+    ]
+    body = _describe(session, tree, project, change, payload)
+    revises = earlier[-1] if earlier else None
+    if revises is not None:
+        body["changes"] = _compare(revises.body["payload"], payload)
+    title = _title(tree, into, change)
+    return create_proposal(tx, session.session_id, title, body, change.risk, revises)
+
+
+def create_proposal(
+    tx: Tx,
+    session_id: str,
+    title: str,
+    body: dict[str, Any],
+    risk: str,
+    revises: Proposal | None,
+) -> Proposal:
+    """Store a proposal over a worktree, with the key of its action in it."""
+    named = digest([session_id, title, body["payload"], revises and revises.proposal_id])
+    return proposals.create(
+        tx,
+        proposal_id=f"p-{named[:10]}",
+        kind="action",
+        session_id=session_id,
+        wave_id="",
+        title=title,
+        body={**body, "key": f"{body['type']}-{named[:24]}"},
+        risk=risk,
+        revises=revises.proposal_id
+        if revises is not None and revises.body["type"] == TAKE
+        else None,
+    )
+
+
+def _title(tree: Worktree, into: str, change: WorktreeChange) -> str:
+    name = into.removeprefix("refs/heads/") or "the checkout"
+    conflicts = " · conflicts" if change.conflicts else ""
+    return f"take {tree.branch} into {name}: {change.size}{conflicts}"
+
+
+def _describe(
+    session: Session,
+    tree: Worktree,
+    project: str,
+    change: WorktreeChange,
+    payload: Mapping[str, Any],
+) -> dict[str, Any]:
+    into = str(payload["into"]).removeprefix("refs/heads/")
+    work = pluralize(change.commits, "commit")
+    if change.uncommitted:
+        work += f" and {pluralize(len(change.uncommitted), 'uncommitted file')}"
+    fields = [("into", into), ("work", work), ("size", change.size), ("worktree", tree.path)]
+    notes = list(change.notes)
+    if change.uncommitted:
+        notes.append("What is not committed is committed first, under the agent's name.")
+    return {
+        "type": TAKE,
+        "summary": f"All that {session.agent} did on {tree.branch} is merged into {into}.",
+        "agent": session.agent,
+        "project": project,
+        "branch": tree.branch,
+        "fields": [list(pair) for pair in fields],
+        "diffs": [
+            {"path": diff.path, "before": diff.before, "after": diff.after} for diff in change.diffs
+        ],
+        "notes": notes,
+        "payload": dict(payload),
+    }
+
+
+def describe_drop(proposal: Proposal) -> tuple[str, dict[str, Any]]:
+    """Return title and body of the question whether a worktree is really dropped."""
+    payload = dict(proposal.body["payload"])
+    branch = str(payload["branch"])
+    kept = f"refs/cockpit/dropped/{payload['session']}"
+    size = dict(map(tuple, proposal.body.get("fields", ()))).get("size", "")
+    body = {
+        "type": DROP,
+        "summary": f"The worktree and the branch {branch} are removed; nothing is merged.",
+        "agent": str(proposal.body.get("agent", "")),
+        "project": str(proposal.body.get("project", "")),
+        "branch": branch,
+        "fields": [["branch", branch], ["size", str(size)]],
+        "notes": [
+            f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back.",
+            "Files that git ignores are removed with the worktree.",
+        ],
+        "payload": payload,
+    }
+    return f"drop {branch}: remove its worktree and branch", body
+
+
+def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Say how a revision differs from the one before."""
+    changes = []
+    if before.get("tree") != after["tree"]:
+        changes.append("the agent's work changed")
+    if before.get("base") != after["base"]:
+        into = str(after["into"]).removeprefix("refs/heads/")
+        changes.append(
+            f"{into} moved from {str(before.get('base'))[:10]} to {str(after['base'])[:10]}"
+        )
+    return changes

@@ -1,0 +1,290 @@
+"""What an agent did in a worktree of its own: one proposal, taken once, discussed with words, or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from agents.acp.acp_world import Acp, open_acp
+from tasks.taskrun_world import git
+
+from cockpit.commands.sessions.agent_worktree import choose_folder
+from cockpit.loop.runtime import runtime_over
+from cockpit.store.chains import worktrees
+from cockpit.store.sessions import messages, outbox, proposals
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.tasks.agent_changes.apply_change import change_adapters
+from cockpit.tasks.git import WorktreeError
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Work:
+    """One agent's session in a worktree of its own."""
+
+    acp: Acp
+    session: str
+    root: Path
+
+    @property
+    def branch(self) -> str:
+        return git(self.root, "branch", "--show-current").strip()
+
+    def proposal(self) -> Proposal:
+        (shown,) = [each for each in self.acp.pending() if each.session_id == self.session]
+        return shown
+
+
+@pytest.fixture
+async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
+    async with open_acp(tmp_path) as opened:
+        yield opened
+
+
+async def work(acp: Acp, act: str) -> Work:
+    folder = await choose_folder(acp.runtime, "scripted", own=True)
+    assert folder is not None
+    done = await acp.run(f"do {act}", cwd=folder)
+    return Work(acp, done.session_id, folder)
+
+
+def top(acp: Acp) -> Path:
+    return acp.world.place.root
+
+
+def tip(acp: Acp, name: str = "HEAD") -> str:
+    return git(top(acp), "rev-parse", name).strip()
+
+
+def notices(acp: Acp, session: str) -> str:
+    rows = acp.world.store.read_now(
+        lambda seen: messages.select_for_session(seen, session, role="notice")
+    )
+    return "\n".join(row.text for row in rows)
+
+
+async def test_a_turn_that_changes_nothing_proposes_nothing(acp: Acp) -> None:
+    await work(acp, "true")
+    assert acp.pending() == []
+
+
+async def test_committed_and_uncommitted_work_is_one_proposal_and_is_merged_once(acp: Acp) -> None:
+    git(top(acp), "config", "core.hooksPath", "hooks")
+    (top(acp) / "mine.txt").write_text("not committed\n", encoding="utf-8")
+    done = await work(acp, "echo one > one.txt")
+    shown = done.proposal()
+    assert shown.kind == "action" and shown.body["type"] == "take_worktree"
+    assert shown.title == f"take {done.branch} into main: +1 −0 in 1 file"
+    assert shown.body["diffs"] == [{"path": "one.txt", "before": None, "after": "one\n"}]
+    await acp.approve(shown)
+    assert (top(acp) / "one.txt").read_text(encoding="utf-8") == "one\n"
+    assert (top(acp) / "mine.txt").read_text(encoding="utf-8") == "not committed\n"
+    assert git(top(acp), "log", "-1", "--format=%an").strip() == "scripted"
+    actions = acp.world.store.read_now(lambda seen: outbox.select_for_session(seen, done.session))
+    assert [action.phase for action in actions] == ["confirmed"]
+    (row,) = acp.world.store.read_now(worktrees.select)
+    assert (row.status, row.merged_commit) == ("merged", tip(acp))
+    assert acp.pending() == []
+
+
+async def test_a_moved_branch_is_shown_anew_and_then_merged(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    git(top(acp), "commit", "-q", "--allow-empty", "-m", "meanwhile")
+    before = tip(acp)
+    with pytest.raises(WorktreeError, match="main moved from"):
+        await acp.approve(done.proposal())
+    assert tip(acp) == before
+    again = done.proposal()
+    assert again.revises and "main moved" in " ".join(again.body["changes"])
+    await acp.approve(again)
+    parents = git(top(acp), "log", "-1", "--format=%P").split()
+    assert parents[0] == before and len(parents) == 2
+
+
+async def test_two_agents_that_conflict(acp: Acp) -> None:
+    first = await work(acp, "echo first > same.txt")
+    second = await work(acp, "echo second > same.txt")
+    await acp.approve(first.proposal())
+    with pytest.raises(WorktreeError, match="moved"):
+        await acp.approve(second.proposal())
+    shown = second.proposal()
+    assert shown.title.endswith("conflicts")
+    assert shown.body["notes"][0] == "It conflicts with main in same.txt."
+    before, status = tip(acp), git(top(acp), "status", "--porcelain")
+    with pytest.raises(
+        WorktreeError, match=r"conflicts with main in same\.txt; nothing was merged"
+    ):
+        await acp.approve(shown)
+    assert (tip(acp), git(top(acp), "status", "--porcelain")) == (before, status)
+    assert second.proposal().revises == shown.proposal_id
+
+
+async def test_uncommitted_changes_of_the_user_are_never_touched(acp: Acp) -> None:
+    done = await work(acp, "echo agent > clash.txt")
+    (top(acp) / "clash.txt").write_text("mine\n", encoding="utf-8")
+    before = tip(acp)
+    with pytest.raises(WorktreeError, match=r"in the way \(clash\.txt\)"):
+        await acp.approve(done.proposal())
+    assert tip(acp) == before
+    assert (top(acp) / "clash.txt").read_text(encoding="utf-8") == "mine\n"
+
+
+async def test_work_that_goes_on_after_it_was_shown_is_not_merged(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    (done.root / "two.txt").write_text("unseen\n", encoding="utf-8")
+    before = tip(acp)
+    with pytest.raises(WorktreeError, match=r"changed .* since it was shown"):
+        await acp.approve(done.proposal())
+    assert tip(acp) == before
+    assert {diff["path"] for diff in done.proposal().body["diffs"]} == {"one.txt", "two.txt"}
+
+
+async def test_words_go_back_with_the_lines_that_they_name(acp: Acp) -> None:
+    done = await work(acp, "printf 'a = 1\\nb = 2\\n' > note.py")
+    await acp.discuss(done.proposal(), "note.py:2: call it c\nand shorter")
+    await acp.runtime.run(done.session)
+    heard = acp.said(done.session)[-1]
+    assert "note.py:2: call it c\n    2 | b = 2\nand shorter" in heard
+    assert done.proposal().revises
+
+
+async def test_drop_asks_once_more_and_keeps_what_is_not_merged(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    branch = done.branch
+    await acp.reject(done.proposal())
+    asked = done.proposal()
+    assert asked.body["type"] == "drop_worktree" and asked.risk == "high" and done.root.is_dir()
+    kept = f"refs/cockpit/dropped/{done.session}"
+    assert kept in " ".join(asked.body["notes"])
+    await acp.approve(asked)
+    assert not done.root.exists()
+    assert git(top(acp), "branch", "--list", branch) == ""
+    assert git(top(acp), "show", f"{kept}:one.txt") == "one\n"
+    assert kept in notices(acp, done.session)
+    assert acp.world.store.read_now(worktrees.select) == []
+
+
+async def test_a_drop_that_is_turned_down_shows_the_change_again(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    await acp.reject(done.proposal())
+    await acp.reject(done.proposal())
+    again = done.proposal()
+    assert again.body["type"] == "take_worktree"
+    await acp.approve(again)
+    assert (top(acp) / "one.txt").exists()
+
+
+async def test_a_name_below_dropped_that_is_taken_is_left(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    git(top(acp), "update-ref", f"refs/cockpit/dropped/{done.session}", "HEAD")
+    await acp.reject(done.proposal())
+    await acp.approve(done.proposal())
+    assert git(top(acp), "show", f"refs/cockpit/dropped/{done.session}-2:one.txt") == "one\n"
+
+
+class _Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("effect", ["_commit_rest", "_move_on", "merge_trees", "_move_on after"])
+async def test_a_kill_between_effects_is_merged_once(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch, effect: str
+) -> None:
+    from cockpit.tasks.agent_changes import apply_change
+
+    done = await work(acp, "echo one > one.txt")
+    git(top(acp), "commit", "-q", "--allow-empty", "-m", "meanwhile")
+    with pytest.raises(WorktreeError):
+        await acp.approve(done.proposal())
+    name, _, after = effect.partition(" ")
+    owner = apply_change if name == "merge_trees" else apply_change._TakeAdapter
+    real = getattr(owner, name)
+
+    async def die(*words: object) -> None:
+        if after:
+            await real(*words)
+        raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, die)
+        with pytest.raises(_Killed):
+            await acp.approve(done.proposal())
+    (last,) = [
+        each
+        for each in acp.world.store.read_now(
+            lambda seen: outbox.select_for_session(seen, done.session)
+        )
+        if each.phase == "dispatched"
+    ]
+    async with runtime_over(acp.world.store, acp.world.place, acp.runtime.engine.settings):
+        pass
+    ended = acp.world.store.read_now(lambda seen: outbox.load(seen, last.action_id))
+    assert ended.phase == "confirmed"
+    assert (top(acp) / "one.txt").read_text(encoding="utf-8") == "one\n"
+    assert git(top(acp), "rev-list", "--count", "--merges", "HEAD").strip() == "1"
+    assert git(top(acp), "status", "--porcelain", "--untracked-files=no") == ""
+
+
+async def test_an_adapter_that_runs_twice_drops_once(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    await acp.reject(done.proposal())
+    asked = done.proposal()
+    adapter = change_adapters(acp.world.store, acp.world.place)["drop_worktree"]
+    ground = acp.runtime.engine.ground
+    assert await adapter.probe(asked.body["payload"], "k", ground) == "not_done"
+    for _ in range(2):
+        assert (await adapter.perform(asked.body["payload"], "k", ground)).failure is None
+    assert await adapter.probe(asked.body["payload"], "k", ground) == "done"
+
+
+async def test_hostile_names_and_kinds_of_files(acp: Acp) -> None:
+    done = await work(
+        acp,
+        "mkdir -p .github/workflows tests; echo x > .github/workflows/ci.yml; echo x > tests/test_a.py;"
+        " ln -s /etc/passwd link; printf 'x\\n' > \"$(printf 'a\\033[31m\\nb.txt')\";"
+        " printf '\\000\\001' > binary; echo K=1 > .env; echo x > ':(top)*'; echo x > -n",
+    )
+    shown = done.proposal()
+    notes = "\n".join(shown.body["notes"])
+    assert shown.risk == "high"
+    for words in (
+        "Steers what runs",
+        "Tests, or",
+        "symbolic link: link",
+        "Not drawn",
+        "hold secrets",
+    ):
+        assert words in notes
+    assert "K=1" not in str(shown.body)
+    await acp.approve(shown)
+    assert (top(acp) / ":(top)*").exists() and (top(acp) / "a\x1b[31m\nb.txt").exists()
+    assert (top(acp) / "link").is_symlink()
+
+
+async def test_a_worktree_that_left_its_branch_is_not_proposed(acp: Acp) -> None:
+    done = await work(acp, "git checkout -q --detach; echo one > one.txt")
+    assert acp.pending() == []
+    assert "is not on its branch" in notices(acp, done.session)
+
+
+async def test_a_branch_that_nobody_checked_out_is_moved(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    git(top(acp), "switch", "-q", "-c", "elsewhere")
+    before = tip(acp)
+    await acp.approve(done.proposal())
+    assert tip(acp) == before and not (top(acp) / "one.txt").exists()
+    assert git(top(acp), "show", "main:one.txt") == "one\n"
+
+
+async def test_a_proposal_that_was_decided_stays_decided(acp: Acp) -> None:
+    done = await work(acp, "echo one > one.txt")
+    shown = done.proposal()
+    await acp.approve(shown)
+    stored = acp.world.store.read_now(lambda seen: proposals.load(seen, shown.proposal_id))
+    assert stored.status == "approved"
+    await acp.runtime.say(done.session, "do true")
+    await acp.runtime.run(done.session)
+    assert acp.pending() == []
