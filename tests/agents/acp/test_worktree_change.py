@@ -162,7 +162,7 @@ async def test_drop_asks_once_more_and_keeps_what_is_not_merged(acp: Acp) -> Non
     await acp.approve(asked)
     assert not done.root.exists()
     assert git(top(acp), "branch", "--list", branch) == ""
-    assert git(top(acp), "show", f"{kept}:one.txt") == "one\n"
+    assert git(top(acp), "show", f"{kept}:one.txt") == "one"
     assert kept in notices(acp, done.session)
     assert acp.world.store.read_now(worktrees.select) == []
 
@@ -182,7 +182,7 @@ async def test_a_name_below_dropped_that_is_taken_is_left(acp: Acp) -> None:
     git(top(acp), "update-ref", f"refs/cockpit/dropped/{done.session}", "HEAD")
     await acp.reject(done.proposal())
     await acp.approve(done.proposal())
-    assert git(top(acp), "show", f"refs/cockpit/dropped/{done.session}-2:one.txt") == "one\n"
+    assert git(top(acp), "show", f"refs/cockpit/dropped/{done.session}-2:one.txt") == "one"
 
 
 class _Killed(BaseException):
@@ -276,7 +276,7 @@ async def test_a_branch_that_nobody_checked_out_is_moved(acp: Acp) -> None:
     before = tip(acp)
     await acp.approve(done.proposal())
     assert tip(acp) == before and not (top(acp) / "one.txt").exists()
-    assert git(top(acp), "show", "main:one.txt") == "one\n"
+    assert git(top(acp), "show", "main:one.txt") == "one"
 
 
 async def test_a_proposal_that_was_decided_stays_decided(acp: Acp) -> None:
