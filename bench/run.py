@@ -41,6 +41,7 @@ BENCHES = (
     "adaptation",
     "capture",
     "hook",
+    "approve",
     "sandbox",
     "judge",
     "retrieval",
