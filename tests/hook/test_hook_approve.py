@@ -238,6 +238,34 @@ async def test_nonsense_at_the_socket_is_no_request(project: Project) -> None:
         await pending(runtime, 0)
 
 
+async def test_a_request_for_another_folder_is_none_of_ours(
+    project: Project, tmp_path: Path
+) -> None:
+    """What lies inside the root is judged less risky, so it must be a worktree of the project."""
+    (tmp_path / "other").mkdir()
+    git(project.root, "worktree", "add", "-q", str(tmp_path / "tree"))
+    async with open_cockpit(project) as runtime:
+        (path,) = open_cockpits.list_sockets(str(project.place.state))
+        for root in ("/", str(tmp_path / "other"), str(project.root / "src"), "\0", "relative"):
+            connection = open_cockpits.connect(path)
+            assert connection is not None
+            with connection:
+                connection.settimeout(PATIENCE_S)
+                connection.sendall(request(root))
+                assert await asyncio.to_thread(connection.recv, 100) == b"", root
+        connection = open_cockpits.connect(path)
+        assert connection is not None
+        with connection:
+            connection.sendall(request(str(tmp_path / "tree")))
+            (proposal,) = await pending(runtime)
+            assert proposal.body["branch"] == "tree"
+
+
+def request(root: str) -> bytes:
+    body = {"event": "PermissionRequest", "agent": "claude", "session": "s", "root": root}
+    return json.dumps({**body, "tool": "Bash", "input": BASH}).encode() + b"\n"
+
+
 def test_a_deep_state_folder_has_a_socket_too(tmp_path: Path) -> None:
     folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * 8)
     folder.mkdir(parents=True)

@@ -26,6 +26,7 @@ from cockpit.agents.terminals.terminal_sessions import TerminalAgent, ensure_ses
 from cockpit.core import open_cockpits
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
+from cockpit.core.find_checkout import find_checkout
 from cockpit.core.json_fields import get_object, get_text, parse_object
 from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
@@ -33,8 +34,12 @@ from cockpit.loop.wave_context import Engine
 
 _LARGEST = 16_000_000
 _LOOK_S = 10.0
+_SEND_S = 10.0
+"""Seconds that a call may take to send its request."""
 _MOST_AT_ONCE = 200
 """Questions that wait at the same time; the agent of one more asks by itself."""
+_MOST_CALLS = 300
+"""Calls that are connected at the same time."""
 _EDITED_EVENTS = {"claude": ("PreToolUse", "PermissionRequest")}
 """Events whose answer may change the input, by agent."""
 _ENDS_TURN = ("Stop", "UserPromptSubmit", "SessionEnd")
@@ -101,11 +106,12 @@ class _Desk:
         if task is not None:
             self._tasks.add(task)
         try:
-            reply = await self._answer(reader)
+            # An agent that only connects must not use up this process's files.
+            reply = await self._answer(reader) if len(self._tasks) <= _MOST_CALLS else None
             if reply is not None:
                 writer.write(json.dumps(reply).encode("ascii") + b"\n")
                 await writer.drain()
-        except (OSError, ValueError, CockpitError):
+        except (OSError, ValueError, TimeoutError, CockpitError):
             pass  # the call is gone or says nonsense, or the store is closed: the agent asks by itself
         finally:
             writer.close()
@@ -119,8 +125,10 @@ class _Desk:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _answer(self, reader: asyncio.StreamReader) -> Mapping[str, Any] | None:
-        call = _read_call(await reader.readline())
-        if call is None:
+        async with asyncio.timeout(_SEND_S):
+            line = await reader.readline()
+        call = _read_call(line)
+        if call is None or not await asyncio.to_thread(self._is_of_project, call.agent.root):
             return None
         if call.reports:
             self._withdraw_answered(call)
@@ -141,6 +149,12 @@ class _Desk:
         if answer.end != "decided":
             return None
         return {"allow": answer.allowed, "words": answer.message, "input": _changed(answer)}
+
+    def _is_of_project(self, root: str) -> bool:
+        """Whether ``root`` is a worktree of this project: what is inside it is judged less risky."""
+        checkout = find_checkout(root)
+        mine = str(self._engine.place.state)
+        return checkout is not None and checkout.root == root and checkout.state == mine
 
     async def _ask(self, question: _Question) -> PermissionAnswer:
         call, engine = question.call, self._engine
