@@ -64,6 +64,7 @@ COMMANDS = {
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
+    "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),
     "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
     "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),

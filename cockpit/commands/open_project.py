@@ -52,8 +52,13 @@ class _GitSandbox:
         return await CheckoutSandbox().confine_filters(cwd, listed)
 
 
-def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = None) -> ProjectPaths:
-    """Return the project of the working directory.
+def find_project(
+    *,
+    settled: bool = True,
+    ask: Callable[[str], bool] | None = None,
+    start: Path | None = None,
+) -> ProjectPaths:
+    """Return the project that contains ``start``, by default the working directory.
 
     With ``settled``, a state that is still inside the checkout is moved first, if the user agrees: ``ask``
     shows them the question, by default on the terminal. Raises :class:`WrongUse` where the directory is gone,
@@ -61,7 +66,7 @@ def find_project(*, settled: bool = True, ask: Callable[[str], bool] | None = No
     """
     use_reading_sandbox(_GitSandbox())
     try:
-        place = locate_project(Path.cwd())
+        place = locate_project(start or Path.cwd())
     except FileNotFoundError as error:
         raise WrongUse("The working directory was deleted. Change to one that exists.") from error
     if settled and not place.database.exists():

@@ -132,12 +132,14 @@ class Runtime:
         limits: Limits | None = None,
         task_type: str | None = None,
         task_id: str | None = None,
+        session_id: str | None = None,
     ) -> str:
         """Store a new session for the user's ``words``; returns its id. Nothing runs yet.
 
         With ``task_id`` the session is about that task of the backlog: its objectives contain the task and
         where it was left, and the session's work is recorded as the task's work in progress. Empty
         ``words`` stand for the task's title then. ``task_type`` overrules what ``words`` name.
+        ``session_id`` is the id that it gets, taken from the store's ids before.
 
         Where the settings name an external agent, it gets the session. Else the task type's deterministic
         context is fetched first; when that fails nothing is stored. Raises
@@ -193,6 +195,7 @@ class Runtime:
                 project=engine.repo or self.place.root.name,
                 branch=branch,
                 task_id=None if backlog_task is None else backlog_task.task_id,
+                session_id=session_id,
             )
             _submit_task(tx, session, task, opened, engine.type_problems, state)
             return session.session_id

@@ -42,7 +42,7 @@ OnOdd = Callable[[str], Awaitable[None]]
 class BoundedTransport:
     """Messages over an agent's standard streams, as the library's ``Transport``.
 
-    ``on_update`` receives the parameters of each ``session/update`` before the next message is read;
+    ``on_update`` receives the parameters of each ``notification`` before the next message is read;
     ``on_odd`` one sentence for each thing that is no message of the protocol.
     """
 
@@ -54,7 +54,9 @@ class BoundedTransport:
         on_odd: OnOdd,
         *,
         longest: int = LONGEST_LINE,
+        notification: str = "session/update",
     ) -> None:
+        self._notification = notification
         self._output = output
         self._stdin = stdin
         self._on_update = on_update
@@ -141,7 +143,7 @@ class BoundedTransport:
             return None
         params = message.get("params")
         if "id" not in message:
-            if method == "session/update" and isinstance(params, dict):
+            if method == self._notification and isinstance(params, dict):
                 await self._on_update(params)
             elif not method.startswith(("_", "$/")):
                 await self._on_odd(f"an unknown notification: {method[:_QUOTED]!r}")

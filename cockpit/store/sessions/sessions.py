@@ -147,13 +147,16 @@ def create(
     transport: str = "",
     cwd: Path | None = None,
     agent_session: str = "",
+    session_id: str | None = None,
 ) -> Session:
     """Create a running session without an owner and journal it.
 
-    ``actor`` is who started it. ``agent`` is the external agent that has it, ``transport`` how cockpit
-    reaches it, ``cwd`` where it works. Secrets in title, words, target and limits are masked.
+    ``session_id`` is an id that the caller has taken from the store's ids before. ``actor`` is who started
+    it. ``agent`` is the external agent that has it, ``transport`` how cockpit reaches it, ``cwd`` where it
+    works. Secrets in title, words, target and limits are masked.
     """
-    session_id, trace_id, now = tx.ids.new("s"), tx.ids.new("t"), tx.now()
+    session_id = session_id or tx.ids.new("s")
+    trace_id, now = tx.ids.new("t"), tx.now()
     title, words, target = mask(title), mask(words), mask_value(dict(target))
     tx.execute(
         f"INSERT INTO sessions({_COLUMNS}) VALUES ({','.join('?' * 30)})",  # noqa: S608 - fixed columns
