@@ -25,7 +25,7 @@ from typing import Any
 
 import state_for_tests
 
-_ELSEWHERE = frozenset(("demo", "hook", "mcp", "serve", "replay"))
+_ELSEWHERE = frozenset(("acp", "demo", "hook", "mcp", "serve", "replay"))
 """What leaves processes, stays or draws."""
 _CHAINS = frozenset(("list", "stop"))
 _PLAIN = frozenset(("--version", "--help", "-h", "-p"))

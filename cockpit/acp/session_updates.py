@@ -125,9 +125,9 @@ class SessionUpdates:
 
     def update_call(self, call: Update) -> Update:
         """Return ``call`` as the update that begins it, or that changes it where the client has it."""
-        known = call["toolCallId"] in self._calls
+        exists = call["toolCallId"] in self._calls
         self._calls.add(call["toolCallId"])
-        return {"sessionUpdate": "tool_call_update" if known else "tool_call", **call}
+        return {"sessionUpdate": "tool_call_update" if exists else "tool_call", **call}
 
     def line(self, text: str) -> str:
         """Return ``text`` cleaned, on one line."""

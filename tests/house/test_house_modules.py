@@ -173,6 +173,13 @@ def test_serving_over_http_loads_neither_screen_nor_sdk_nor_mcp(tmp_path: Path) 
     assert heavy(lazy, ("fastapi", "starlette", "uvicorn", "cockpit.api")) == set()
 
 
+def test_serving_editors_loads_neither_screen_nor_sdk_and_the_library_late(tmp_path: Path) -> None:
+    code = "import cockpit.commands.faces.acp\nimport cockpit.acp.run_server"
+    modules = loaded_by(code, tmp_path)
+    assert "cockpit.acp.agent_server" in modules
+    assert heavy(modules, (*SCREEN, *SDKS, "mcp", "fastapi", "acp", "pydantic")) == set()
+
+
 SCENARIO = """
 [[turn]]
 text = "Nothing to do here."

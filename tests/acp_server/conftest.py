@@ -1,0 +1,22 @@
+"""A repository to open from an editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands.cli_world import Project, git
+from copied_repository import copy_repository
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(copy_repository(_make, tmp_path / "project"), tmp_path / "config")
+
+
+def _make(root: Path) -> None:
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    (root / "shapes.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
+    (root / "room.py").write_text("from shapes import area\n", encoding="utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "Shapes and rooms")

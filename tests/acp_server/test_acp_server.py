@@ -1,0 +1,213 @@
+"""``cockpit acp`` with the SDK's client over a real process: prompts, questions, sessions, failures."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from typing import Any
+
+import pytest
+import warm
+from acp import RequestError
+from acp_client import PATIENCE_S, Client, connect
+from commands.cli_world import Project
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Project) -> None:
+    async with connect(project, "--model", project.script()) as editor:
+        session = await editor.open()
+        answer = await editor.prompt(session, "/feature Write notes")
+        client = editor.client
+        assert answer.stop_reason == "end_turn"
+        assert answer.usage.total_tokens > 0
+        context, edit = client.questions
+        assert context.kind == "read"
+        assert [place.path for place in context.locations] == [
+            str(project.root / "shapes.py"),
+            str(project.root / "room.py"),
+        ]
+        assert edit.kind == "edit"
+        (diff,) = [part for part in edit.content if part.type == "diff"]
+        assert (diff.path, diff.new_text) == (str(project.root / "notes.md"), "# Notes\n")
+        assert [option.kind for option in client.options] == [
+            "allow_once",
+            "reject_once",
+            "reject_once",
+        ]
+        assert "I need two files before I judge this." in client.said()
+        assert "Notes written." in client.said()
+        assert {call["status"] for call in client.calls().values()} == {"completed"}
+    assert (project.root / "notes.md").read_text() == "# Notes\n"
+    (stored,) = project.json("sessions", "list", "--json")
+    assert stored["session_id"] == session
+    project.run("journal", "verify")
+
+
+async def test_a_rejection_and_the_next_message_reach_the_agent(project: Project) -> None:
+    def choose(call: Any) -> str:
+        return "reject" if call.kind == "edit" else "allow"
+
+    async with connect(project, "--model", project.script(), client=Client(choose)) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "/feature Write notes")
+        edit = editor.client.questions[-1]
+        assert editor.client.calls()[edit.tool_call_id]["status"] == "failed"
+        assert not (project.root / "notes.md").exists()
+        editor.client.choose = lambda _: "allow"
+        answer = await editor.prompt(session, "Leave the notes out.")
+        assert answer.stop_reason == "end_turn"
+    shown = project.run("sessions", "show", session).stdout
+    assert "Leave the notes out." in shown
+    assert "rejected by you" in shown
+
+
+async def test_what_is_decided_elsewhere_withdraws_the_question(project: Project) -> None:
+    client = Client(hold=asyncio.Event())
+    async with connect(project, "--model", project.script(), client=client) as editor:
+        session = await editor.open()
+        turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
+        await client.until(lambda: client.questions)
+        first = client.questions[0].tool_call_id
+        await asyncio.to_thread(project.run, "proposals", "approve", first)
+        await client.until(lambda: len(client.questions) == 2)
+        assert client.calls()[first]["status"] == "completed"
+        await asyncio.to_thread(
+            project.run, "proposals", "reject", client.questions[1].tool_call_id
+        )
+        assert (await turn).stop_reason == "end_turn"
+        client.hold.set()  # late answers: both were decided
+        assert (await editor.connection.list_sessions(cwd=str(project.root))).sessions
+    assert not (project.root / "notes.md").exists()
+    project.run("journal", "verify")
+
+
+async def test_a_cancelled_turn_is_loaded_and_resumed_by_another_process(project: Project) -> None:
+    client = Client(hold=asyncio.Event())
+    async with connect(project, "--model", project.script(), client=client) as editor:
+        session = await editor.open()
+        turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
+        await client.until(lambda: client.questions)
+        await editor.connection.cancel(session_id=session)
+        assert (await turn).stop_reason == "cancelled"
+        client.hold.set()
+    async with connect(project, "--model", project.script()) as editor:
+        (entry,) = (await editor.connection.list_sessions(cwd=str(project.root))).sessions
+        assert (entry.session_id, entry.cwd) == (session, str(project.root))
+        await editor.connection.load_session(cwd=str(project.root), session_id=session)
+        client = editor.client
+        assert "Write notes" in client.said("user_message_chunk")
+        assert "I need two files" in client.said()
+        assert [call["status"] for call in client.calls().values()] == ["pending"]
+        assert not client.questions
+        answer = await editor.prompt(session, "Go on.")
+        assert answer.stop_reason == "end_turn"
+        assert len(client.questions) == 2
+    assert (project.root / "notes.md").read_text() == "# Notes\n"
+
+
+async def test_a_client_that_vanishes_loses_nothing(project: Project) -> None:
+    client = Client(hold=asyncio.Event())
+    async with connect(project, "--model", project.script(), client=client) as editor:
+        session = await editor.open()
+        turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
+        await client.until(lambda: client.questions)
+        editor.process.stdin.close()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await editor.process.wait() == 0
+        turn.cancel()
+        client.hold.set()
+    (stored,) = project.json("sessions", "list", "--json")
+    assert (stored["session_id"], stored["status"]) == (session, "stopped")
+    waiting = project.json("proposals", "list", "--json")
+    assert [each["status"] for each in waiting] == ["pending"]
+    async with connect(project, "--model", project.script()) as editor:
+        await editor.connection.resume_session(cwd=str(project.root), session_id=session)
+        assert (await editor.prompt(session, "Go on.")).stop_reason == "end_turn"
+        assert "Write notes" not in editor.client.said("user_message_chunk")
+    assert (project.root / "notes.md").exists()
+
+
+async def test_two_sessions_run_at_once(project: Project) -> None:
+    client = Client(hold=asyncio.Event())
+    async with connect(project, "--model", project.script(), client=client) as editor:
+        first, second = await editor.open(), await editor.open()
+        turns = [
+            asyncio.create_task(editor.prompt(session, "/feature Write notes"))
+            for session in (first, second)
+        ]
+        await client.until(lambda: len(client.questions) == 2)
+        await editor.connection.cancel(session_id=first)
+        assert (await turns[0]).stop_reason == "cancelled"
+        client.hold.set()
+        assert (await turns[1]).stop_reason == "end_turn"
+    assert {row["status"] for row in project.json("sessions", "list", "--json")} >= {"stopped"}
+
+
+async def test_policies_are_modes(project: Project) -> None:
+    async with connect(project, "--model", project.script()) as editor:
+        made = await editor.connection.new_session(cwd=str(project.root))
+        modes = made.modes
+        assert [mode.id for mode in modes.available_modes] == ["ask", "reads", "all"]
+        assert modes.current_mode_id == "ask"
+        await editor.connection.set_session_mode(session_id=made.session_id, mode_id="reads")
+        await editor.prompt(made.session_id, "/feature Write notes")
+        assert [call.kind for call in editor.client.questions] == ["edit"]
+        with pytest.raises(RequestError, match="cannot be chosen"):
+            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="wild")
+    async with connect(project, "--model", project.script(), "--approve", "ask") as editor:
+        made = await editor.connection.new_session(cwd=str(project.root))
+        assert [mode.id for mode in made.modes.available_modes] == ["ask"]
+        with pytest.raises(RequestError, match="can be ask"):
+            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
+
+
+async def test_folders_that_are_not_opened_are_refused_with_words(project: Project) -> None:
+    outside = project.config.parent / "elsewhere"
+    outside.mkdir()
+    (project.root / ".cockpit").mkdir()
+    async with connect(project, "--model", "offline") as editor:
+        for cwd, words in (
+            ("shapes.py", "absolute path"),
+            (str(outside / "gone"), "There is no folder"),
+            (str(outside), "is not a project"),
+        ):
+            with pytest.raises(RequestError, match=words):
+                await editor.connection.new_session(cwd=cwd)
+        with pytest.raises(RequestError, match="No session 's-none' is open"):
+            await editor.prompt("s-none", "Hello")
+        with pytest.raises(RequestError, match="There is no session s-none"):
+            await editor.connection.load_session(cwd=str(project.root), session_id="s-none")
+        session = await editor.open()
+        with pytest.raises(RequestError, match="The prompt is empty"):
+            await editor.prompt(session, "  ")
+
+
+async def test_garbage_is_answered_in_words_or_ignored(project: Project) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *warm.command(),
+        "acp",
+        cwd=project.root,
+        env=project.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    lines = [
+        b"no json",
+        b"[1, 2]",
+        b'{"jsonrpc":"2.0","method":7,"id":1}',
+        b'{"jsonrpc":"2.0","method":"session/prompt","id":2,"params":[]}',
+        b'{"jsonrpc":"2.0","method":"session/new","id":3,"params":{"cwd":5}}',
+        b'{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":{}}}',
+        b'{"jsonrpc":"2.0","id":99,"result":{}}',
+        b'{"jsonrpc":"2.0","method":"\xff\xfe","id":4}',
+        b'{"jsonrpc":"2.0","method":"initialize","id":5,"params":{"protocolVersion":9}}',
+    ]
+    out, errors = await process.communicate(b"\n".join(lines) + b"\n")
+    answers = [line for line in out.decode().splitlines() if line]
+    assert process.returncode == 0
+    assert any('"id":5' in line and '"protocolVersion":1' in line for line in answers)
+    assert any('"id":3' in line and "absolute path" in line for line in answers)
+    assert "Traceback" not in errors.decode()
