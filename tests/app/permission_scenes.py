@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from cockpit.act.proposed_action import FileDiff
 from cockpit.loop.permissions.permission_body import describe_request, find_place
 from cockpit.loop.permissions.read_tool_request import read_claude_tool, read_codex_approval
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
+from cockpit.tasks.agent_changes.propose_change import describe_change, title_change
+from cockpit.tasks.agent_changes.read_change import WorktreeChange
 
 RETRY = """class Retry:
     def __init__(self, limit):
@@ -62,6 +67,38 @@ class Agents:
             if sessions.load(tx.connection, session_id).status == "running":
                 detail = SessionWaiting(for_="proposal", why=described.title)
                 sessions.set_status(tx, session_id, "waiting", detail=detail)
+
+        self.store.write_now(step)
+        return proposal_id
+
+    def finish_work(self, session_id: str, proposal_id: str) -> str:
+        """Propose all that the session's agent did in a worktree of its own; one file conflicts."""
+        branch = "cockpit/claude-7f3a"
+        tree = Worktree(
+            "claude-7f3a", None, "", "/home/you/.local/state/cockpit/api/worktrees/claude-7f3a", branch,
+            "a" * 40, "active", None, (), "", "",
+        )  # fmt: skip
+        after = RETRY.replace("self.attempt += 1", "self.attempt = 0 if ok else self.attempt + 1")
+        test = (
+            "from retry import Retry\n\n\ndef test_reset():\n    assert Retry(9).after(True) == 1\n"
+        )
+        change = WorktreeChange(
+            "a" * 40, "b" * 40, "c" * 40, "a" * 40, 2, ("tests/test_retry.py",),
+            ("retry.py", "tests/test_retry.py"), 6, 1,
+            (FileDiff("retry.py", RETRY, after), FileDiff("tests/test_retry.py", None, test)),
+            ("It conflicts with main in retry.py.", "Tests, or what selects them: tests/test_retry.py."),
+            "medium", ("retry.py",),
+        )  # fmt: skip
+        payload = {"session": session_id, "into": "refs/heads/main", "branch": branch}
+
+        def step(tx: Tx) -> None:
+            session = sessions.load(tx.connection, session_id)
+            body = describe_change(replace(session, agent="claude"), tree, "api", change, payload)
+            proposals.create(
+                tx, proposal_id=proposal_id, kind="action", session_id=session_id, wave_id="",
+                title=title_change(tree, "refs/heads/main", change), body={**body, "key": "k"},
+                risk=change.risk,
+            )  # fmt: skip
 
         self.store.write_now(step)
         return proposal_id

@@ -55,6 +55,13 @@ def test_card(picture, agents, what, size):
     assert picture(session_id, size=size)
 
 
+@pytest.mark.parametrize("size", [(100, 30), (160, 45)], ids=str)
+def test_change_of_a_worktree(picture, agents, size):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.finish_work(session_id, "p-1")
+    assert picture(session_id, size=size)
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_several_agents_wait(picture, still, agents, size):
     assert picture(several(still, agents), size=size)
@@ -117,6 +124,24 @@ async def test_two_keys_answer(still, agents, keys, decided, reason):
         await until(pilot, lambda: status(still, "p-1").status == decided)
     proposal = status(still, "p-1")
     assert (proposal.status, proposal.reason, proposal.decided_by) == (decided, reason, "person")
+
+
+@pytest.mark.parametrize(
+    ("keys", "decided", "reason"),
+    [
+        (["enter"], "approved", ""),
+        (["escape", "type:shorter", "enter"], "discussed", "shorter"),
+        (["ctrl+x", "enter"], "rejected", ""),
+        (["escape", "escape"], "pending", ""),
+        (["escape", "enter"], "pending", ""),
+    ],
+)
+async def test_two_keys_answer_to_a_whole_change(still, agents, keys, decided, reason):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.finish_work(session_id, "p-1")
+    async with run(still, agents, session_id, keys) as pilot:
+        await until(pilot, lambda: status(still, "p-1").status == decided)
+    assert (status(still, "p-1").status, status(still, "p-1").reason) == (decided, reason)
 
 
 async def test_words_that_are_left_leave_the_question(still, agents):

@@ -180,10 +180,14 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Fields(front.fields)
         if front.body.strip():
             yield from self._body(front.body)
+        notes = [Static(Content.assemble(line(("! ", WARN)), block(note))) for note in front.notes]
+        # What to look for in all that an agent did has to be read before its many files.
+        if is_work := front.kind == "action" and bool(front.agent):
+            yield from notes
         if not is_change:
             yield from self._diffs(front.diffs)
-        for note in front.notes:
-            yield Static(Content.assemble(line(("! ", WARN)), block(note)))
+        if not is_work:
+            yield from notes
         if unseen := _unseen(front):
             yield Static(
                 line(

@@ -1,8 +1,9 @@
-"""``cockpit worktrees``: list the worktrees of tasks and chains, and remove merged ones."""
+"""``cockpit worktrees``: list the worktrees of tasks, chains and agents, and remove merged ones."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import click
@@ -12,6 +13,8 @@ from cockpit.commands.open_project import find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.chains import worktrees as stored
 from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.sessions import proposals
+from cockpit.tasks.agent_changes.change_payload import TYPES
 
 _NONE = "No worktrees yet. `cockpit work` makes one for each task."
 
@@ -23,8 +26,8 @@ _NONE = "No worktrees yet. `cockpit work` makes one for each task."
 def worktrees() -> None:
     """List and remove the git worktrees that cockpit made.
 
-    Each task in progress and each chain has one, in the project's state folder. Your own checkout is
-    never one of them.
+    Each task in progress and each chain has one, and so has an agent that does not work in your checkout.
+    They are in the project's state folder. Your own checkout is never one of them.
     """
 
 
@@ -32,18 +35,27 @@ def worktrees() -> None:
 @click.option("--all", "everything", is_flag=True, help="List removed worktrees too.")
 @AS_JSON
 def list_worktrees(everything: bool, as_json: bool) -> None:
-    """List worktrees, oldest first."""
+    """List worktrees, oldest first; with the proposal that waits over what an agent did in one."""
     rows: list[Worktree] = read_store(
         lambda connection: stored.select(connection, removed=everything), empty=[]
     )
+    waiting: dict[str, str] = read_store(_select_waiting, empty={})
     show_list(
         as_json,
-        [{**worktree.body(), "updated_at": worktree.updated_at} for worktree in rows],
-        ("NAME", "STATUS", "BRANCH", "CHANGED", "PATH"),
+        [
+            {
+                **worktree.body(),
+                "proposal_id": waiting.get(worktree.name),
+                "updated_at": worktree.updated_at,
+            }
+            for worktree in rows
+        ],
+        ("NAME", "STATUS", *(("WAITS",) if waiting else ()), "BRANCH", "CHANGED", "PATH"),
         [
             (
                 worktree.name,
                 worktree.status,
+                *((waiting.get(worktree.name, "–"),) if waiting else ()),
                 worktree.branch,
                 worktree.updated_at[:16].replace("T", " "),
                 # The worktree of merged work is gone, while its row and its branch may still exist.
@@ -53,6 +65,15 @@ def list_worktrees(everything: bool, as_json: bool) -> None:
         ],
         _NONE,
     )
+
+
+def _select_waiting(connection: sqlite3.Connection) -> dict[str, str]:
+    """Read the proposals that wait over an agent's worktree, by the worktree's name."""
+    return {
+        str(proposal.body["payload"]["worktree"]): proposal.proposal_id
+        for proposal in proposals.select_pending(connection)
+        if proposal.body.get("type") in TYPES
+    }
 
 
 @worktrees.command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -26,8 +27,10 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.sessions import outbox
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
+from cockpit.tasks.agent_changes.change_payload import TYPES
 
 
 @click.group(
@@ -302,6 +305,29 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
         show_json(_record(proposal))
     else:
         say("\n".join(framed(f"{proposal_id} is {proposal.status}", proposal.title)))
+        for line in read_store(lambda connection: _follow_up(connection, proposal)):
+            say(line)
+
+
+def _follow_up(connection: sqlite3.Connection, proposal: Proposal) -> list[str]:
+    """Return what the decision over an agent's worktree came to; nothing for other proposals."""
+    if proposal.body.get("type") not in TYPES:
+        return []
+    if proposal.status == "approved":
+        return [
+            receipt.summary
+            for action in outbox.select_for_session(connection, proposal.session_id)
+            if action.proposal_id == proposal.proposal_id
+            for receipt in outbox.select_receipts(connection, action.action_id)[-1:]
+        ]
+    if proposal.status == "discussed":
+        return [f"The agent reads it: cockpit run --continue {proposal.session_id}"]
+    return [
+        f"Nothing is removed. {each.proposal_id} waits: {each.title}"
+        f"\nshow:     cockpit proposals show {each.proposal_id}"
+        for each in stored.select_for_session(connection, proposal.session_id)
+        if each.status == "pending" and each.body.get("type") in TYPES
+    ]
 
 
 async def _decide_in_runtime(

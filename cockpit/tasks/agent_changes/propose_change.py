@@ -111,11 +111,11 @@ def _write_proposal(
         for proposal in proposals.select_for_session(tx.connection, session.session_id)
         if proposal.body.get("type") in TYPES
     ]
-    body = _describe(session, tree, project, change, payload)
+    body = describe_change(session, tree, project, change, payload)
     revises = earlier[-1] if earlier else None
     if revises is not None:
         body["changes"] = _compare(revises.body["payload"], payload)
-    title = _title(tree, into, change)
+    title = title_change(tree, into, change)
     return create_proposal(tx, session.session_id, title, body, change.risk, revises)
 
 
@@ -144,24 +144,35 @@ def create_proposal(
     )
 
 
-def _title(tree: Worktree, into: str, change: WorktreeChange) -> str:
+def title_change(tree: Worktree, into: str, change: WorktreeChange) -> str:
+    """Return the title of a change's proposal: branch, where it goes and its size."""
     name = into.removeprefix("refs/heads/") or "the checkout"
     conflicts = " · conflicts" if change.conflicts else ""
     return f"take {tree.branch} into {name}: {change.size}{conflicts}"
 
 
-def _describe(
+def describe_change(
     session: Session,
     tree: Worktree,
     project: str,
     change: WorktreeChange,
     payload: Mapping[str, Any],
 ) -> dict[str, Any]:
+    """Return the body of a change's proposal, without the key of its action."""
     into = str(payload["into"]).removeprefix("refs/heads/")
     work = pluralize(change.commits, "commit")
     if change.uncommitted:
         work += f" and {pluralize(len(change.uncommitted), 'uncommitted file')}"
-    fields = [("into", into), ("work", work), ("size", change.size), ("worktree", tree.path)]
+    names = ", ".join(change.conflicts[:10])
+    more = f" and {len(change.conflicts) - 10:,} more" if len(change.conflicts) > 10 else ""
+    conflicts = [("conflicts", names + more)] if names else []
+    fields = [
+        *conflicts,
+        ("into", into),
+        ("work", work),
+        ("size", change.size),
+        ("worktree", tree.path),
+    ]
     notes = list(change.notes)
     if change.uncommitted:
         notes.append("What is not committed is committed first, under the agent's name.")

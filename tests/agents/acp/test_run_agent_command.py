@@ -68,6 +68,39 @@ def test_a_second_agent_gets_a_worktree_of_its_own(
     assert worktree["branch"].startswith("cockpit/mine-")
 
 
+def test_the_change_of_a_worktree_is_decided_from_the_command_line(project: Project) -> None:
+    project.run("run", "--agent", "mine", "--worktree", "do echo one > one.txt")
+    (waits,) = project.json("proposals", "list", "--json")
+    name = waits["proposal_id"]
+    assert (waits["agent"], waits["kind"]) == ("mine", "action")
+    (tree,) = project.json("worktrees", "list", "--json")
+    assert (tree["proposal_id"], tree["status"]) == (name, "active")
+    assert name in project.run("worktrees", "list").stdout
+    shown = project.run("proposals", "show", name)
+    assert "+one" in shown.stdout and "edit:" not in shown.stderr
+    words = project.run("proposals", "discuss", name, "--words", "one.txt:1: say two").stderr
+    project.run(*words.rpartition("cockpit ")[2].split())
+    (waits,) = project.json("proposals", "list", "--json")
+    assert waits["revises"] == name
+    asked = project.run("proposals", "reject", waits["proposal_id"]).stderr
+    assert "Nothing is removed." in asked
+    (drop,) = project.json("proposals", "list", "--json")
+    project.run("proposals", "approve", drop["proposal_id"], expect=3)
+    assert Path(tree["path"]).is_dir()
+    done = project.run(
+        "proposals", "approve", drop["proposal_id"], "--shown", drop["shown_digest"]
+    ).stderr
+    assert "refs/cockpit/dropped/s-" in done and not Path(tree["path"]).exists()
+    project.run("run", "--agent", "mine", "--worktree", "do echo two > two.txt")
+    (waits,) = project.json("proposals", "list", "--json")
+    merged = project.run("proposals", "approve", waits["proposal_id"]).stderr
+    assert "is merged into main as" in merged and (project.root / "two.txt").exists()
+    (tree,) = project.json("worktrees", "list", "--json")
+    assert (tree["proposal_id"], tree["status"]) == (None, "merged")
+    project.run("worktrees", "clean")
+    assert project.json("worktrees", "list", "--json") == []
+
+
 def test_a_signal_while_a_permission_waits_leaves_nothing_that_waits(
     project: Project, start: Callable[..., Watched]
 ) -> None:
