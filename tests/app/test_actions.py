@@ -66,7 +66,11 @@ def test_the_help_tells_every_action():
             {"approve", "discuss", "narrow"},
             {"edit", "send"},
         ),
-        (ActionContext(proposal_kind="action"), {"approve", "discuss", "edit"}, {"narrow", "send"}),
+        (
+            ActionContext(proposal_kind="action", can_edit=True),
+            {"approve", "discuss", "edit"},
+            {"narrow", "send"},
+        ),
         (
             ActionContext(proposal_kind="action", prompt_empty=False),
             {"send"},

@@ -35,7 +35,10 @@ def worktrees() -> None:
 @click.option("--all", "everything", is_flag=True, help="List removed worktrees too.")
 @AS_JSON
 def list_worktrees(everything: bool, as_json: bool) -> None:
-    """List worktrees, oldest first; with the proposal that waits over what an agent did in one."""
+    """List worktrees, oldest first.
+
+    Where what an agent did in one waits for your decision, its proposal is listed too.
+    """
     rows: list[Worktree] = read_store(
         lambda connection: stored.select(connection, removed=everything), empty=[]
     )

@@ -29,6 +29,8 @@ from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change
 INTO = "into"
 """The name in a session's target of the branch that its worktree began from."""
 _ANEW = "shown anew"
+CONFLICTS = " · conflicts"
+"""The end of the title of a change that cannot be merged."""
 
 
 async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
@@ -147,7 +149,7 @@ def create_proposal(
 def title_change(tree: Worktree, into: str, change: WorktreeChange) -> str:
     """Return the title of a change's proposal: branch, where it goes and its size."""
     name = into.removeprefix("refs/heads/") or "the checkout"
-    conflicts = " · conflicts" if change.conflicts else ""
+    conflicts = CONFLICTS if change.conflicts else ""
     return f"take {tree.branch} into {name}: {change.size}{conflicts}"
 
 
@@ -170,8 +172,6 @@ def describe_change(
         *conflicts,
         ("into", into),
         ("work", work),
-        ("size", change.size),
-        ("worktree", tree.path),
     ]
     notes = list(change.notes)
     if change.uncommitted:
@@ -196,14 +196,14 @@ def describe_drop(proposal: Proposal) -> tuple[str, dict[str, Any]]:
     payload = dict(proposal.body["payload"])
     branch = str(payload["branch"])
     kept = f"refs/cockpit/dropped/{payload['session']}"
-    size = dict(map(tuple, proposal.body.get("fields", ()))).get("size", "")
+    size = proposal.title.rpartition(": ")[2].removesuffix(CONFLICTS)
     body = {
         "type": DROP,
         "summary": f"The worktree and the branch {branch} are removed; nothing is merged.",
         "agent": str(proposal.body.get("agent", "")),
         "project": str(proposal.body.get("project", "")),
         "branch": branch,
-        "fields": [["branch", branch], ["size", str(size)]],
+        "fields": [["branch", branch], ["size", size]],
         "notes": [
             f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back.",
             "Files that git ignores are removed with the worktree.",
