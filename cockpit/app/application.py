@@ -354,16 +354,12 @@ class CockpitApp(App[int], inherit_bindings=False):
     def send_message(self, text: str, session_id: str = "") -> None:
         """Send a message to a session, by default to the followed one.
 
-        Without a session the message starts one; ``/plan FILE`` proposes a plan for the backlog, and
-        ``/work`` starts or resumes a chain.
+        Without a session the message starts one; commands such as ``/plan FILE`` are the screen's own.
         """
-        from cockpit.app.actions import plan_command, work_command
+        from cockpit.app.actions.prompt_commands import read_command
 
-        if (source := plan_command.plan_source(text)) is not None:
-            self.run_in_background(plan_command.propose_plan(self, text, source))
-            return
-        if (words := work_command.work_words(text)) is not None:
-            self.run_in_background(work_command.start_work(self, text, words))
+        if (command := read_command(self, text)) is not None:
+            self.run_in_background(command)
             return
         receiver = session_id or self.session_id
         self.run_in_background(self._send(receiver, text) if receiver else self._start(text))

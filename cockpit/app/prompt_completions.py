@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from cockpit.app.actions import plan_command, work_command
+from cockpit.app.actions.prompt_commands import COMMANDS
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError
 from widgets.views import CompletionView
 
 _MOST = 500
-_COMMANDS = (
-    (plan_command.COMMAND, plan_command.ARGUMENTS),
-    (work_command.COMMAND, work_command.ARGUMENTS),
-)
-"""Commands of the screen itself, beside those of the task types."""
 
 
 class CompletionCache:
@@ -41,7 +36,7 @@ class CompletionCache:
             completions = [*await self._engine.complete(sign, sign + prefix)]
             completions += [
                 (command, arguments)
-                for command, arguments in _COMMANDS
+                for command, arguments in COMMANDS
                 if sign == "/" and command.startswith(sign + prefix)
             ]
             completions.sort()
