@@ -37,6 +37,12 @@ class HeaderView(msgspec.Struct, frozen=True):
     """The state of the session as text: 'waits for you', 'running', 'done', ''."""
     warning: str = ""
     """What is wrong with the project's records; it comes first and stays in any width."""
+    mode: str = ""
+    """The mode of an external agent."""
+    plan: str = ""
+    """How far an external agent's plan is."""
+    context: str = ""
+    """How full an external agent's context window is."""
 
 
 class LineView(msgspec.Struct, frozen=True):
@@ -53,12 +59,13 @@ class TurnView(msgspec.Struct, frozen=True):
 
     ``key`` is stable: the same turn keeps its key while it grows. ``role`` 'wave' draws a rule with
     ``text`` as its label ('wave 7 · decide'); 'note' draws only ``lines``; 'thought' is what the agent
-    thought, drawn as one line while it is ``folded``. A new turn goes above the turn that ``before`` names,
+    thought, drawn as one line while it is ``folded``; 'tool' draws ``lines``, and ``text``, what the tool
+    changed or said, below them unless it is ``folded``. A new turn goes above the turn that ``before`` names,
     where that is among the last ones, and else below all.
     """
 
     key: str
-    role: Literal["person", "agent", "thought", "wave", "note", "error"]
+    role: Literal["person", "agent", "thought", "tool", "wave", "note", "error"]
     text: str = ""
     lines: tuple[LineView, ...] = ()
     streaming: bool = False

@@ -135,6 +135,7 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def _take_engine(self, engine: Engine) -> None:
         """Build what works with the engine: the actions, the state and the runs."""
+        from cockpit.app.actions.agent_command import list_agent_words
         from cockpit.app.actions.registry import remap
         from cockpit.app.journal_feed import JournalFeed
         from cockpit.app.projection.kanban import Looking
@@ -151,7 +152,11 @@ class CockpitApp(App[int], inherit_bindings=False):
             engine.store, self._schedule_paint, self.show_error, lambda: self.session_id
         )
         self.runs = SessionRuns(engine, self.show_error, self._schedule_paint)
-        self.completions = CompletionCache(engine, self._show_completions)
+        self.completions = CompletionCache(
+            engine,
+            self._show_completions,
+            lambda: list_agent_words(self.session, self.state.agent_of(self.session_id)),
+        )
 
     def _register_themes(self) -> None:
         for each in themes.THEMES:

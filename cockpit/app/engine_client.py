@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
+    from cockpit.loop.external_agents import AgentChoice, AgentEntry
     from cockpit.loop.views.packet_inspection import Difference, Explanation
     from cockpit.store.context.pins import Pin
     from cockpit.store.db.database import Store
@@ -32,6 +33,26 @@ class Engine(Protocol):
         interactive: bool = True,
     ) -> str:
         """Start a session with a message; return its id."""
+        ...
+
+    async def start_agent(self, agent: str, words: str) -> str:
+        """Start a session of an external agent, with a message or without; return its id."""
+        ...
+
+    async def list_agents(self) -> Sequence[AgentEntry]:
+        """Return the external agents, those that are installed first."""
+        ...
+
+    async def agent_choices(self, session_id: str) -> Sequence[AgentChoice]:
+        """Return what can be chosen in the agent of a session; nothing while it is not open."""
+        ...
+
+    async def choose(self, session_id: str, kind: str, value: str) -> None:
+        """Choose a mode, a model or an option in the agent of a session."""
+        ...
+
+    async def fork_agent(self, session_id: str) -> str:
+        """Store a session that continues from here, where its agent can; return its id."""
         ...
 
     async def chain_options(self) -> Mapping[str, str]:

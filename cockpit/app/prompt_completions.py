@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from cockpit.app.actions.agent_command import describe_installed
 from cockpit.app.actions.prompt_commands import COMMANDS
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError
 from widgets.views import CompletionView
 
+_AGENT_PREFIX = "agent"
 _MOST = 500
 
 
 class CompletionCache:
-    """Answer at once from the cache; request anything else, and call ``on_arrival`` when it is there."""
+    """Answer at once from the cache; request anything else, and call ``on_arrival`` when it is there.
 
-    def __init__(self, engine: Engine, on_arrival: Callable[[], None]) -> None:
+    ``agent_words`` gives the commands of the followed session's external agent with what each means; None
+    for the built-in agent.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        on_arrival: Callable[[], None],
+        agent_words: Callable[[], Sequence[tuple[str, str]] | None] = lambda: None,
+    ) -> None:
+        self._agent_words = agent_words
         self._engine = engine
         self._on_arrival = on_arrival
         self._cache: dict[tuple[str, str], tuple[CompletionView, ...]] = {}
@@ -24,11 +36,22 @@ class CompletionCache:
 
     def get(self, sign: str, prefix: str) -> tuple[CompletionView, ...]:
         """Return completions of ``prefix`` (without its ``sign``); empty while they are requested."""
+        words = self._agent_words() if sign == "/" else None
+        if words is not None and not prefix.startswith(_AGENT_PREFIX):
+            # The commands of task types are the built-in agent's.
+            return _sort_views((*words, *COMMANDS), sign + prefix)
         key = (sign, prefix)
         completions = self._cache.get(key)
         if completions is None and key not in self._requests:
             self._requests[key] = asyncio.create_task(self._request(key))
         return completions or ()
+
+    async def _list_agents(self, text: str) -> list[tuple[str, str]]:
+        return [
+            (f"/agent {each.name}", f"{each.title} · {describe_installed(each)}")
+            for each in await self._engine.list_agents()
+            if f"/agent {each.name}".startswith(text)
+        ]
 
     async def _request(self, key: tuple[str, str]) -> None:
         sign, prefix = key
@@ -39,6 +62,8 @@ class CompletionCache:
                 for command, arguments in COMMANDS
                 if sign == "/" and command.startswith(sign + prefix)
             ]
+            if sign == "/" and prefix.startswith(_AGENT_PREFIX):
+                completions += await self._list_agents(sign + prefix)
             completions.sort()
         except CockpitError:
             completions = []  # an error in a list of completions must not disturb typing
@@ -49,3 +74,8 @@ class CompletionCache:
         self._cache[key] = tuple(CompletionView(text, hint) for text, hint in completions)
         if completions:
             self._on_arrival()
+
+
+def _sort_views(words: Iterable[tuple[str, str]], text: str) -> tuple[CompletionView, ...]:
+    chosen = sorted({each for each in words if each[0].startswith(text)})
+    return tuple(CompletionView(command, hint) for command, hint in chosen)

@@ -14,6 +14,9 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
+ACP = "acp"
+"""The transport of sessions whose external agent cockpit drives."""
+
 
 class SessionRuns:
     """Runs by session.
@@ -30,6 +33,7 @@ class SessionRuns:
         self._on_change = on_change
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._run_again: set[str] = set()
+        self._stopping = False
 
     def is_running(self, session_id: str) -> bool:
         """Return True while this process drives the session."""
@@ -70,6 +74,7 @@ class SessionRuns:
 
     async def stop(self) -> None:
         """Interrupt all sessions and wait until they have saved their state."""
+        self._stopping = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -83,7 +88,7 @@ class SessionRuns:
             # A message that came as the run ended would otherwise wait for the next one.
             while session_id in self._run_again:
                 self._run_again.discard(session_id)
-                if await self._has_new_events(session_id):
+                if await self._has_new_messages(session_id):
                     await self._engine.run(session_id, interactive=True)
         except Stale:
             return  # another process drives it, and the journal shows what happens there
@@ -92,6 +97,10 @@ class SessionRuns:
             await self._report_failure(session_id, error)
         finally:
             self._tasks.pop(session_id, None)
+            if session_id in self._run_again and not self._stopping:
+                # A message that came while the run was being interrupted.
+                self._run_again.discard(session_id)
+                self.ensure_running(session_id)
             self._on_change()
 
     async def _is_driven_elsewhere(self, session_id: str) -> bool:
@@ -109,6 +118,12 @@ class SessionRuns:
                 f"Session {session_id} ({owner}) is not running; it does not read messages."
             )
         return True
+
+    async def _has_new_messages(self, session_id: str) -> bool:
+        """Whether there is something to run for; an external agent's driver looks for messages itself."""
+        return bool((await self._load(session_id)).transport == ACP) or await self._has_new_events(
+            session_id
+        )
 
     async def _has_new_events(self, session_id: str) -> bool:
         def look(connection: sqlite3.Connection) -> bool:

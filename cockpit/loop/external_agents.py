@@ -27,8 +27,21 @@ class AgentChoice:
     """The ids and names of the values."""
 
 
+@dataclass(frozen=True, slots=True)
+class AgentEntry:
+    """One agent of the registry."""
+
+    name: str
+    title: str
+    is_installed: bool
+
+
 class ExternalAgents(Protocol):
     """The sessions of external agents that this process drives. An agent stays open between turns."""
+
+    async def list_agents(self, engine: Engine) -> Sequence[AgentEntry]:
+        """Return the agents that can have a session, those that are installed first. Starts none."""
+        ...
 
     async def create(
         self,

@@ -31,7 +31,7 @@ from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
-from cockpit.loop.external_agents import ExternalAgents
+from cockpit.loop.external_agents import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
@@ -244,6 +244,22 @@ class Runtime:
                 raise IllegalTransition("This process drives no external agents.")
             self._agents = make()
         return self._agents
+
+    async def list_agents(self) -> Sequence[AgentEntry]:
+        """Return the external agents that can have a session, those that are installed first."""
+        return await self.agents().list_agents(self.engine)
+
+    async def agent_choices(self, session_id: str) -> Sequence[AgentChoice]:
+        """Return what can be chosen in the agent of a session; nothing while it is not open."""
+        return self.agents().choices(session_id)
+
+    async def choose(self, session_id: str, kind: str, value: str) -> None:
+        """Choose a mode, a model or an option in the agent of a session, which is opened for it."""
+        await self.agents().choose(self.engine, session_id, kind, value)
+
+    async def fork_agent(self, session_id: str) -> str:
+        """Store a session that continues from here, where its agent can; returns its id."""
+        return await self.agents().fork(self.engine, session_id)
 
     async def close_agents(self) -> None:
         """End the external agents that this runtime opened."""

@@ -22,6 +22,7 @@ from widgets.views import TurnView
 LIVE = 20
 """How many of the newest turns are widgets with rendered Markdown."""
 
+_FOLDABLE = ("thought", "tool")
 _LIVE_MOST = 80
 _STRIDE = 600
 
@@ -32,7 +33,8 @@ class Conversation(VerticalScroll, can_focus=True):
     The newest turns are widgets, older ones lines of one :class:`Scrollback`. While the reader is
     scrolled up nothing moves; the border says how much is new below. With the pane focused, j and k
     move over the blocks and y copies one: :class:`Copied` carries its text as it came. Right and left unfold
-    and fold what the agent thought: the marked block, or all where none is marked.
+    and fold what the agent thought and what its tools changed or said: the marked block, or all where none
+    is marked.
     """
 
     DEFAULT_CSS = """
@@ -44,8 +46,8 @@ class Conversation(VerticalScroll, can_focus=True):
         Binding("g,home", "top", "first", show=False),
         Binding("G,end", "bottom", "last", show=False),
         Binding("y", "copy", "copy block", show=False),
-        Binding("right", "fold(False)", "unfold what was thought", show=False),
-        Binding("left", "fold(True)", "fold what was thought", show=False),
+        Binding("right", "fold(False)", "unfold", show=False),
+        Binding("left", "fold(True)", "fold", show=False),
         Binding("escape", "unmark", "leave the blocks", show=False),
     ]
 
@@ -56,7 +58,7 @@ class Conversation(VerticalScroll, can_focus=True):
         text: str
 
     class Folded(Message):
-        """The user folded or unfolded what was thought."""
+        """The user folded or unfolded blocks."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._place: dict[str, int] = {}
         self._frozen: list[TurnView] = []
         self._live: list[Turn] = []
-        self._thought_keys: list[str] = []
+        self._foldable_keys: list[str] = []
         self._cursor: int | None = None
         self._unseen = 0
         self._following = True
@@ -99,7 +101,7 @@ class Conversation(VerticalScroll, can_focus=True):
         self._order = [view.key for view in turns]
         self._place = {key: place for place, key in enumerate(self._order)}
         self._frozen = list(turns[:split])
-        self._thought_keys = [view.key for view in turns if view.role == "thought"]
+        self._foldable_keys = [view.key for view in turns if view.role in _FOLDABLE]
         self._cursor = None
         self._unseen = 0
         with self.app.batch_update():
@@ -115,11 +117,20 @@ class Conversation(VerticalScroll, can_focus=True):
         self._hold_bottom()
 
     def upsert(self, view: TurnView) -> None:
-        """Add the turn, or draw a later state of the one with its key."""
+        """Add the turn, or draw a later state of the one with its key; it stays as the user folded it."""
         place = self._place.get(view.key)
         if place is None:
             self._add(view)
-        elif place < len(self._frozen):
+            return
+        split = len(self._frozen)
+        earlier = self._frozen[place] if place < split else self._live[place - split].view
+        if earlier.text and view.text and view.role in _FOLDABLE:
+            view = replace(view, folded=earlier.folded)
+        self._put(view)
+
+    def _put(self, view: TurnView) -> None:
+        place = self._place[view.key]
+        if place < len(self._frozen):
             self._frozen[place] = view
             self._scrollback.replace(place, view)
         else:
@@ -142,8 +153,8 @@ class Conversation(VerticalScroll, can_focus=True):
         if place < len(self._frozen):
             place = len(self._order)
         self._order.insert(place, view.key)
-        if view.role == "thought":
-            self._thought_keys.append(view.key)
+        if view.role in _FOLDABLE:
+            self._foldable_keys.append(view.key)
         self._place |= {key: at for at, key in enumerate(self._order[place:], place)}
         if self._cursor is not None and self._cursor >= place:
             self._cursor += 1
@@ -280,13 +291,13 @@ class Conversation(VerticalScroll, can_focus=True):
         return self._cursor is not None if action == "unmark" else True
 
     def can_fold(self, folded: bool) -> bool:
-        """Whether a thought can be folded, or unfolded: the marked block, or any."""
-        return any(view.folded != folded for view in self._thoughts())
+        """Whether a block can be folded, or unfolded: the marked one, or any."""
+        return any(view.folded != folded for view in self._list_foldable())
 
-    def _thoughts(self) -> Iterator[TurnView]:
-        """Yield the thoughts that can be read: the marked block, or all."""
+    def _list_foldable(self) -> Iterator[TurnView]:
+        """Yield the blocks that can be folded and have text: the marked one, or all."""
         split = len(self._frozen)
-        for key in self._thought_keys:
+        for key in self._foldable_keys:
             place = self._place[key]
             if self._cursor is None or place == self._cursor:
                 view = self._frozen[place] if place < split else self._live[place - split].view
@@ -300,10 +311,10 @@ class Conversation(VerticalScroll, can_focus=True):
             self.post_message(self.Copied(_as_text(self.turns[place])))
 
     def action_fold(self, folded: bool) -> None:
-        """Fold or unfold what the agent thought: in the marked block, or in all."""
-        for view in list(self._thoughts()):
+        """Fold or unfold what the agent thought and its tools' results: in the marked block, or in all."""
+        for view in list(self._list_foldable()):
             if view.folded != folded:
-                self.upsert(replace(view, folded=folded))
+                self._put(replace(view, folded=folded))
         self.post_message(self.Folded())
 
     def on_blur(self, event: events.Blur) -> None:

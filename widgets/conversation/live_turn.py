@@ -63,7 +63,7 @@ class Card(Rows):
     """
 
     def __init__(self, view: TurnView) -> None:
-        super().__init__(classes="-note" if view.role == "note" else None)
+        super().__init__(classes="-note" if view.role in ("note", "tool") else None)
         self.view = view
         self._drawn: tuple[TurnView, int, list[Content]] | None = None
         """The rows of this view at this width: layout and drawing ask for the same ones."""

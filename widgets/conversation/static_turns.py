@@ -21,6 +21,8 @@ _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9}[.)]))\s+(.*)")
 _QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
 _INLINE = re.compile(r"\*\*(?P<strong>[^*\n]+)\*\*|`(?P<code>[^`\n]+)`")
 _LEAST = 8
+_CLOSE = ("note", "tool")
+"""Roles of turns that stand directly below the turn before."""
 
 
 def label(turn: TurnView) -> Content | None:
@@ -80,6 +82,8 @@ def details(lines: Sequence[LineView], width: int) -> list[Content]:
 def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
     """Draw a whole turn in ``width`` cells, after a blank line unless it is the ``first``."""
     width = max(_LEAST, width)
+    if turn.role == "tool":
+        return _tool(turn, width)
     if turn.role == "wave":
         rows = [rule(turn.text, width)]
     else:
@@ -96,9 +100,31 @@ def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
         if turn.role in ("person", "agent", "error") and turn.text:
             rows.append(Content(""))
         rows += details(turn.lines, width)
-    if rows and turn.role != "note" and not first:
+    if rows and turn.role not in _CLOSE and not first:
         rows.insert(0, Content(""))
     return rows
+
+
+def _tool(turn: TurnView, width: int) -> list[Content]:
+    """Draw a tool call: its lines, and what it changed or said below them where that is unfolded."""
+    rows = details(turn.lines, width)
+    if not turn.text or not rows:
+        return rows
+    rows[0] = Content.assemble((f"{'▸' if turn.folded else '▾'} ", DIM), rows[0][2:])
+    if turn.folded:
+        return rows
+    return [*rows, *_indent(clean(turn.text), width)]
+
+
+def _indent(text: str, width: int) -> Iterator[Content]:
+    """Yield output or a diff, wrapped; the lines of a diff have its colours."""
+    is_diff = "\n@@ " in f"\n{text}"
+    for row in text.split("\n"):
+        style = DIM
+        if is_diff and row[:1] in "+-" and row[:3] not in ("+++", "---"):
+            style = {"+": GOOD, "-": BAD}.get(row[:1], DIM)
+        for piece in Content(row).fold(max(_LEAST, width - 4)) or [Content("")]:
+            yield Content.assemble("    ", piece.stylize(style))
 
 
 def plain(text: str, width: int) -> list[Content]:

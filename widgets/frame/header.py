@@ -92,10 +92,16 @@ class HeaderBar(Widget):
             parts += [(view.state, DIM), _GAP]
         if "model" in details and view.model:
             parts += [(view.model, DIM), " "]
+        if "model" in details and view.mode:
+            parts += [("· ", DIM), (view.mode, DIM), " "]
+        if "branch" in details and view.plan:
+            parts += [(f"☰ {view.plan}", DIM), " "]
         if "spend" in details and view.tokens:
             parts += [f"{tokens(view.tokens)} tok", "  "]
         if "spend" in details and view.cost_usd is not None:
             parts += [money(view.cost_usd), _GAP]
+        if "spend" in details and view.context:
+            parts += [(f"{view.context} full", DIM), _GAP]
         if view.pending:
             parts.append((f"● {view.pending}", ACCENT))
         return line(*parts).rstrip()

@@ -22,7 +22,8 @@ CompletionKind = Literal["command", "file"]
 Complete = Callable[[CompletionKind, str], Sequence[CompletionView]]
 """Called with the kind and the text after its sign; returns the best choices first."""
 
-_COMMAND = re.compile(r"/(\S*)")
+_COMMAND = re.compile(r"/(\S*(?: [^\s@]*)?)")
+"""A command, and the word after it."""
 _FILE = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _MATCHES_MOST = 50
 _LEAST = 2

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from cockpit.agents.acp.agent_session import AgentSession
 from cockpit.agents.acp.open_session import open_agent_session
+from cockpit.agents.registry.installed_agents import find_installation
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.core.errors import IllegalTransition
-from cockpit.loop.external_agents import AgentChoice
+from cockpit.loop.external_agents import AgentChoice, AgentEntry
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
@@ -37,6 +38,10 @@ class RunningAgents:
     ) -> None:
         self._open: dict[str, _OpenAgent] = {}
         self._on_turns_end = on_turns_end
+
+    async def list_agents(self, engine: Engine) -> Sequence[AgentEntry]:
+        """Return the agents of the registry, those that are installed first. Starts none."""
+        return await asyncio.to_thread(_list_agents, engine)
 
     async def create(
         self,
@@ -238,6 +243,16 @@ class _OpenAgent:
         self._closing.set()
         if self._task is not None:
             await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))
+
+
+def _list_agents(engine: Engine) -> list[AgentEntry]:
+    agents = load_agents(engine.settings.user_dir).agents.values()
+    environment = engine.settings.environment
+    entries = [
+        AgentEntry(agent.name, agent.title, bool(find_installation(agent, environment).program))
+        for agent in agents
+    ]
+    return sorted(entries, key=lambda entry: (not entry.is_installed, entry.name))
 
 
 def _find_agent(engine: Engine, name: str) -> Agent:

@@ -35,6 +35,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True while this process drives the followed session."""
     has_session: bool = False
     """True while a session is followed."""
+    has_agent: bool = False
+    """True while the followed session is one that cockpit has with an external agent."""
     has_packet: bool = False
     """True once a wave of the followed session has a packet."""
     proposal_count: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from cockpit.app.actions import plan_command, work_command
+from cockpit.app.actions import agent_command, plan_command, work_command
 
 if TYPE_CHECKING:
     from cockpit.app.host import Host
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     (plan_command.COMMAND, plan_command.ARGUMENTS),
     (work_command.COMMAND, work_command.ARGUMENTS),
+    *agent_command.COMMANDS,
 )
 """The commands and what follows each, for the prompt's completion."""
 
@@ -26,4 +27,4 @@ def read_command(host: Host, text: str) -> Coroutine[Any, Any, None] | None:
         return plan_command.propose_plan(host, text, source)
     if (words := work_command.work_words(text)) is not None:
         return work_command.start_work(host, text, words)
-    return None
+    return agent_command.read_agent_command(host, text)

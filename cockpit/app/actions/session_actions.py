@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cockpit.app.actions import agent_command
 from cockpit.app.actions.action import Action
 from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
@@ -106,6 +107,9 @@ def start_new(host: Host) -> None:
 def change_model(host: Host) -> None:
     """Ask for another model."""
     session, session_id = host.session, host.session_id
+    if session is not None and session.has_agent:
+        host.request(lambda: agent_command.choose(host, "model", ""))
+        return
     model = session.model if session is not None else ""
 
     def change(name: str | None) -> None:
@@ -113,6 +117,26 @@ def change_model(host: Host) -> None:
             host.request(lambda: host.engine.change(session_id, model=name))
 
     host.open_screen(Ask("Model", "provider:model, offline, or script:FILE", value=model), change)
+
+
+def start_agent(host: Host) -> None:
+    """Pick an external agent, which gets a session."""
+    host.request(lambda: agent_command.pick_agent(host))
+
+
+def change_mode(host: Host) -> None:
+    """Pick a mode of the external agent."""
+    host.request(lambda: agent_command.choose(host, "mode", ""))
+
+
+def change_option(host: Host) -> None:
+    """Pick an option of the external agent, and its value."""
+    host.request(lambda: agent_command.pick_option(host))
+
+
+def fork_session(host: Host) -> None:
+    """Continue from here in a second session."""
+    host.request(lambda: agent_command.fork(host))
 
 
 def change_task_type(host: Host) -> None:
@@ -164,6 +188,21 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "model", "Session", "Change the model of the session", "model", run=change_model,
         when=lambda c: c.has_session, needs="a session",
+    ),
+    Action(
+        "agent", "Session", "Start a session with an external agent", "agent", run=start_agent,
+    ),
+    Action(
+        "agent_mode", "Session", "Change the mode of the external agent", "mode", run=change_mode,
+        when=lambda c: c.has_agent, needs="a session of an external agent",
+    ),
+    Action(
+        "agent_option", "Session", "Change an option of the external agent", "option",
+        run=change_option, when=lambda c: c.has_agent, needs="a session of an external agent",
+    ),
+    Action(
+        "fork", "Session", "Fork the session of the external agent", "fork", run=fork_session,
+        when=lambda c: c.has_agent, needs="a session of an external agent",
     ),
     Action(
         "task_type", "Session", "Change the task type of the session", "task type",

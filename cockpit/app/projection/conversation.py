@@ -7,13 +7,15 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, field
 
+from cockpit.app.projection.agent_state import merge_choice, value_name
+from cockpit.app.projection.tool_lines import CallLines, draw_call, draw_plan
 from cockpit.loop.views.event_text import EventLine, event_line, list_items
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
 from widgets.views import LineView, TurnView
 
-Role = Literal["person", "agent", "thought", "wave", "note", "error"]
+Role = Literal["person", "agent", "thought", "tool", "wave", "note", "error"]
 
 _PHASES = {
     "wave.started": "observe",
@@ -45,7 +47,7 @@ class _Turn(Struct):
             tuple(self.lines),
             self.streaming,
             self.interrupted,
-            folded=self.role == "thought",
+            folded=self.role in ("thought", "tool"),
             before=self.before,
         )
 
@@ -72,6 +74,9 @@ class Conversation:
         self._last: _Turn | None = None
         self._slots: dict[str, _Slot] = {}
         self._opening = ""
+        self._choices: dict[str, agent_turns.RunnerChoices] = {}
+        self._agent_turns = 0
+        self._agent_works = False
 
     def changed(self, since: int = 0) -> tuple[TurnView, ...]:
         """Turns that are new or different since revision ``since``."""
@@ -104,6 +109,18 @@ class Conversation:
                 self._error(row, detail.message or "The session failed.")
             case waves.ModelThought():
                 self._thought(row, detail)
+            case agent_turns.RunnerThought():
+                self._open(f"t:{row.seq}", "thought", detail.text)
+            case agents.RunnerToolStarted(kind=str()) | agents.RunnerToolEnded(kind=str()):
+                self._draw_call(detail, draw_call(detail))
+            case agent_turns.RunnerToolUpdated():
+                self._update_call(row, detail)
+            case agent_turns.RunnerPlan():
+                self._draw_plan(detail)
+            case agent_turns.RunnerChoices():
+                self._choose(row, detail)
+            case agent_turns.RunnerTurnStarted() | agent_turns.RunnerTurnEnded():
+                self._agent_turn(row, detail)
             case waves.ModelFailed():
                 self._error(row, detail.message or "The model failed.")
             case proposals.ProposalCreated():
@@ -204,6 +221,53 @@ class Conversation:
         turn = self._open(key, role)
         turn.text, turn.streaming = detail.text, False
         turn.interrupted = detail.interrupted
+        if role == "person" and self._agent_works:
+            turn.lines = [LineView("…", "queued: the agent gets it after this turn")]
+
+    def _draw_call(
+        self, detail: agents.RunnerToolStarted | agents.RunnerToolEnded, call: CallLines
+    ) -> None:
+        """Draw a tool call of an external agent as a block of its own, which later rows rewrite."""
+        turn = self._open(_call_key(detail.run, detail.call_id), "tool")
+        turn.lines, turn.text = list(call.lines), call.text
+
+    def _update_call(self, row: Row, detail: agent_turns.RunnerToolUpdated) -> None:
+        turn = self._turns.get(_call_key(detail.run, detail.call_id))
+        if turn is None or not turn.lines:
+            self._line(row, detail)
+            return
+        first = turn.lines[0]
+        kind, sign, _ = first.text.partition(" · ")
+        title = f"{kind}{sign}{detail.title}" if sign else detail.title
+        turn.lines[0] = LineView(first.sign, title[:_TEXT_MOST], first.tone, first.right)
+        turn.text = detail.output
+        self._touch(turn)
+
+    def _draw_plan(self, detail: agent_turns.RunnerPlan) -> None:
+        """Draw the agent's plan, whole, in the place where this turn's plan came first."""
+        turn = self._open(f"plan:{detail.run}:{self._agent_turns}", "tool")
+        turn.lines = list(draw_plan(detail))
+
+    def _choose(self, row: Row, detail: agent_turns.RunnerChoices) -> None:
+        """Say that a mode, a model or an option has another value; the header has the first one."""
+        before = self._choices.get(detail.kind)
+        now = self._choices[detail.kind] = merge_choice(before, detail)
+        if before is not None and before.current != now.current:
+            self._note(row, EventLine("·", f"{now.name or now.kind} is now {value_name(now)}"))
+
+    def _agent_turn(
+        self, row: Row, detail: agent_turns.RunnerTurnStarted | agent_turns.RunnerTurnEnded
+    ) -> None:
+        """Take the mark off the messages that are sent now."""
+        self._agent_works = isinstance(detail, agent_turns.RunnerTurnStarted)
+        if isinstance(detail, agent_turns.RunnerTurnStarted):
+            self._agent_turns += 1
+            for message_id in detail.message_ids:
+                turn = self._turns.get(f"m:{message_id}")
+                if turn is not None and turn.lines:
+                    turn.lines = []
+                    self._touch(turn)
+        self._line(row, detail)
 
     def _wave(self, row: Row, ordinal: int, phase: str) -> None:
         turn = self._open(f"w:{row.wave_id or ordinal}", "wave")
@@ -248,6 +312,10 @@ def _slot(row: Row, detail: Detail) -> str:
             return f"t:{detail.run}:{detail.call_id}"
         case _:
             return ""
+
+
+def _call_key(run: int, call_id: str) -> str:
+    return f"call:{run}:{call_id}"
 
 
 def _view(line: EventLine) -> LineView:

@@ -12,6 +12,7 @@ from datetime import datetime
 import msgspec
 
 from cockpit.app.projection import chains
+from cockpit.app.projection.agent_state import AgentState
 from cockpit.app.projection.backlog import PREFIXES, Work
 from cockpit.app.projection.band_meter import meter, waves_left, with_reported_cache
 from cockpit.app.projection.chain_trees import Trees
@@ -49,12 +50,14 @@ class OpenSession:
     def __init__(self, session_id: str, *, in_chain: bool = False) -> None:
         self.session = SessionState(session_id, in_chain=in_chain)
         self.conversation = Conversation()
+        self.agent = AgentState()
         self.meter = _NOTHING
         self._waves_left: int | None = None
 
     def apply(self, row: Row) -> None:
         """Fold one row into the conversation and the band meter."""
         self.conversation.apply(row)
+        self.agent.apply(row)
         if row.action == "wave.started":
             self._waves_left = waves_left(row)
         elif row.action == "orientation.packet.compiled":
@@ -172,6 +175,11 @@ class State:
         opened = self._open.get(session_id)
         return opened.conversation if opened is not None else Conversation()
 
+    def agent_of(self, session_id: str) -> AgentState:
+        """Return what the agent of an open session says of itself."""
+        opened = self._open.get(session_id)
+        return opened.agent if opened is not None else AgentState()
+
     def _opened(self, session_id: str) -> OpenSession:
         opened = self._open.get(session_id)
         if opened is None:
@@ -205,6 +213,7 @@ class State:
                 branch=branch,
                 model=model,
                 warning=warning,
+                agent=opened.agent if opened is not None else None,
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct, UnsetType
 
+from cockpit.app.projection.agent_state import AgentState
 from cockpit.store.journal.details import agents, sessions, waves
 from cockpit.store.journal.journal import Row
+from cockpit.store.sessions.sessions import EXTERNAL_AGENT
 from widgets.views import HeaderView, Phase
 
 _PHASES: dict[str, Phase] = {
@@ -75,6 +77,11 @@ class SessionState(Struct):
     @property
     def ended(self) -> bool:
         return self.status not in ("running", "waiting")
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether cockpit drives it with an external agent; false where the user's terminal does."""
+        return bool(self.agent) and self.task_type != EXTERNAL_AGENT
 
     @property
     def name(self) -> str:
@@ -162,12 +169,17 @@ def header(
     branch: str,
     model: str = "",
     warning: str = "",
+    agent: AgentState | None = None,
 ) -> HeaderView:
-    """Return the header of ``session``; without one, of the project and the ``model`` of a new session."""
+    """Return the header of ``session``; without one, of the project and the ``model`` of a new session.
+
+    ``agent`` is what the external agent of the session says of itself.
+    """
     if session is None:
         return HeaderView(
             project=project, branch=branch, pending=pending, model=_short(model), warning=warning
         )
+    agent = agent or AgentState()
     return HeaderView(
         project=session.project or project,
         branch=session.branch or branch,
@@ -175,12 +187,15 @@ def header(
         task_type=session.task_type,
         wave=session.wave,
         phase=session.phase,
-        model=_short(session.model),
+        model=" ".join(filter(None, (_short(session.model), agent.name_of("model")))),
         tokens=session.tokens,
         cost_usd=session.cost_usd,
         pending=pending,
         state=session.saying(),
         warning=warning,
+        mode=agent.name_of("mode"),
+        plan=agent.plan(),
+        context=agent.context(),
     )
 
 

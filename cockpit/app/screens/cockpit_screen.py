@@ -162,6 +162,7 @@ class CockpitScreen(Screen[None]):
             narrowing=self.panes.proposals.narrowing,
             session_runs=host.runs.is_running(host.session_id),
             has_session=bool(host.session_id),
+            has_agent=host.session is not None and host.session.has_agent,
             has_packet=bool(host.packet_wave_id),
             proposal_count=self.queue.total,
             has_selection=bool(self.prompt.selected_text) and self.pane == "prompt",

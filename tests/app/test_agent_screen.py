@@ -1,0 +1,180 @@
+"""A session of an ACP agent on the screen, with a real process that follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from agents.acp.acp_world import Acp, open_acp
+from app_world import drawn, screen_of, until
+from textual.pilot import Pilot
+
+from cockpit.app.application import CockpitApp
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
+    async with open_acp(tmp_path) as opened:
+        opened.switch()
+        yield opened
+
+
+@asynccontextmanager
+async def run(acp: Acp, *, session_id: str | None = None) -> AsyncIterator[Pilot[int]]:
+    app = CockpitApp(acp.runtime, session_id=session_id)
+    async with app.run_test(size=(160, 45)) as pilot:
+        await until(pilot, lambda: app.feed.ready)
+        yield pilot
+
+
+def text_of(pilot: Pilot[int]) -> str:
+    rows = ["".join(part.text for strip in row for part in strip) for row in drawn(pilot)]
+    return "\n".join(rows)
+
+
+async def shows(pilot: Pilot[int], *words: str) -> str:
+    text = ""
+
+    def look() -> bool:
+        nonlocal text
+        text = text_of(pilot)
+        return all(word in text for word in words)
+
+    try:
+        await until(pilot, look)
+    except AssertionError:
+        raise AssertionError(f"{words} are not all on the screen:\n{text}") from None
+    return text
+
+
+async def send(pilot: Pilot[int], text: str) -> None:
+    screen_of(pilot).prompt.put(text)
+    screen_of(pilot).prompt._close()
+    await pilot.press("enter")
+
+
+def idle(acp: Acp, pilot: Pilot[int]) -> Callable[[], bool]:
+    app = screen_of(pilot).host
+    return lambda: bool(app.session_id) and not app.runs.any_running
+
+
+async def test_a_session_of_the_named_agent(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted everything please")
+        text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "your turn")
+        assert "read · Read room.py" in text and "room.py:3" in text
+        assert "✔ look" in text and "· write" in text
+        assert "thought: 3 words" in text and "First I look" not in text
+        assert "def area" not in text
+        assert "scripted Small" in text and "Auto" in text and "1/2" in text and "$0.25" in text
+        screen_of(pilot).panes.conversation.focus()
+        await pilot.press("right")
+        await shows(pilot, "First I look.", "def area")
+        await pilot.press("left")
+        await until(pilot, lambda: "def area" not in text_of(pilot))
+
+
+async def test_an_edit_is_allowed_and_its_diff_folded(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted edit note.txt")
+        await shows(pilot, "scripted asks", "note.txt")
+        screen = screen_of(pilot)
+        await until(pilot, lambda: screen.key_policy.front is not None)
+        for _ in range(300):
+            if screen.key_policy.is_armed:
+                break
+            await until(pilot, lambda: screen.key_policy.is_armed)
+        await pilot.press("enter")
+        text = await shows(pilot, "I wrote it.", "edit · Write note.txt")
+        assert "seen, not gated" not in text
+        screen.panes.conversation.focus()
+        await pilot.press("right")
+        await shows(pilot, "+written by the agent")
+
+
+async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_it_in(
+    acp: Acp,
+) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted hang")
+        await shows(pilot, "I work.")
+        await send(pilot, "answer me")
+        await shows(pilot, "queued")
+        await pilot.press("ctrl+c")
+        await shows(pilot, "cancelled")
+        await until(pilot, idle(acp, pilot))
+        await send(pilot, "answer again")
+        text = await shows(pilot, "You said: me")
+        assert "queued" not in text
+
+
+async def test_a_message_while_the_interrupt_is_under_way_is_not_lost(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted hang")
+        await shows(pilot, "I work.")
+        await pilot.press("ctrl+c")
+        await send(pilot, "answer me")
+        await shows(pilot, "You said: me")
+
+
+async def test_mode_and_model_are_chosen(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted")
+        await shows(pilot, "Auto", "scripted Small")
+        await send(pilot, "/mode ask")
+        await shows(pilot, "Mode is now Ask")
+        await send(pilot, "/model LARGE")
+        await shows(pilot, "scripted Large")
+        await send(pilot, "/mode nonsense")
+        await shows(pilot, "There is no mode 'nonsense'; there are auto, ask.")
+        assert screen_of(pilot).prompt.text == "/mode nonsense"
+        await send(pilot, "/mode")
+        await shows(pilot, "Auto", "now")
+        await pilot.press("enter")
+
+
+async def test_an_unknown_agent_is_refused(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent nobody do it")
+        await shows(pilot, "There is no agent 'nobody'")
+        assert screen_of(pilot).prompt.text == "/agent nobody do it"
+        assert not screen_of(pilot).host.session_id
+
+
+async def test_agents_and_their_commands_are_completed(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        for letter in "/agent scr":
+            await pilot.press({"/": "slash", " ": "space"}.get(letter, letter))
+        await shows(pilot, "/agent scripted", "Scripted · installed")
+        await pilot.press("tab")
+        assert screen_of(pilot).prompt.text == "/agent scripted "
+        await send(pilot, "/agent scripted everything")
+        await shows(pilot, "All seen.", "your turn")
+        for letter in "/c":
+            await pilot.press({"/": "slash"}.get(letter, letter))
+        await shows(pilot, "/compact", "Shorten the history")
+        screen_of(pilot).prompt.put("/agent")
+        screen_of(pilot).prompt._close()
+        await pilot.press("enter")
+        await shows(pilot, "Start a session with", "Scripted")
+
+
+async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted answer first")
+        await shows(pilot, "You said: first", "your turn")
+        session_id = screen_of(pilot).host.session_id
+    await acp.runtime.close_agents()
+    async with run(acp, session_id=session_id) as pilot:
+        await shows(pilot, "You said: first", "your turn")
+        await send(pilot, "answer second")
+        await shows(pilot, "You said: second")
+        await send(pilot, "/fork")
+        await until(pilot, lambda: screen_of(pilot).host.session_id != session_id)
+        await shows(pilot, "(fork)")
+        await send(pilot, "answer third")
+        await shows(pilot, "You said: third")
