@@ -357,10 +357,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._schedule_paint()
 
     def send_message(self, text: str, session_id: str = "") -> None:
-        """Send a message to a session, by default to the followed one.
-
-        Without a session the message starts one; commands such as ``/plan FILE`` are the screen's own.
-        """
+        """Send a message to a session, by default to the followed one; without a session it starts one."""
         from cockpit.app.actions.prompt_commands import read_command
 
         if (command := read_command(self, text)) is not None:

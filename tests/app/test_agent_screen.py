@@ -51,6 +51,17 @@ async def shows(pilot: Pilot[int], *words: str) -> str:
     return text
 
 
+async def says(pilot: Pilot[int], words: str) -> None:
+    """Wait for a notice over the screen."""
+    await until(pilot, lambda: any(words in each.message for each in pilot.app._notifications))
+
+
+async def begins(acp: Acp, pilot: Pilot[int]) -> None:
+    """Wait until the agent has the prompt."""
+    host = screen_of(pilot).host
+    await until(pilot, lambda: host.session_id and acp.rows(host.session_id, "runner.turn_started"))
+
+
 async def send(pilot: Pilot[int], text: str) -> None:
     screen_of(pilot).prompt.put(text)
     screen_of(pilot).prompt._close()
@@ -84,10 +95,7 @@ async def test_an_edit_is_allowed_and_its_diff_folded(acp: Acp) -> None:
         await shows(pilot, "scripted asks", "note.txt")
         screen = screen_of(pilot)
         await until(pilot, lambda: screen.key_policy.front is not None)
-        for _ in range(300):
-            if screen.key_policy.is_armed:
-                break
-            await until(pilot, lambda: screen.key_policy.is_armed)
+        await until(pilot, lambda: screen.key_policy.is_armed)
         await pilot.press("enter")
         text = await shows(pilot, "I wrote it.", "edit · Write note.txt")
         assert "seen, not gated" not in text
@@ -101,7 +109,7 @@ async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_i
 ) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted hang")
-        await shows(pilot, "I work.")
+        await begins(acp, pilot)
         await send(pilot, "answer me")
         await shows(pilot, "queued")
         await pilot.press("ctrl+c")
@@ -115,7 +123,7 @@ async def test_a_message_is_queued_while_the_agent_works_and_an_interrupt_lets_i
 async def test_a_message_while_the_interrupt_is_under_way_is_not_lost(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted hang")
-        await shows(pilot, "I work.")
+        await begins(acp, pilot)
         await pilot.press("ctrl+c")
         await send(pilot, "answer me")
         await shows(pilot, "You said: me")
@@ -130,7 +138,7 @@ async def test_mode_and_model_are_chosen(acp: Acp) -> None:
         await send(pilot, "/model LARGE")
         await shows(pilot, "scripted Large")
         await send(pilot, "/mode nonsense")
-        await shows(pilot, "There is no mode 'nonsense'; there are auto, ask.")
+        await says(pilot, "There is no mode 'nonsense'; there are auto, ask.")
         assert screen_of(pilot).prompt.text == "/mode nonsense"
         await send(pilot, "/mode")
         await shows(pilot, "Auto", "now")
@@ -140,7 +148,7 @@ async def test_mode_and_model_are_chosen(acp: Acp) -> None:
 async def test_an_unknown_agent_is_refused(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent nobody do it")
-        await shows(pilot, "There is no agent 'nobody'")
+        await says(pilot, "There is no agent 'nobody'")
         assert screen_of(pilot).prompt.text == "/agent nobody do it"
         assert not screen_of(pilot).host.session_id
 

@@ -341,6 +341,7 @@ class AgentSession:
         await self._terminals.close()
         if self._connection is not None:
             await self._connection.close()
+        await self.journal.close()
 
     def _opened(self) -> tuple[AgentConnection, Abilities]:
         if self._connection is None or self._abilities is None:

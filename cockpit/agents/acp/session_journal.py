@@ -88,6 +88,7 @@ class SessionJournal:
         self._rows = 0
         self._left_out = 0
         self._writing = asyncio.Lock()
+        self._flusher: asyncio.Task[None] | None = None
 
     async def update(self, body: JsonObject) -> None:
         """Journal one ``session/update``; one that cannot be read is noted."""
@@ -103,6 +104,7 @@ class SessionJournal:
         match kind:
             case "agent_message_chunk":
                 await self._stream.record(TextPiece(_chunk_text(body)))
+                self._flush_soon()
             case "agent_thought_chunk":
                 if len(self._thought) < _MOST_THOUGHT:
                     self._thought += _chunk_text(body)
@@ -338,6 +340,7 @@ class SessionJournal:
             self._waiting[key] = detail
             if len(self._waiting) > _MOST_WAITING:
                 self._waiting.pop(next(iter(self._waiting)))
+            self._flush_soon()
             return
         if self._rows >= MOST_ROWS:
             self._left_out += 1
@@ -349,6 +352,25 @@ class SessionJournal:
                 self._written_at.clear()
             self._written_at[key] = now
         await self._write(detail, result=result)
+
+    def _flush_soon(self) -> None:
+        """Journal what waits when the agent says nothing more: it may be silent until the user acts."""
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush_later(), name="flush the agent's rows")
+
+    async def _flush_later(self) -> None:
+        await asyncio.sleep(_INTERVAL_S)
+        async with self._writing:
+            await self._stream.flush_text()
+            await self._flush()
+
+    async def close(self) -> None:
+        """Journal what waits, after the agent's end."""
+        if self._flusher is not None:
+            self._flusher.cancel()
+            await asyncio.gather(self._flusher, return_exceptions=True)
+        async with self._writing:
+            await self._flush()
 
     async def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -141,6 +141,11 @@ class StreamJournal:
             await self._store_message(text, interrupted=interrupted)
         return text
 
+    async def flush_text(self) -> None:
+        """Journal what streamed and waits for more to come."""
+        if self._speech is not None:
+            await self._speech.feed("")
+
     async def account(self, usage: TokenUsage) -> None:
         """Add to the session what ``usage``, the run's total so far, has more than before."""
         self._reported_usage = usage

@@ -262,7 +262,7 @@ class Conversation:
         self._agent_works = isinstance(detail, agent_turns.RunnerTurnStarted)
         if isinstance(detail, agent_turns.RunnerTurnStarted):
             self._agent_turns += 1
-            for message_id in detail.message_ids:
+            for message_id in detail.message_ids or ():
                 turn = self._turns.get(f"m:{message_id}")
                 if turn is not None and turn.lines:
                     turn.lines = []
