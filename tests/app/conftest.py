@@ -15,6 +15,7 @@ from app_git import git
 from copied_repository import copy_repository
 
 from cockpit.act.workspace import open_workspace
+from cockpit.agents.acp.running_agents import RunningAgents
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -79,7 +80,7 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     place = locate_project(project)
     place.prepare()
     store = Store.open(place.database, clock, CountingIds())
-    settings = RuntimeSettings(user_dir=tmp_path / "user")
+    settings = RuntimeSettings(user_dir=tmp_path / "user", external_agents=RunningAgents)
     ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
     types = load_task_types(place.root, settings.user_dir).types
     yield Still(Engine(store, place, settings, types, ground, ChangeWaiter(store), "acme/api"))

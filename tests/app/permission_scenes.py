@@ -37,12 +37,17 @@ class Agents:
         self.root = root
         (root / "retry.py").write_text(RETRY)
 
-    def begin(self, agent: str, title: str, branch: str = "fix-login") -> str:
+    def begin(
+        self, agent: str, title: str, branch: str = "fix-login", task_type: str = "outside"
+    ) -> str:
+        """Begin a session of an agent in the user's terminal; with the type ``agent`` on the screen."""
+        by_us = {"agent": agent, "transport": "acp"} if task_type == "agent" else {}
+
         def step(tx: Tx) -> str:
             return sessions.create(
-                tx, task_type="outside", title=title, words=title, target={},
+                tx, task_type=task_type, title=title, words=title, target={},
                 model=f"runner:{agent}", policy="ask", interactive=True, root=self.root, rev=None,
-                profile_id="default", limits={}, project="api", branch=branch,
+                profile_id="default", limits={}, project="api", branch=branch, **by_us,
             ).session_id  # fmt: skip
 
         return self.store.write_now(step)

@@ -8,12 +8,32 @@ from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
-from app_world import drawn, screen_of, until
+from app_world import calm, drawn, look, screen_of, until
+from permission_scenes import RETRY, Agents
 from textual.pilot import Pilot
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.question import PickOne
+from cockpit.store.journal.details.agent_turns import (
+    Choice,
+    PlanStep,
+    RunnerChoices,
+    RunnerContext,
+    RunnerPlan,
+    RunnerThought,
+    RunnerTurnStarted,
+)
+from cockpit.store.journal.details.agents import RunnerToolEnded, RunnerToolStarted
+from cockpit.store.sessions import messages
 
 pytestmark = pytest.mark.slow
+
+SIZES = [(80, 24), (100, 30), (160, 45), (250, 70)]
+
+
+@pytest.fixture
+def agents(still, project) -> Agents:
+    return Agents(still.store, project)
 
 
 @pytest.fixture
@@ -186,3 +206,66 @@ async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
         await shows(pilot, "(fork)")
         await send(pilot, "answer third")
         await shows(pilot, "You said: third")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("what", ["work", "permission", "choices"])
+def test_picture(still, agents, snap_compare, what, size):
+    """An agent at work, one that asks, and what can be chosen in it."""
+    session_id = agents.begin("claude", "reset the backoff", task_type="agent")
+    tell_of_work(still.store, session_id, at_work=what != "permission")
+    if what == "permission":
+        agents.ask(session_id, "p-1", agents.edit())
+
+    async def before(pilot):
+        pilot.app.attach(session_id)
+        await look(pilot)
+        if what == "choices":
+            await send(pilot, "/mode")
+            await until(pilot, lambda: isinstance(pilot.app.screen, PickOne))
+            await calm(pilot)
+
+    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+
+
+def tell_of_work(store, session_id: str, *, at_work: bool) -> None:
+    """Write what the journal has of an agent in its first turn."""
+    choices = (Choice(id="default", name="Always ask"), Choice(id="plan", name="Plan mode"))
+    models = (Choice(id="sonnet", name="Sonnet 5"), Choice(id="opus", name="Opus 5"))
+    text = "The reset never happens: `after` counts up whatever came back."
+    steps = (
+        PlanStep(text="Read how retries count", status="completed", priority="high"),
+        PlanStep(text="Reset after a success", status="in_progress", priority="high"),
+        PlanStep(text="Add a test for it", status="pending", priority="medium"),
+    )
+    read = {"run": 1, "call_id": "c1", "tool": "read", "title": "Read retry.py", "kind": "read"}
+    command = {
+        "run": 1,
+        "call_id": "c2",
+        "tool": "execute",
+        "title": "pytest tests/test_retry.py",
+        "kind": "execute",
+    }
+    rows = [
+        RunnerChoices(kind="mode", name="Mode", current="default", choices=choices),
+        RunnerChoices(kind="model", name="Model", current="sonnet", choices=models),
+        RunnerTurnStarted(run=1, message_ids=[]),
+        RunnerThought(run=1, text="The attempt is never set back. I look at the test first."),
+        RunnerPlan(run=1, steps=steps),
+        RunnerToolStarted(**read, places=["retry.py:7"]),
+        RunnerToolEnded(
+            **read, failed=False, exit_code=None, summary=RETRY, places=["retry.py:7"], gated=False
+        ),
+        RunnerToolStarted(**command),
+        RunnerToolEnded(**command, failed=True, exit_code=1, summary="1 failed", gated=True),
+        RunnerContext(used=38_000, size=200_000),
+    ]
+
+    def write(tx) -> None:
+        for row in rows:
+            tx.journal(row, actor="agent", session_id=session_id)
+        messages.complete(tx, session_id=session_id, role="agent", text=text)
+        if at_work:
+            messages.complete(tx, session_id=session_id, role="person", text="Keep the limit.")
+
+    store.write_now(write)
