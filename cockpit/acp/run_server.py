@@ -24,6 +24,8 @@ _INTERNAL_ERROR = -32603
 _NOT_FOUND = -32002
 _READ_AHEAD = 1024 * 1024
 _USAGE = "usage"
+_UNREAD_S = 5.0
+"""Seconds that a client that has closed its output may take to read the rest of ours."""
 
 
 async def serve_stdio(
@@ -70,7 +72,11 @@ class _ObservedTransport(BoundedTransport):
 
 
 async def _close(server: AgentServer, connection: Any, writer: asyncio.StreamWriter) -> None:
-    await server.close()
+    closing = asyncio.ensure_future(server.close())
+    await asyncio.wait({closing}, timeout=_UNREAD_S)
+    if not closing.done():
+        writer.transport.abort()  # a client that keeps its end open, and no longer reads, stops nothing
+    await closing
     await connection.close()
     writer.close()
 
@@ -121,4 +127,5 @@ async def _open_streams(output: int) -> tuple[asyncio.StreamReader, asyncio.Stre
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
     sink = os.fdopen(os.dup(output), "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
+    transport.set_write_buffer_limits(high=0)  # so that a message is out when its sending returns
     return reader, asyncio.StreamWriter(transport, protocol, None, loop)

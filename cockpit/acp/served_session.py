@@ -58,6 +58,7 @@ class ServedSession:
         self._turn = asyncio.Lock()
         self._generation = 0
         self._work: asyncio.Task[Session] | None = None
+        self._is_discussed = False
         self._seen = 0
         self._questions: dict[str, asyncio.Task[None]] = {}
         self._answered: set[str] = set()
@@ -108,6 +109,7 @@ class ServedSession:
     async def cancel(self) -> None:
         """Stop the turn that runs and those that wait for it. What is stored stays, and can be resumed."""
         self._generation += 1
+        self._is_discussed = False
         if self._work is not None:
             self._work.cancel()
 
@@ -147,22 +149,25 @@ class ServedSession:
         work = asyncio.create_task(
             self.runtime.run(self.session_id, interactive=True), name=f"run {self.session_id}"
         )
-        self._work = work
+        self._work, self._is_discussed = work, False
         showing = asyncio.create_task(self._show(), name=f"show {self.session_id}")
         try:
-            await asyncio.wait({work})
+            await asyncio.wait({work, showing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._work = None
+            failed = showing.done() and not work.done()
             work.cancel()
             showing.cancel()
             await asyncio.gather(work, showing, return_exceptions=True)
             await self._withdraw_questions()
+        if failed and (failure := showing.exception()) is not None:
+            raise failure  # nobody would be asked: the session is stopped, and can be resumed
         await self._show_rest()
         session = await self._load()
         if session is not None:
             self.policy = session.policy
         if work.cancelled():
-            return TurnEnd(CANCELLED, session)
+            return TurnEnd("end_turn" if self._is_discussed else CANCELLED, session)
         if (error := work.exception()) is not None:
             raise error
         is_limit = work.result().result.get("status") == "limit"
@@ -239,6 +244,13 @@ class ServedSession:
         await asyncio.gather(*questions, return_exceptions=True)
 
     async def _question(self, proposal_id: str) -> None:
+        try:
+            await self._ask_client(proposal_id)
+        except Exception as error:
+            # Else the turn would wait for an answer that nobody is asked for.
+            await self._say_where_to_decide(proposal_id, f"the question failed: {error}")
+
+    async def _ask_client(self, proposal_id: str) -> None:
         """Show a proposal, ask the user through the client, and decide what they chose."""
         proposal = await self._load_proposal(proposal_id)
         if proposal.status != "pending":
@@ -279,6 +291,10 @@ class ServedSession:
             await runtime.reject(proposal.proposal_id, shown_digest=shown)
         else:
             await runtime.discuss(proposal.proposal_id, shown_digest=shown)
+            # The session waits for the user's words now. They are the next prompt, so this turn ends.
+            self._is_discussed = True
+            if self._work is not None:
+                self._work.cancel()
 
     async def _say_where_to_decide(self, proposal_id: str, why: str) -> None:
         await self._note(

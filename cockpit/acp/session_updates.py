@@ -22,10 +22,10 @@ Update = dict[str, Any]
 KINDS = {
     "write_file": "edit",
     "edit_file": "edit",
-    "run_command": "execute",
-    "run_tests": "execute",
+    "run": "execute",
     "git_commit": "execute",
     "push_branch": "execute",
+    "github": "execute",
 }
 """The protocol's kind of a tool call by the type of the action; others are ``other``."""
 _LONGEST_OUTPUT = 100_000

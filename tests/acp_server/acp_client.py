@@ -95,11 +95,14 @@ class Editor:
 
 @asynccontextmanager
 async def connect(
-    project: Project, *words: str, client: Client | None = None
+    project: Project,
+    *words: str,
+    client: Client | None = None,
+    starts: tuple[str, ...] | None = None,
 ) -> AsyncIterator[Editor]:
-    """Start ``cockpit acp`` and greet it."""
+    """Start ``cockpit acp`` and greet it; ``starts`` begins the command in place of a warm process."""
     client = client or Client()
-    command, *rest = (*warm.command(), "acp", *words)
+    command, *rest = (*(starts or warm.command()), "acp", *words)
     async with spawn_agent_process(
         client, command, *rest, env=project.env, cwd=project.root, transport_kwargs={"stderr": None}
     ) as (connection, process):

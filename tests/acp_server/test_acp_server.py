@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 import warm
 from acp import RequestError
 from acp_client import PATIENCE_S, Client, connect
-from commands.cli_world import Project
+from commands.cli_world import COLD, Project
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Project) -> None:
@@ -211,3 +213,86 @@ async def test_garbage_is_answered_in_words_or_ignored(project: Project) -> None
     assert any('"id":5' in line and '"protocolVersion":1' in line for line in answers)
     assert any('"id":3' in line and "absolute path" in line for line in answers)
     assert "Traceback" not in errors.decode()
+
+
+HOSTILE = """
+[[turn]]
+text = "\\u001b]0;owned\\u0007Look: \\u202eevil"
+[[turn.call]]
+name = "run"
+arguments = { argv = ["rm", "-rf", "shapes.py"], reason = "clean \\u001b[2Jup" }
+[[turn]]
+when = { called = ["run"] }
+text = "So be it."
+"""
+
+
+async def test_hostile_text_is_cleaned_and_high_risk_is_named(project: Project) -> None:
+    client = Client(choose=lambda _: "discuss")
+    async with connect(project, "--model", project.script(HOSTILE), client=client) as editor:
+        session = await editor.open()
+        assert (await editor.prompt(session, "/feature Clean up")).stop_reason == "end_turn"
+        await client.until(lambda: client.updates)
+        everything = "".join(update.model_dump_json() for update in client.updates)
+        (question,) = client.questions
+        answer = await editor.prompt(session, "Because I need that file.")
+        assert answer.stop_reason == "end_turn"
+        everything += question.model_dump_json()
+        assert question.title.startswith("HIGH RISK: ")
+        assert question.kind == "execute"
+        assert "Look: evil" in client.said()
+        assert not any(sign in everything for sign in ("\\u001b", "\\u202e", "\u202e", "\x1b"))
+
+
+@pytest.mark.parametrize("mark", ["", "CLAUDECODE"])
+async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark: str) -> None:
+    """Neither below an agent nor as a process without a terminal."""
+    project.extra |= {"PYTHONPATH": str(ROOT), **({mark: "1"} if mark else {})}
+    words = ("--model", project.script())
+    async with connect(project, *words, starts=("setsid", *COLD)) as editor:
+        client = editor.client
+        made = await editor.connection.new_session(cwd=str(project.root))
+        if mark:
+            assert [mode.id for mode in made.modes.available_modes] == ["ask"]
+            with pytest.raises(RequestError, match="cannot be chosen"):
+                await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
+        turn = asyncio.create_task(editor.prompt(made.session_id, "/feature Write notes"))
+        await client.until(lambda: "cannot be decided here" in client.said())
+        assert not client.questions
+        (waiting,) = project.json("proposals", "list", "--json")
+        assert waiting["status"] == "pending"
+        await editor.connection.cancel(session_id=made.session_id)
+        assert (await turn).stop_reason == "cancelled"
+
+
+async def test_a_project_that_is_not_trusted_is_not_opened(project: Project) -> None:
+    project.extra |= {"COCKPIT_TEST_TRUST": "1"}
+    folder = project.root / ".cockpit"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[approval]\npolicy = "ask"\n', encoding="utf-8")
+    async with connect(project, "--model", "offline") as editor:
+        with pytest.raises(
+            RequestError, match=r"You have not trusted .*config.toml.*cockpit trust"
+        ):
+            await editor.open()
+
+
+async def test_a_client_that_dies_without_reading_does_not_keep_the_server(
+    project: Project,
+) -> None:
+    with subprocess.Popen(
+        [*warm.command(), "acp"],
+        cwd=project.root,
+        env=project.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = b'{"jsonrpc":"2.0","method":"initialize","id":%d,"params":{}}\n'
+        process.stdin.write(b"".join(line % number for number in range(600)))
+        process.stdin.close()
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert await asyncio.to_thread(process.wait, PATIENCE_S) == 0
