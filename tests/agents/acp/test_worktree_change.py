@@ -288,3 +288,11 @@ async def test_a_proposal_that_was_decided_stays_decided(acp: Acp) -> None:
     await acp.runtime.say(done.session, "do true")
     await acp.runtime.run(done.session)
     assert acp.pending() == []
+
+
+async def test_a_hostile_name_of_the_branch_below(acp: Acp) -> None:
+    git(top(acp), "switch", "-q", "-c", "we;ird/$(touch-x)'é-" + "long" * 20)
+    done = await work(acp, "echo one > one.txt")
+    await acp.approve(done.proposal())
+    assert (top(acp) / "one.txt").exists()
+    assert git(top(acp), "status", "--porcelain") == ""
