@@ -52,7 +52,7 @@ def listen(state: str) -> tuple[socket.socket, str]:
     Removes the sockets of processes that are gone. Raises ``OSError``.
     """
     folder = os.path.join(state, FOLDER)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _make_private(folder)
     for path in list_sockets(state):
         other = connect(path)
         if other is None:
@@ -91,6 +91,12 @@ def _short(path: str) -> Iterator[str]:
         yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
     finally:
         os.close(folder)
+
+
+def _make_private(folder: str) -> None:
+    """Create the folder for the user alone; one that is open to others is closed to them."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.chmod(folder, 0o700)
 
 
 def _remove(path: str) -> None:

@@ -60,6 +60,18 @@ def _no_list(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
+def _keep_all(self: Any, piece: bytes) -> None:
+    self._buffer += piece
+
+
+def _make_folder(folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+
+
+async def _pass_on(_: Any, message: Any) -> Any:
+    return message
+
+
 _RECORDED = "cockpit.store.sessions.as_recorded"
 _EDITED = "adversarial/test_edited_rows.py"
 _TAMPERED = "adversarial/test_tampering.py"
@@ -69,6 +81,8 @@ _WORDS_IN_A_FENCE = "test_the_words_of_a_project_stand_in_a_fence_that_they_cann
 _OPENING = "loop/intake/test_opening_range.py"
 _PERMISSIONS = "cockpit.loop.permissions"
 _PERMITTED = "loop/permissions/test_permission_policy.py"
+_TERMINALS, _TRANSPORT = "cockpit.agents.terminals", "cockpit.agents.acp.bounded_transport"
+_CHANNELS = "adversarial/test_agent_channels.py"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
@@ -162,6 +176,20 @@ DEFENCES = (
             "loop/decisions/test_adapt_tokens.py"),
     Defence("a note steers no terminal", "cockpit.chains.notify:_clean", _first,
             "adversarial/test_canaries.py::test_a_note_steers_nothing_and_tells_no_secret"),
+    Defence("an open cockpit's socket is the user's", "cockpit.core.open_cockpits:_make_private",
+            _make_folder, "core/test_core_open_cockpits.py"),
+    Defence("only an agent's own transcript is read", f"{_TERMINALS}.read_transcript:_is_own_file", _yes,
+            "hook/test_hook_sessions.py::test_tokens_come_from_the_transcript_each_once"),
+    Defence("a made-up terminal starts nothing", f"{_TERMINALS}.jump_to_terminal:_is_own_socket", _yes,
+            "agents/test_jump_to_terminal.py::test_a_place_that_is_made_up_starts_nothing"),
+    Defence("agents are added by the user", f"{_PRESENCE}:require_no_agent", _nothing,
+            "agents/acp/test_agent_registry.py::test_no_agent_adds_an_agent"),
+    Defence("a message of an agent has a bound", "cockpit.agents.runs.agent_process:LineReader._append",
+            _keep_all, "agents/acp/test_acp_bounds.py::test_a_line_without_an_end_in_sight_is_skipped"),
+    Defence("an agent's request is answered once", f"{_TRANSPORT}:BoundedTransport._route", _pass_on,
+            "agents/acp/test_acp_bounds.py::test_two_requests_with_one_id_are_answered_once"),
+    Defence("what others wrote in an event is no event", "cockpit.loop.views.story:_behind_bar", _first,
+            f"{_CHANNELS}::test_no_line_of_an_agent_passes_for_one_of_ours"),
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
 )  # fmt: skip

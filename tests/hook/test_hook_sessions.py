@@ -70,6 +70,17 @@ def test_an_agent_that_cockpit_runs_has_its_own_session(project: Project) -> Non
     assert project.rows("SELECT count(*) FROM sessions")[0][0] == 0
 
 
+def test_a_transcript_with_an_impossible_name_stops_no_session(project: Project) -> None:
+    agent = TerminalAgent("claude", "a-1", str(project.root))
+    with Store.open(project.place.database) as store:
+        for path in ("/x\0.jsonl", "x" * 10_000, "\n"):
+            body = {"prompt": "Look.", "place": {"transcript": path}}
+            session = store.write_now(
+                lambda tx, body=body: follow_event(tx, agent, "UserPromptSubmit", body)
+            )
+            assert (session.title, session.status) == ("Look.", "running")
+
+
 def test_a_waiting_permission_is_not_overwritten(project: Project) -> None:
     agent = TerminalAgent("claude", "a-1", str(project.root))
     with Store.open(project.place.database) as store:

@@ -154,9 +154,9 @@ def load_agents(user_dir: Path | None = None) -> AgentRegistry:
                 raise AgentInvalid(f"{file}: the file is larger than {LARGEST_FILE:,} bytes")
             agents[file.stem] = read_agent(file.stem, file.read_bytes(), str(file))
         except AgentInvalid as error:
-            problems.append(str(error))
+            problems.append(_one_line(str(error)))
         except OSError as error:
-            problems.append(f"{file}: {error.strerror}")
+            problems.append(_one_line(f"{file}: {error.strerror}"))
     return AgentRegistry(MappingProxyType(agents), tuple(problems))
 
 
@@ -177,7 +177,7 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
     _check(record, source)
     return Agent(
         name,
-        record.title,
+        _one_line(record.title),
         record.acp,
         record.programs,
         record.docs,
@@ -185,6 +185,11 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
         record.sandbox,
         source,
     )
+
+
+def _one_line(text: str) -> str:
+    """Return the text of a file, or its name, as one line: it stands in lines of ours."""
+    return " ".join(text.split())
 
 
 def _check(record: _AgentFile, source: str) -> None:

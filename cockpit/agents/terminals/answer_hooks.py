@@ -111,6 +111,8 @@ class _Desk:
             if reply is not None:
                 writer.write(json.dumps(reply).encode("ascii") + b"\n")
                 await writer.drain()
+        except asyncio.CancelledError:
+            pass  # the cockpit closes; asyncio would print this at the end of a connection's task
         except (OSError, ValueError, TimeoutError, CockpitError):
             pass  # the call is gone or says nonsense, or the store is closed: the agent asks by itself
         finally:
@@ -229,7 +231,9 @@ def _read_call(line: bytes) -> _Call | None:
     if body is None:
         return None
     agent = TerminalAgent(
-        get_text(body, "agent"), get_text(body, "session")[:200], get_text(body, "root")
+        " ".join(get_text(body, "agent").split())[:100],
+        get_text(body, "session")[:200],
+        get_text(body, "root"),
     )
     if not agent.agent or not agent.agent_session or not Path(agent.root).is_absolute():
         return None

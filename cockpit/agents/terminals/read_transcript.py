@@ -124,7 +124,10 @@ def _load_position(tx: Tx, session_id: str) -> _Position:
 
 def _is_own_file(path: str) -> bool:
     """Whether the path, which the hook's input names, is a transcript of the user's own agents."""
-    real = Path(os.path.realpath(path))
+    try:
+        real = Path(os.path.realpath(path))
+    except ValueError:  # a character that no path has
+        return False
     homes = [os.environ.get(name, "") for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME")]
     homes += [str(Path.home() / ".claude"), str(Path.home() / ".codex")]
     inside = any(home and real.is_relative_to(os.path.realpath(home)) for home in homes)

@@ -151,6 +151,8 @@ def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: s
             "high", (f"its argument {strange[:60]!r} may change what the command does",)
         )
     reading = _reading_place(arguments, root, cwd)
+    if reading is None:
+        return ToolRisk("high", ("the folder that it runs in cannot be judged",))
     shell = named_shell(dict(arguments))
     if shell and reading.why_not_program(shell):
         return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
@@ -179,6 +181,8 @@ def judge_reading(path: Any, *, root: str, cwd: str, below: tuple[str, ...] = ()
     if not _is_plain_path(path):
         return ToolRisk("high", ("its path cannot be judged",))
     reading = _reading_place({}, root, cwd)
+    if reading is None:
+        return ToolRisk("high", ("its folder cannot be judged",))
     trouble = reading.why_not_folder(path, names=below) if below else reading.why_not_file(path)
     if trouble:
         return ToolRisk("high", (trouble,))
@@ -192,14 +196,18 @@ def judge_writing(path: Any, *, root: str, cwd: str) -> ToolRisk:
     return ToolRisk("medium")
 
 
-def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace:
+def _reading_place(arguments: Mapping[str, Any], root: str, cwd: str) -> ReadingPlace | None:
+    """Return where the tool reads; None for a folder that the system does not take."""
     from cockpit.access.reads.reading_place import ReadingPlace
 
     folder = os.path.join(root, cwd or "")
     named = arguments.get("workdir") or arguments.get("cwd")
     if isinstance(named, str):
         folder = os.path.join(folder, named)
-    return ReadingPlace(os.path.realpath(root), os.path.realpath(folder))
+    try:
+        return ReadingPlace(os.path.realpath(root), os.path.realpath(folder))
+    except ValueError:
+        return None
 
 
 def _is_plain_path(path: Any) -> bool:

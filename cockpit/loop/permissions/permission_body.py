@@ -131,7 +131,8 @@ def _title(request: ToolRequest, edits: CompleteEdits) -> str:
         more = len(edits.diffs) - 3
         verb = "create" if all(diff.before is None for diff in edits.diffs) else "edit"
         title = f"{verb} {names}" + (f" and {pluralize(more, 'more file')}" if more > 0 else "")
-    return _cut(title or request.tool or "use a tool", MAX_TITLE)
+    # A path may have line ends, too: a title stays the one line that lists and stories show.
+    return _cut(" ".join((title or request.tool or "use a tool").split()), MAX_TITLE)
 
 
 def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ class Storyteller:
                 self._pending.append(detail.proposal_id)
             case proposals.ProposalDecided() if detail.proposal_id in self._pending:
                 self._pending.remove(detail.proposal_id)
-        line = self._line(row)
+        line = _behind_bar(self._line(row))
         return f"{self._end_stream()}{line}\n" if line else ""
 
     def _line(self, row: Row) -> str:
@@ -121,3 +121,8 @@ class Storyteller:
             return ""
         self._streaming, self._streamed = "", ""
         return "\n"
+
+
+def _behind_bar(line: str) -> str:
+    """Keep an event one line: what others wrote in it goes on behind a bar, and passes for no event."""
+    return "\n  │ ".join(part for part in line.splitlines() if part.strip())

@@ -237,6 +237,21 @@ class Agent:
         self.say("All seen.")
         return None
 
+    def act_play(self, rest: str) -> str | None:
+        """Send what a file lists: updates, requests for permission (each waits for its answer), errors."""
+        for step in json.loads(Path(rest).read_text(encoding="utf-8")):
+            if "permission" in step:
+                self.wait(self.permission(step["permission"], step["options"]))
+            elif "request" in step:
+                self.call(step["request"], **step["params"])
+            elif "fail" in step:
+                sys.stderr.write(step["fail"] + "\n")
+                sys.stderr.flush()
+                return step["fail"]
+            else:
+                self.update(step.pop("update"), **step)
+        return None
+
     def act_edit(self, rest: str) -> str | None:
         path = absolute(rest or "note.txt")
         before = None

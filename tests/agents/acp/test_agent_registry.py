@@ -7,14 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from commands.cli_world import Project
 
+from cockpit.access import user_presence
 from cockpit.agents.registry.known_agents import (
     AgentInvalid,
     load_agents,
     read_agent,
     recognise_agent,
 )
+from cockpit.commands.setup.agents import add_agent
+from cockpit.core.errors import CockpitError
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 NAMED = {
@@ -104,6 +108,16 @@ def test_an_agent_is_added_listed_and_checked(project: Project) -> None:
     assert checked["speaks"] and checked["version"] == "1.2.3"
     assert checked["abilities"]["forks"] and checked["abilities"]["images"]
     assert not list(project.root.iterdir())
+
+
+def test_no_agent_adds_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it named would run with the user's rights as soon as they choose it."""
+    words = "this was started by an agent (CLAUDECODE is set)"
+    monkeypatch.setattr(user_presence, "find_agent", lambda **_: words)
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path))
+    done = CliRunner().invoke(add_agent, ["evil", "--", "sh"])
+    assert isinstance(done.exception, CockpitError) and "by an agent" in str(done.exception)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_check_says_why_an_agent_does_not_speak(project: Project) -> None:

@@ -1,0 +1,509 @@
+"""External agents send hostile text wherever a protocol lets them: none of it reaches a terminal raw.
+
+One project and one store take it all: an ACP agent's updates and permissions, the hooks of agents in the
+user's own terminals, the socket of an open cockpit, Claude Code over stdio and Codex by its app-server, and
+the user's own agents' files. Then every command that shows sessions, and the whole screen, are looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import re
+import socket
+import sys
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import warm
+from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
+from agents.runner_world import AGENT, Runs, init, result, says
+from app.app_world import settled
+from state_for_tests import kept_variables
+
+from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.agents.terminals.answer_hooks import answer_hooks
+from cockpit.app.application import CockpitApp
+from cockpit.core import open_cockpits
+from cockpit.core.errors import AlreadyDecided
+from cockpit.hook.ingest import ingest_all
+from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+
+pytestmark = pytest.mark.slow
+
+RAW = (
+    "\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[2J\x1b[1A\x9b2J\x9d0;owned\x9c\x1b_apc\x1b\\\x08\x0b\r\x00\x7f"
+    "\x85\u2028\u2029\u202e\u2066\u200b\u200f\u00ad\ufeff\U000e0041"
+)
+FORGED = "FORGED · low risk · approved by you"
+"""A line that would pass for one of cockpit's own."""
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+)
+STEERED = re.compile(r"\]0;owned|\]52;c")
+"""What is left of a sequence whose first character alone was taken out."""
+
+ACP = (
+    *(
+        "message",
+        "thought",
+        "tool-title",
+        "tool-kind",
+        "tool-id",
+        "location",
+        "output",
+        "diff-path",
+    ),
+    *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
+    *("command-help", "update-kind", "asked-title", "asked-command", "asked-why", "option-id"),
+    *("option-name", "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr"),
+)
+HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
+SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
+STDIO = ("text", "tool", "input", "output", "model", "answer")
+CODEX = ("text", "command", "cwd", "reason", "path", "error")
+REGISTRY = ("title", "install", "tried", "notes", "how", "file-name", "field")
+
+
+SPOKEN = ("acp:message", "hook:prompt", "stdio:text", "stdio:answer", "codex:text")
+"""Channels of messages, which a story prints whole under their speaker."""
+UNSEEN = {
+    *(
+        "acp:option-id",
+        "acp:asked-path",
+        "acp:stderr",
+        "hook:tool-input",
+        "hook:tool-name",
+        "hook:cwd",
+    ),
+    *("hook:model", "socket:session"),
+}
+"""Channels whose text cockpit shows nowhere."""
+
+
+def hostile(channel: str) -> str:
+    """What is sent through a channel; begins with a word that finds it again."""
+    return f"{mark(channel)} {RAW}\n{FORGED}"
+
+
+def mark(channel: str) -> str:
+    return "Mk" + channel.replace(":", "").replace("-", "")
+
+
+def updates() -> list[dict[str, Any]]:
+    """What the ACP agent sends."""
+
+    def text(channel: str) -> dict[str, Any]:
+        return {"type": "text", "text": hostile(f"acp:{channel}")}
+
+    def word(channel: str) -> str:
+        return hostile(f"acp:{channel}")
+
+    def option(kind: str, at: int) -> dict[str, str]:
+        return {
+            "optionId": f"{at}{word('option-id')}",
+            "name": word("option-name"),
+            "kind": kind,
+        }
+
+    diff = {
+        "type": "diff", "path": f"/{word('diff-path')}", "oldText": "a\n", "newText": word("diff-text"),
+    }  # fmt: skip
+    options = [option("allow_once", 1), option("reject_once", 2)]
+    return [
+        {"update": word("update-kind")},
+        {
+            "update": "plan",
+            "entries": [
+                {"content": word("plan-entry"), "priority": word("plan-priority"), "status": "pending"}
+            ],
+        },
+        {
+            "update": "available_commands_update",
+            "availableCommands": [
+                {"name": word("command-name"), "description": word("command-help")}
+            ],
+        },
+        {"update": "current_mode_update", "currentModeId": word("mode")},
+        {
+            "update": "config_option_update",
+            "configOptions": [
+                {
+                    "id": "mode", "category": "mode", "type": "select", "name": word("mode-name"),
+                    "currentValue": "x", "options": [{"value": "x", "name": word("mode-name")}],
+                }
+            ],
+        },
+        {"update": "agent_thought_chunk", "content": text("thought")},
+        {
+            "update": "tool_call", "toolCallId": f"c1{word('tool-id')}", "title": word("tool-title"),
+            "kind": word("tool-kind"), "status": "in_progress",
+            "locations": [{"path": word("location"), "line": 3}],
+        },
+        {
+            "update": "tool_call_update", "toolCallId": f"c1{word('tool-id')}", "status": "completed",
+            "content": [{"type": "content", "content": text("output")}, diff],
+        },
+        {"update": "agent_message_chunk", "content": text("message")},
+        {
+            "permission": {
+                "toolCallId": "p1", "title": word("asked-title"), "kind": "execute",
+                "rawInput": {"command": f"echo {word('asked-command')}", "description": word("asked-why")},
+            },
+            "options": options,
+        },
+        {
+            "permission": {
+                "toolCallId": "p2", "title": word("asked-title"), "kind": "edit", "content": [diff],
+                "locations": [{"path": f"/{word('asked-path')}"}],
+                "rawInput": {"file_path": f"/{word('asked-path')}", "content": word("diff-text")},
+            },
+            "options": options,
+        },
+        {
+            "permission": {
+                "toolCallId": "p3", "title": f"mcp__{word('asked-tool')}__x", "kind": "other",
+                "rawInput": {word("asked-tool"): word("asked-why")},
+            },
+            "options": options,
+        },
+        {
+            "request": "terminal/create",
+            "params": {"command": "echo", "args": [word("terminal-word").replace("\x00", "")]},
+        },
+        {"request": "fs/read_text_file", "params": {"path": f"/{word('asked-path')}"}},
+        {"fail": f"{word('stop-reason')} {word('stderr')}"},
+    ]  # fmt: skip
+
+
+def toml(text: str) -> str:
+    """A basic string of TOML: no raw control, and no pair of surrogates."""
+    return "".join(f"\\U{ord(each):08x}" if not each.isalnum() else each for each in text).join(
+        '""'
+    )
+
+
+def write_registry(acp: Acp) -> None:
+    """Files of the user's own agents: one that is used, and two that are not."""
+    folder = acp.config / "agents"
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {name: toml(hostile(f"registry:{name}")) for name in REGISTRY}
+    (folder / "hostile.toml").write_text(
+        f"title = {words['title']}\n[acp]\ncommand = ['no-such-program']\ninstall = {words['install']}\n"
+        f"tried = {words['tried']}\nnotes = {words['notes']}\n[login]\nhow = {words['how']}\n",
+        encoding="utf-8",
+    )
+    (folder / f"{hostile('registry:file-name').replace(chr(0), '')[:120]}.toml").write_text("title")
+    (folder / "field.toml").write_text(
+        f"title = 'x'\n{words['field']} = 1\n[acp]\ncommand = ['x']\n", encoding="utf-8"
+    )
+
+
+class Played:
+    """What was printed by each command, and drawn by each view of the screen."""
+
+    def __init__(self, acp: Acp) -> None:
+        self.acp = acp
+        self.printed: dict[str, str] = {}
+        self.unhandled: list[str] = []
+        self.connections: list[socket.socket] = []
+        self.env = {**kept_variables(), "COCKPIT_CONFIG_DIR": str(acp.config)}
+
+    async def run(self, *words: str, stdin: bytes = b"", **variables: str) -> str:
+        """Run ``cockpit`` as the user does; what it prints is looked at."""
+        done = await asyncio.to_thread(
+            warm.run_bytes, words, cwd=self.acp.world.root, env={**self.env, **variables},
+            patience_s=PATIENCE_S, stdin=stdin,
+        )  # fmt: skip
+        output = done.stdout.decode() + done.stderr.decode()
+        self.printed[" ".join(words)] = output
+        return output
+
+    async def hooks(self) -> None:
+        """Agents in the user's own terminals report what they do."""
+
+        def word(channel: str) -> str:
+            return hostile(f"hook:{channel}")
+
+        root = str(self.acp.world.root)
+        common = {"session_id": "hook-session", "cwd": root, "transcript_path": word("transcript")}
+        for agent, event, more in (
+            ("claude", "SessionStart", {"source": "startup", "model": word("model")}),
+            ("claude", "UserPromptSubmit", {"prompt": word("prompt")}),
+            ("claude", "Notification", {"message": word("notification")}),
+            (
+                "claude", "PostToolUse",
+                {
+                    "tool_name": word("tool-name"), "tool_response": {},
+                    "tool_input": {"command": word("tool-input"), "file_path": word("tool-input")},
+                },
+            ),
+            ("claude", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": word("tool-input")}}),
+            ("claude", "Stop", {"cwd": f"{root}/{word('cwd')}"}),
+            ("codex", "UserPromptSubmit", {"prompt": word("prompt"), "session_id": "codex-hook"}),
+        ):  # fmt: skip
+            body = json.dumps({**common, "hook_event_name": event, **more}).encode()
+            terminal = {"TMUX": hostile("x").replace("\x00", ""), "TMUX_PANE": "%1\x1b]0;owned\x07"}
+            await self.run("hook", "--agent", agent, stdin=body, **terminal)
+        world = self.acp.world
+        await asyncio.to_thread(ingest_all, world.store, world.place.state)
+
+    async def sockets(self) -> list[socket.socket]:
+        """Ask over the socket of the open cockpit, as no hook call of ours would."""
+
+        def word(channel: str) -> str:
+            return hostile(f"socket:{channel}")
+
+        (path, *_) = open_cockpits.list_sockets(str(self.acp.world.place.state))
+        record = {
+            "event": "PermissionRequest", "agent": "claude", "session": "socket-session", "tool": "Bash",
+            "input": {"command": word("input"), word("input-name"): 1},
+            "cwd": word("cwd"), "root": str(self.acp.world.root),
+        }  # fmt: skip
+        connections = []
+        for changed in (
+            {},
+            {"agent": word("agent"), "session": word("session")},
+            {"tool": word("tool"), "event": word("tool")},
+            {"tool": "Write", "input": {"file_path": word("input"), "content": word("input")}},
+        ):
+            connection = open_cockpits.connect(path)
+            assert connection is not None
+            connection.sendall(json.dumps({**record, **changed}).encode() + b"\n")
+            connections.append(connection)
+        return connections
+
+    def drive(self, protocol: str, *steps: dict[str, Any]) -> asyncio.Task[Any]:
+        """Start an agent of a chain over stdio or the app-server."""
+        world = self.acp.world
+        runs = Runs(world.folder, world.place, world.store, world.task(title=f"By {protocol}"))
+        session_id = runs.session()
+        world.store.write_now(
+            lambda tx: tx.execute(
+                "UPDATE sessions SET policy='ask' WHERE session_id=?", (session_id,)
+            )
+        )
+        command = (
+            sys.executable, str(AGENT.with_name("driven_agent.py")),
+            str(runs.scenario(*steps, name=f"{protocol}.json")), str(world.folder / f"{protocol}.heard"),
+        )  # fmt: skip
+        runner = RunnerSettings("claude", command, protocol=protocol, timeout_s=PATIENCE_S)
+        ask = ask_in_queue(world.store, RuntimeSettings(), session_id, world.root)
+        task = asyncio.create_task(runs.run(runner, session_id, ask=ask))
+        self.acp.started.append(task)
+        return task
+
+    def claude(self) -> asyncio.Task[Any]:
+        def word(channel: str) -> str:
+            return hostile(f"stdio:{channel}")
+
+        def asks(number: str, tool: str, **arguments: Any) -> dict[str, Any]:
+            request = {
+                "subtype": "can_use_tool", "tool_name": tool, "input": arguments, "tool_use_id": "t",
+            }  # fmt: skip
+            return says({"type": "control_request", "request_id": number, "request": request})
+
+        blocks = [
+            {"type": "text", "text": word("text")},
+            {
+                "type": "tool_use",
+                "id": "t1",
+                "name": word("tool"),
+                "input": {"command": word("input")},
+            },
+        ]
+        returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
+        return self.drive(
+            "stdio",
+            {"hear": 2},
+            init(model=word("model")),
+            says(
+                {
+                    "type": "assistant",
+                    "message": {"id": "m", "role": "assistant", "content": blocks},
+                }
+            ),
+            says({"type": "user", "message": {"role": "user", "content": returned}}),
+            asks("r1", "Bash", command=word("input"), description=word("input")),
+            asks("r2", word("tool"), **{word("tool"): word("input")}),
+            {"obey": 2},
+            result(f"STATUS: done\n{word('answer')}"),
+        )
+
+    def codex(self) -> asyncio.Task[Any]:
+        def word(channel: str) -> str:
+            return hostile(f"codex:{channel}")
+
+        command = {
+            "type": "commandExecution", "id": "i1", "command": word("command"), "cwd": word("cwd"),
+            "status": "inProgress",
+        }  # fmt: skip
+        asked = {"threadId": "th", "turnId": "tu", "itemId": "i1", "reason": word("reason")}
+        changes = [{"path": word("path"), "kind": {"type": "add"}, "diff": word("path")}]
+        patch = {"type": "fileChange", "id": "i2", "changes": changes, "status": "inProgress"}
+        failed = {"id": "tu", "status": "failed", "error": {"message": word("error")}}
+        return self.drive(
+            "app-server",
+            {"hear": 1},
+            says({"id": 1, "result": {}}),
+            {"hear": 2},
+            says({"id": 2, "result": {"thread": {"id": "th"}, "model": word("text")}}),
+            {"hear": 1},
+            says({"id": 3, "result": {"turn": {"id": "tu"}}}),
+            says({"method": "item/agentMessage/delta",
+                  "params": {"threadId": "th", "itemId": "i0", "delta": word("text")}}),
+            says({"method": "item/started", "params": {"threadId": "th", "item": command}}),
+            says({"method": "item/started", "params": {"threadId": "th", "item": patch}}),
+            says({"id": 7, "method": "item/commandExecution/requestApproval",
+                  "params": {**asked, "command": word("command"), "cwd": word("cwd")}}),
+            says({"id": 8, "method": "item/fileChange/requestApproval",
+                  "params": {**asked, "itemId": "i2"}}),
+            {"hear": 2},
+            says({"method": "turn/completed", "params": {"threadId": "th", "turn": failed}}),
+        )  # fmt: skip
+
+    async def look(self) -> None:
+        """Show everything that waits, by commands and on the screen."""
+        await self.run("proposals", "list")
+        for proposal in self.acp.pending():
+            for more in ((), ("--json",)):
+                await self.run("proposals", "show", proposal.proposal_id, *more)
+        await self._screen()
+
+    async def list_all(self) -> None:
+        """Print all that is about sessions and agents."""
+        for words in (
+            ("sessions", "list"), ("sessions", "list", "--json"), ("proposals", "list", "--all"),
+            ("journal", "tail", "-n", "1000"), ("journal", "export"), ("agents", "list"),
+            ("agents", "list", "--json"), ("agents", "check", "hostile"), ("agents", "check", hostile("x")),
+            ("run", "--agent", hostile("x"), "x"), ("run", "--agent", "hostile", "x"),
+        ):  # fmt: skip
+            await self.run(*(word.replace("\x00", "") for word in words))
+        rows = self.acp.world.store.read_now(
+            lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
+        )
+        for (session_id,) in rows:
+            await self.run("sessions", "show", session_id)
+            await self.run("sessions", "jump", session_id)
+            target = self.acp.world.folder / f"{session_id}.md"
+            await self.run("sessions", "export", session_id, str(target))
+            if target.exists():
+                self.printed[f"the export {session_id}"] = target.read_text(encoding="utf-8")
+
+    async def _screen(self) -> None:
+        app = CockpitApp(self.acp.runtime)
+        async with app.run_test(size=(160, 60)) as pilot:
+            await settled(pilot)
+            rows = self.acp.world.store.read_now(
+                lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
+            )
+            for place, (session_id,) in enumerate(rows):
+                app.attach(session_id)
+                await settled(pilot)
+                self.printed[f"screen {place}"] = _drawn(app)
+            for keys in (
+                ("alt+n",),
+                ("f6",),
+                ("escape", "ctrl+p"),
+                ("escape", "ctrl+t"),
+                ("escape",),
+            ):
+                await pilot.press(*keys)
+                await settled(pilot)
+                self.printed[f"screen {keys}"] = _drawn(app)
+
+
+def _drawn(app: CockpitApp) -> str:
+    return "\n".join(
+        "".join(segment.text for segment in strip)
+        for strip in app.screen._compositor.render_strips()
+    )
+
+
+async def play(folder: Path) -> dict[str, str]:
+    """Let every agent send its worst; returns what was printed and drawn, by command or view."""
+    async with open_acp(folder) as acp:
+        played = Played(acp)
+        loop = asyncio.get_running_loop()
+        # What nobody handles would be printed over the screen.
+        loop.set_exception_handler(lambda _, context: played.unhandled.append(str(context)))
+        steps = folder / "updates.json"
+        steps.write_text(json.dumps(updates()), encoding="utf-8")
+        acp.switch()
+        await played.hooks()
+        claude = played.claude()
+        codex = played.codex()
+        async with answer_hooks(acp.runtime.engine):
+            connections = await played.sockets()
+            first = acp.begin(await acp.start(f"play {steps}"))
+            await acp.asked(1 + 2 + 2 + len(connections))
+            await played.look()
+            for connection in connections:
+                connection.close()
+            await _refuse_until_done(acp, first, claude, codex)
+            played.connections = await played.sockets()  # and one more round waits when it closes
+            await acp.asked(len(played.connections))
+        for connection in played.connections:
+            connection.close()
+        assert not played.unhandled
+        write_registry(acp)
+        await played.list_all()
+        return played.printed
+
+
+async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
+    """Say no to what is asked until the agents have ended."""
+    ended = asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(PATIENCE_S):
+        while not ended.done():
+            for proposal in acp.pending():
+                with contextlib.suppress(AlreadyDecided):  # withdrawn meanwhile
+                    await acp.reject(proposal, "no")
+            await asyncio.wait([ended], timeout=0.05)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return asyncio.run(play(tmp_path_factory.mktemp("channels")))
+
+
+def test_nothing_that_an_agent_sends_reaches_a_terminal_raw(printed: dict[str, str]) -> None:
+    assert len(printed) > 30
+    found = {
+        (name[:80], line[:200])
+        for name, text in printed.items()
+        for line in text.split("\n")
+        if UNSAFE.search(line)
+    }
+    assert not found
+
+
+def test_no_line_of_an_agent_passes_for_one_of_ours(printed: dict[str, str]) -> None:
+    """What an agent says stands under its name, line by line; everything else of it keeps to its line."""
+    spoken = tuple(mark(channel) for channel in SPOKEN)
+    found = set()
+    for name, text in printed.items():
+        lines = [line for line in text.split("\n") if line.strip()]
+        found |= {
+            (name[:80], before[:80])
+            for before, line in itertools.pairwise(lines)
+            if line.startswith("FORGED") and not before.startswith((*spoken, "- "))
+        }
+    assert not found
+
+
+def test_each_channel_was_one(printed: dict[str, str]) -> None:
+    seen = "".join(printed.values())
+    channels = (
+        f"{way}:{channel}"
+        for way, channels in (
+            ("acp", ACP), ("hook", HOOK), ("socket", SOCKET), ("stdio", STDIO), ("codex", CODEX),
+            ("registry", REGISTRY),
+        )
+        for channel in channels
+    )  # fmt: skip
+    assert {each for each in channels if mark(each) not in seen} == UNSEEN
