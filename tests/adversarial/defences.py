@@ -82,7 +82,6 @@ _OPENING = "loop/intake/test_opening_range.py"
 _PERMISSIONS = "cockpit.loop.permissions"
 _PERMITTED = "loop/permissions/test_permission_policy.py"
 _TERMINALS, _TRANSPORT = "cockpit.agents.terminals", "cockpit.agents.acp.bounded_transport"
-_CHANNELS = "adversarial/test_agent_channels.py"
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
@@ -189,7 +188,7 @@ DEFENCES = (
     Defence("an agent's request is answered once", f"{_TRANSPORT}:BoundedTransport._route", _pass_on,
             "agents/acp/test_acp_bounds.py::test_two_requests_with_one_id_are_answered_once"),
     Defence("what others wrote in an event is no event", "cockpit.loop.views.story:_behind_bar", _first,
-            f"{_CHANNELS}::test_no_line_of_an_agent_passes_for_one_of_ours"),
+            "adversarial/test_frames.py::test_what_others_wrote_in_an_event_of_a_story_is_no_event"),
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from cockpit.commands.sessions.proposal_text import count_columns, proposal_text
 from cockpit.commands.terminal import format_table
+from cockpit.loop.views.session_report import session_text
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal
 from widgets.text.clean import clean
 
@@ -120,3 +124,19 @@ def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> 
 def test_a_plain_proposal_reads_as_before(width: int) -> None:
     shown = proposal_text(proposal("action", "make"), width=width)
     assert "  argv: make" in shown and "reason: make" in shown and "ACTION: make" in shown
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
+def test_what_others_wrote_in_an_event_of_a_story_is_no_event(tmp_path: Path, end: str) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        session = store.write_now(
+            lambda tx: sessions.create(
+                tx, task_type="outside", title=f"x{end}{FORGED}", words="x", target={},
+                model=f"runner:x{end}{FORGED}", policy="ask", interactive=True, root=tmp_path, rev=None,
+                profile_id="default", limits={}, project="api", branch="main",
+            )
+        )  # fmt: skip
+        story = store.read_now(lambda c: session_text(c, session.session_id))
+    first, *others = clean(story).rstrip("\n").split("\n")
+    assert first.startswith("outside · x")
+    assert len(others) == 2 and all(line.startswith("  │ ") for line in others)
