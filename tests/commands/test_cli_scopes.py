@@ -15,7 +15,7 @@ from cockpit.commands.command_caller import SCOPES_OF_COMMANDS
 pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = {
-    *("run", "review", "work", "mcp", "serve", "hook", "hook install", "hook status"),
+    *("run", "review", "work", "mcp", "acp", "serve", "hook", "hook install", "hook status"),
     *("hook uninstall", "init", "doctor", "demo", "trust"),
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
