@@ -284,7 +284,14 @@ class Runtime:
 
         ``interactive`` says whether a user is at the screen from now on; None leaves it unchanged.
         """
-        session = await self.store.read(lambda connection: sessions.load(connection, session_id))
+        try:
+            session = await self.store.read(
+                lambda connection: sessions.load(connection, session_id)
+            )
+        except asyncio.CancelledError:
+            # Interrupted before a loop took the session, which would stay running for ever.
+            await asyncio.shield(self.store.write(lambda tx: _stop_unowned(tx, session_id)))
+            raise
         if session.transport == ACP:
             return await self.agents().run(self.engine, session_id, interactive=interactive)
         return await run_session(self.engine, session_id, interactive=interactive)
@@ -583,3 +590,9 @@ async def _current_branch(place: ProjectPaths) -> str:
         if finished.ok:
             return finished.text.strip()[:40]
     return ""
+
+
+def _stop_unowned(tx: Tx, session_id: str) -> None:
+    session = sessions.load(tx.connection, session_id)
+    if session.status == "running" and session.lease_owner is None:
+        sessions.set_status(tx, session_id, "stopped", actor="person")
