@@ -26,6 +26,7 @@ from cockpit.store.sessions.sessions import Session
 ANSWERED_THERE = "AnsweredThere"
 """Our own event: a question was answered in the agent's dialog, which ended its hook."""
 _PERSON = "person"
+_TURN_ENDS = ("Stop", ANSWERED_THERE)
 _USED = ("PostToolUse", "PostToolUseFailure")
 _READ = ("Stop", "SessionEnd", "UserPromptSubmit")
 _LOOKED_AT = 200
@@ -48,7 +49,7 @@ def follow_event(tx: Tx, agent: TerminalAgent, event: str, body: Mapping[str, An
             _take_prompt(tx, session, str(body.get("prompt", "")), by)
         case "Notification":
             _set_waiting(tx, session, _PERSON, str(body.get("message", ""))[:200], by)
-        case "Stop" | "AnsweredThere":
+        case _ if event in _TURN_ENDS:
             _set_waiting(tx, session, _PERSON, "the agent ended its turn", by)
         case "SessionEnd":
             ended = SessionCompleted(summary=f"ended: {body.get('reason') or 'exit'}")

@@ -1,6 +1,7 @@
 """Tokens and model of a session in the user's own terminal, from the transcript that its agent writes.
 
-Only what was written since the last look is read, and of a large piece only its end. See
+Only what was written since the last look is read, a bounded piece at a time, because it is read in a
+transaction; lines without a count of tokens are not parsed. See
 ``docs/reference/hooks.md``, sessions.
 """
 
@@ -20,8 +21,10 @@ from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
 
-_MOST_AT_ONCE = 32 * 1024 * 1024
-"""Bytes read at one look; what is before them is not counted."""
+_MOST_AT_ONCE = 8 * 1024 * 1024
+"""Bytes read at one look; the next one goes on after them."""
+_COUNTS = (b'"usage"', b'"total_token_usage"', b'"model"')
+"""A line without one of these holds nothing that is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +143,13 @@ def _read_new_lines(path: str, offset: int) -> tuple[list[str], int]:
         with Path(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             start = 0 if size < offset else offset
-            if size - start > _MOST_AT_ONCE:
-                start = size - _MOST_AT_ONCE
             file.seek(start)
             data = file.read(_MOST_AT_ONCE)
     except OSError:
         return [], offset
     whole, newline, _ = data.rpartition(b"\n")
-    end = start + len(whole) + len(newline)
-    return whole.decode("utf-8", "replace").split("\n") if newline else [], end
+    if not newline:
+        # The agent still writes this line, unless it is longer than any that holds a count.
+        return [], start + len(data) if len(data) == _MOST_AT_ONCE else start
+    lines = [line for line in whole.split(b"\n") if any(word in line for word in _COUNTS)]
+    return [line.decode("utf-8", "replace") for line in lines], start + len(whole) + 1

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.loop.permissions.permission_body import find_place
+from cockpit.loop.runtime_settings import DEFAULT_BUDGET
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
@@ -17,7 +18,6 @@ from cockpit.store.sessions.sessions import Session
 TRANSPORT = "hook"
 UNTITLED = " in a terminal"
 """The end of a title before the first prompt."""
-_BUDGET = 150_000
 _MAX_TITLE = 120
 
 
@@ -52,7 +52,7 @@ def ensure_session(tx: Tx, agent: TerminalAgent, *, policy: str = "ask") -> Sess
         interactive=True,
         root=root,
         rev=None,
-        profile_id=profiles.ensure_default(tx, _BUDGET).profile_id,
+        profile_id=profiles.ensure_default(tx, DEFAULT_BUDGET).profile_id,
         limits={},
         project=place.project,
         branch=place.branch,
