@@ -3,7 +3,7 @@
 #   make demo       the cockpit on a sample project, offline
 #   make test       all tests; make test FILTER=journal runs those whose names match
 #   make test-fast  the tests without processes, chains and terminals
-#   make test-agents  real programs of agents, in the folders of COCKPIT_AGENTS=/path/to/node_modules/.bin
+#   make test-agents  real programs of agents: from npm into .agents, or those in COCKPIT_AGENTS=/folder:/folder
 #   make check      format, lint, types, import contracts, links
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
@@ -44,9 +44,12 @@ test: $(DEVELOPMENT)
 test-fast: $(DEVELOPMENT)
 	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
 
+# One after the other: each program needs more than a processor to itself while it starts.
 test-agents: $(DEVELOPMENT)
-	@test -n '$(COCKPIT_AGENTS)' || { echo 'Set COCKPIT_AGENTS to the folders of claude and codex, as in PATH.'; exit 2; }
-	@COCKPIT_AGENTS='$(COCKPIT_AGENTS)' $(PYTEST) -m agents tests/agents/real
+	@agents='$(COCKPIT_AGENTS)'; \
+	[ -n "$$agents" ] || agents=$$(PYTHON='$(PYTHON)' sh tests/agents/real/programs/install .agents) || exit; \
+	COCKPIT_AGENTS=$$agents PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m agents tests/agents/real \
+		$(if $(FILTER),-k '$(FILTER)')
 
 check: $(DEVELOPMENT)
 	@$(BIN)/ruff format --check .
@@ -71,7 +74,7 @@ snapshots: $(DEVELOPMENT)
 	@$(PYTEST) tests/app --snapshot-update
 
 clean:
-	rm -rf $(VENV) bench/results.json build dist
+	rm -rf $(VENV) .agents bench/results.json build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

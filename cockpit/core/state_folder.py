@@ -20,6 +20,9 @@ DATABASE = "cockpit.db"
 VARIABLE = "COCKPIT_STATE_DIR"
 STATE_VARIABLES = (VARIABLE, "XDG_STATE_HOME", "HOME")
 """Where the state folder is depends on these."""
+PLACE_VARIABLES = (VARIABLE, "COCKPIT_CONFIG_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+"""Where the state folder and the user's configuration are, beside ``HOME``: a program of cockpit's that an
+agent starts needs them, and an agent need not pass its own variables on."""
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _LONGEST_NAME = 40

@@ -191,6 +191,8 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
     server = json.loads((runs.folder / "mcp.json").read_text())["mcpServers"]["ohno"]
     assert server["args"][-1] == "mcp"
     secret = server["env"]["COCKPIT_TOKEN"]
+    # Agents need not pass their own variables on, and without this one it would open another store.
+    assert server["env"]["COCKPIT_STATE_DIR"] == os.environ["COCKPIT_STATE_DIR"]
     hooks = json.loads((runs.folder / "hooks.json").read_text())["hooks"]
     assert hooks["PreToolUse"][0]["hooks"][0]["command"].endswith("hook --agent claude")
     (token,) = [

@@ -49,6 +49,12 @@ class AgentGone(AgentFailed):
     code = "agent_gone"
 
 
+class AgentRefused(AgentFailed):
+    """The agent answered a request with an error."""
+
+    code = "agent_failed"
+
+
 class LoginNeeded(AgentFailed):
     """The agent wants the user to log in first."""
 
@@ -241,7 +247,7 @@ class AgentConnection:
             return LoginNeeded(
                 f"{self.agent.title} wants you to log in first. {how} It said: {words}"
             )
-        return AgentFailed(f"{self.agent.title} refused {method}: {words}")
+        return AgentRefused(f"{self.agent.title} refused {method}: {words}")
 
 
 def read_abilities(answer: JsonObject) -> Abilities:

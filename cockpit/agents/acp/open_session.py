@@ -6,7 +6,7 @@ See ``docs/reference/agents.md``, sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,10 @@ from cockpit.access.confined_paths import Confined
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.acp.agent_connection import (
+    Abilities,
     AgentConnection,
+    AgentGone,
+    AgentRefused,
 )
 from cockpit.agents.acp.agent_session import MOST_MESSAGE, AgentSession, fail_session
 from cockpit.agents.acp.agent_variables import SESSION, agent_environment
@@ -48,6 +51,8 @@ from cockpit.store.journal.details.sessions import (
 from cockpit.store.sessions import sessions
 
 _TOKEN_S = 7 * 86_400.0
+_AGAIN_S = 1.0
+"""Seconds until an agent that did not start is started once more."""
 
 
 @asynccontextmanager
@@ -113,7 +118,7 @@ async def open_agent_session(
                     SessionJournal(store, run, usage),
                     None if interactive else settings.limits.deadline_s,
                 )
-                opened = AgentSession(engine, context, run)
+                opened = session_opened = AgentSession(engine, context, run)
                 launch = None
                 if not unconfined:
                     values = run_folder.placeholder_values("", root, "", session_id)
@@ -136,21 +141,32 @@ async def open_agent_session(
                     if launch is not None:
                         launch.watched.begin(pid)
 
-                connection = await AgentConnection.open(
-                    agent,
-                    agent.acp.command if launch is None else launch.argv,
-                    cwd=root,
-                    environment=environment if launch is None else launch.environment,
-                    serve=opened.serve,
-                    on_update=opened.update,
-                    on_odd=opened.journal.note_odd,
-                    on_start=on_start,
-                    files=() if launch is None else launch.files,
+                async def connect() -> tuple[AgentConnection, Abilities]:
+                    connection = await AgentConnection.open(
+                        agent,
+                        agent.acp.command if launch is None else launch.argv,
+                        cwd=root,
+                        environment=environment if launch is None else launch.environment,
+                        serve=session_opened.serve,
+                        on_update=session_opened.update,
+                        on_odd=session_opened.journal.note_odd,
+                        on_start=on_start,
+                        files=() if launch is None else launch.files,
+                    )
+                    stack.push_async_callback(connection.close)
+                    pid = process_name(connection.pid)
+                    await store.write(
+                        lambda tx: sessions.set_agent_process(tx, session_id, pid=pid)
+                    )
+                    try:
+                        return connection, await connection.initialize()
+                    except (AgentGone, AgentRefused):
+                        await connection.close()
+                        raise
+
+                connection, abilities = await _connect_or_retry(
+                    connect, session_opened, is_confined=launch is not None
                 )
-                stack.push_async_callback(connection.close)
-                pid = process_name(connection.pid)
-                await store.write(lambda tx: sessions.set_agent_process(tx, session_id, pid=pid))
-                abilities = await connection.initialize()
                 server = relay_server() if launch is not None else our_server(run_folder)
                 await opened.join(connection, abilities, [_acp_server(server)])
                 watch = asyncio.create_task(_close_when_lost(lost, connection))
@@ -168,6 +184,27 @@ async def open_agent_session(
         finally:
             await asyncio.shield(_record_end(engine, session_id, agent, opened))
             await asyncio.shield(remove_run_folder(store, run_folder))
+
+
+async def _connect_or_retry(
+    connect: Callable[[], Awaitable[tuple[AgentConnection, Abilities]]],
+    opened: AgentSession,
+    *,
+    is_confined: bool,
+) -> tuple[AgentConnection, Abilities]:
+    """Start the agent, once more if it ends before its first answer: nothing has happened by then.
+
+    Two that make the same new database in the user's home at once get in each other's way (Codex 0.169).
+    In the sandbox each has a home of its own.
+    """
+    try:
+        return await connect()
+    except (AgentGone, AgentRefused) as error:
+        if is_confined:
+            raise
+        await opened.journal.note(f"{error} It is started once more.")
+    await asyncio.sleep(_AGAIN_S)
+    return await connect()
 
 
 async def _close_when_lost(lost: asyncio.Event, connection: AgentConnection) -> None:

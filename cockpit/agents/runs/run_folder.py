@@ -24,6 +24,7 @@ from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.processes import is_process_alive, process_name
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.state_folder import PLACE_VARIABLES
 from cockpit.core.state_folder import VARIABLE as STATE_VARIABLE
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -105,12 +106,16 @@ async def create_run_folder(
 
 
 def our_server(run_folder: RunFolder) -> dict[str, Any]:
-    """Return how our MCP server starts with the run's token, in the form of Claude Code's configuration."""
+    """Return how our MCP server starts with the run's token, in the form of Claude Code's configuration.
+
+    Its variables say where the state is: some agents start servers without their own variables.
+    """
+    places = {name: os.environ[name] for name in PLACE_VARIABLES if os.environ.get(name)}
     return {
         "type": "stdio",
         "command": _COCKPIT[0],
         "args": [*_COCKPIT[1:], "mcp"],
-        "env": {TOKEN: run_folder.secret},
+        "env": {**places, TOKEN: run_folder.secret},
     }
 
 

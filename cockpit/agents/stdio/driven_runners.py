@@ -6,12 +6,14 @@ Claude Code and Codex need no configuration: their programs are known by the reg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from cockpit.agents.registry.known_agents import load_agents
+from cockpit.core.state_folder import PLACE_VARIABLES
 from cockpit.loop.runtime_settings import RunnerSettings
 
 Protocol = Literal["stdio", "app-server"]
@@ -35,7 +37,8 @@ _CLAUDE = (
 _CODEX = (
     *("app-server", "-c", "mcp_servers.ohno.command={mcp_program}"),
     *("-c", "mcp_servers.ohno.args={mcp_arguments}"),
-    *("-c", 'mcp_servers.ohno.env_vars=["COCKPIT_TOKEN"]'),
+    # Codex starts servers without its own variables.
+    *("-c", f"mcp_servers.ohno.env_vars={json.dumps(['COCKPIT_TOKEN', *PLACE_VARIABLES])}"),
     *("-c", 'mcp_servers.ohno.default_tools_approval_mode="approve"'),
 )
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {"stdio": _CLAUDE, "app-server": _CODEX}

@@ -115,7 +115,10 @@ class Agent:
                 continue
             if SWITCHES.get("silent") == method:
                 continue
-            if SWITCHES.get("dies") == method:
+            once = SWITCHES.get("dies_once")
+            if SWITCHES.get("dies") == method or (once and not Path(once).exists()):
+                if once:
+                    Path(once).touch()
                 sys.stderr.write("\x1b[31mthe model's key is sk-ant-api03-" + "a" * 90 + "\n")
                 sys.stderr.flush()
                 os._exit(7)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from agents.acp.acp_world import Acp, open_acp
 
+from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
 from cockpit.core.errors import IllegalTransition, Stale
 
@@ -187,6 +188,19 @@ async def test_an_agent_that_cannot_be_opened_says_why(acp: Acp) -> None:
     with pytest.raises(AgentFailed, match="exit code 7") as failure:
         await acp.run("answer")
     assert "sk-ant-api" not in str(failure.value)
+
+
+async def test_an_agent_that_ends_before_its_first_answer_is_started_once_more(
+    tmp_path: Path,
+) -> None:
+    async with open_acp(tmp_path, sandbox=SandboxChoices(agents=False)) as acp:
+        acp.switch(dies_once=str(tmp_path / "began"))
+        session = await acp.run("answer hello")
+        assert session.status == "completed"
+        assert acp.said(session.session_id) == ["You said: hello"]
+        (note,) = acp.rows(session.session_id, "runner.noted")
+        assert "exit code 7" in note["message"] and "started once more" in note["message"]
+        assert "sk-ant-api" not in note["message"]
 
 
 async def test_children_of_an_agent_end_with_it(acp: Acp) -> None:

@@ -100,7 +100,10 @@ def call(name: str, act: str, root: Path, tools: list[str]) -> Use:
         case "vibe" if act == "edit":
             return Use("write_file", {"path": "made.txt", "content": "hi\n"}, call_id=f"c_{number}")
     shell = next(tool for tool in tools if tool.lower() == "bash")
-    return Use(shell, {"command": command, "description": "try"}, call_id=f"call_{number}")
+    arguments = {"command": command}
+    if name != "vibe":
+        arguments["description"] = "try"
+    return Use(shell, arguments, call_id=f"call_{number}")
 
 
 _NUMBERS = itertools.count(1)
