@@ -1,7 +1,6 @@
 """Trust of a project's own files: they are loaded only with contents that the user has agreed to.
 
-Settings, task types and roles in ``.cockpit`` come with the code, from whoever wrote it. Their digests are
-kept in the user's state folder; a file that is new or changed is not loaded until the user has seen it.
+Settings, task types, roles and skills come with the code, from whoever wrote it. Their digests are kept in the user's state folder; a file that is new or changed is not loaded until the user has seen it.
 Specified in ``docs/reference/security.md``.
 """
 
@@ -23,6 +22,10 @@ REQUIRED = True
 """Whether loading asks for trust. Only tests of other things set it to False."""
 TRUST_FILE = "trust.json"
 _FOLDERS = ("task-types", "roles")
+PROJECT_SKILLS = (".claude/skills", ".agents/skills", ".cockpit/skills")
+"""A project's folders of skills, those of other agents too; the last one has the last word."""
+_SKILL_FILE = "SKILL.md"
+_TOP_FOLDERS = (OWN_FOLDER, ".claude", ".agents")
 _LARGEST = 1_000_001
 _LARGEST_TRUST = 20_000_000
 _MOST_FILES = 200
@@ -33,7 +36,7 @@ class LoadableFile:
     """A file of the project that cockpit would load."""
 
     name: str
-    """Its path below ``.cockpit``."""
+    """Its path below ``.cockpit``; ``../PATH`` for a skill in another agent's folder."""
     digest: str
     """sha256 of its bytes."""
     text: str
@@ -51,6 +54,7 @@ def list_loadable(home: Path) -> list[LoadableFile]:
         inner = folder / name
         if inner.is_dir() and not inner.is_symlink():
             paths += sorted(path for path in inner.iterdir() if path.suffix == ".md")[:_MOST_FILES]
+    paths += _list_skills(home)
     agreed = _read_trust(home)
     files = []
     for path in paths:
@@ -59,7 +63,7 @@ def list_loadable(home: Path) -> list[LoadableFile]:
             continue
         from cockpit.core.secrets import mask  # late: most projects have no such file
 
-        name = path.relative_to(folder).as_posix()
+        name = _name_of(path, home)
         digest, before = hashlib.sha256(data).hexdigest(), agreed.get(name)
         files.append(
             LoadableFile(
@@ -82,11 +86,49 @@ def is_trusted(path: Path, data: bytes) -> bool:
     """Whether the file ``path`` in a project's ``.cockpit`` may be loaded with the content ``data``."""
     if not REQUIRED:
         return True
-    folder = next((parent for parent in path.parents if parent.name == OWN_FOLDER), None)
-    if folder is None:
+    home = next((parent.parent for parent in path.parents if parent.name in _TOP_FOLDERS), None)
+    if home is None:
         return False
-    entry = _read_trust(folder.parent).get(path.relative_to(folder).as_posix())
+    entry = _read_trust(home).get(_name_of(path, home))
     return entry is not None and entry["digest"] == hashlib.sha256(data).hexdigest()
+
+
+def _name_of(path: Path, home: Path) -> str:
+    """Return the name under which a file is trusted: its path below ``.cockpit``, or as ``../PATH``."""
+    inside = path.relative_to(home)
+    if inside.parts[0] == OWN_FOLDER:
+        return inside.relative_to(OWN_FOLDER).as_posix()
+    return f"../{inside.as_posix()}"
+
+
+def _list_skills(home: Path) -> list[Path]:
+    """List the ``SKILL.md`` files of the project's folders of skills; links are not followed."""
+    paths: list[Path] = []
+    for name in PROJECT_SKILLS:
+        folder = home / name
+        if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
+            continue
+        skills = sorted(path for path in folder.iterdir() if not path.is_symlink())[:_MOST_FILES]
+        paths += [path / _SKILL_FILE for path in skills if path.is_dir()]
+    return paths
+
+
+def trust_file(place: ProjectPaths, path: Path, data: bytes) -> None:
+    """Remember that the user agrees to the file ``path`` of the main checkout with the content ``data``.
+
+    Raises ``StoreUnwritable`` and ``OSError``.
+    """
+    from cockpit.core.secrets import mask  # late: most projects have no such file
+
+    name = _name_of(path, place.home)
+    text = mask(data.decode("utf-8", "replace"))
+    new = LoadableFile(name, hashlib.sha256(data).hexdigest(), text, None, True)
+    kept = [
+        LoadableFile(each, entry["digest"], entry["text"], None, True)
+        for each, entry in _read_trust(place.home).items()
+        if each != name
+    ]
+    write_trust(place, [*kept, new])
 
 
 def write_trust(place: ProjectPaths, files: list[LoadableFile]) -> None:

@@ -1,0 +1,1 @@
+"""Skills in a session: loaded into packets, unloaded, created. See ``docs/reference/skills.md``."""

@@ -1,0 +1,1 @@
+"""Which skills a task needs: ranking and choosing, pure. See ``docs/reference/skills.md``."""

@@ -1,0 +1,158 @@
+"""Choose the skills of a task: those that are mentioned, else those that match, within the type's scope.
+
+See ``docs/reference/skills.md``, choosing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from cockpit.core.skills.skill import Skill
+from cockpit.orient.skills.rank_skills import SCALE, SkillIndex, rank_skills
+
+MOST_SKILLS = 3
+"""Skills that are loaded at once, beside those that the user loads."""
+LEAST_SCORE = 2_700
+"""A skill with a lower score says nothing about the task."""
+LEAST_SHARE = 50
+"""Percent of the best score that a further skill needs."""
+TYPE_BONUS = 2_000
+"""Added to a skill that names the task's type."""
+EXCLUDE = "!"
+"""The sign before a pattern of a scope that leaves skills out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A skill that is to be loaded, and why."""
+
+    name: str
+    how: str
+    """``mention``, ``match``, ``type`` or ``user``."""
+    why: str
+    """For the user, as ``you mentioned it``."""
+    score: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """The skills that a text names."""
+
+    wanted: tuple[str, ...] = ()
+    """In their order in the text."""
+    refused: frozenset[str] = frozenset()
+    """Those that it asks not to use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which skills a task type allows: all lists of patterns must match. Without a list, every skill."""
+
+    patterns: tuple[tuple[str, ...], ...] = ()
+
+    def allows(self, name: str) -> bool:
+        """Whether the skill ``name`` is in the scope."""
+        return all(_matches(name, patterns) for patterns in self.patterns)
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    allowed = [pattern for pattern in patterns if not pattern.startswith(EXCLUDE)]
+    excluded = [pattern[1:] for pattern in patterns if pattern.startswith(EXCLUDE)]
+    is_in = any(fnmatchcase(name, pattern) for pattern in allowed) or (
+        not allowed and bool(excluded)
+    )
+    return is_in and not any(fnmatchcase(name, pattern) for pattern in excluded)
+
+
+def find_mentions(words: str, names: Iterable[str]) -> Mentions:
+    """Find the skills that ``words`` name: ``$git``, ``/git``, ``use git to …``, ``the git skill``.
+
+    A name alone is no mention: it counts when skills are ranked. A hyphen may be a space.
+    """
+    text = " ".join(words.split())
+    wanted: list[tuple[int, str]] = []
+    refused: set[str] = set()
+    lower = text.casefold()
+    for name in names:
+        spaced = name.replace("-", " ")
+        if name not in lower and spaced not in lower:
+            continue
+        sign, verb, never = _patterns(name)
+        if never.search(text):
+            refused.add(name)
+        elif match := sign.search(text) or verb.search(text):
+            wanted.append((match.start(), name))
+    return Mentions(tuple(name for _, name in sorted(wanted)), frozenset(refused))
+
+
+@lru_cache(maxsize=1_000)
+def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    spelled = re.escape(name).replace(r"\-", r"[-\s]")
+    end = r"(?![\w-]|\.\w|/)"
+    sign = re.compile(rf"(?:^|(?<=[\s(,;]))[$/]{re.escape(name)}{end}", re.IGNORECASE)
+    verb = re.compile(
+        rf"\b(?:use|using|apply|follow|load)\s+(?:the\s+|our\s+|my\s+|your\s+)?[`\"']?{spelled}{end}"
+        rf"|\b(?:skill|skills?:)\s+[`\"']?{spelled}{end}|\b{spelled}[`\"']?\s+skill\b",
+        re.IGNORECASE,
+    )
+    never = re.compile(
+        rf"\b(?:don'?t|do\s+not|never|without|not)\s+(?:use|using|load|loading|apply|follow)\s+"
+        rf"(?:the\s+|our\s+|any\s+)?[`\"']?{spelled}{end}"
+        rf"|\b(?:no|without(?:\s+the)?)\s+[`\"']?{spelled}[`\"']?\s+skill\b",
+        re.IGNORECASE,
+    )
+    return sign, verb, never
+
+
+def choose_skills(
+    skills: Mapping[str, Skill],
+    index: SkillIndex,
+    words: str,
+    *,
+    task_type: str = "",
+    scope: Scope | None = None,
+    most: int = MOST_SKILLS,
+    never: Collection[str] = (),
+    vectors: Mapping[str, float] | None = None,
+) -> tuple[Choice, ...]:
+    """Choose at most ``most`` skills for a task of ``words``; the best first. Pure.
+
+    What the user mentions is chosen whatever the scope; ``never`` are skills that the user has unloaded.
+    """
+    if most <= 0 or not skills:
+        return ()
+    scope = scope or Scope()
+    mentions = find_mentions(words, skills)
+    chosen = [Choice(name, "mention", "you mentioned it") for name in mentions.wanted[:most]]
+    taken = {choice.name for choice in chosen} | mentions.refused | set(never)
+    ranked = {each.name: each for each in rank_skills(index, words, vectors)}
+    scores: dict[str, int] = {}
+    for name, skill in skills.items():
+        if name in taken or skill.only_by_name or not scope.allows(name):
+            continue
+        score = ranked[name].score if name in ranked else 0
+        if task_type and task_type in skill.task_types:
+            score += TYPE_BONUS
+            score = max(score, LEAST_SCORE)
+        if score >= LEAST_SCORE:
+            scores[name] = score
+    best = max(scores.values(), default=0)
+    for name, score in sorted(scores.items(), key=lambda entry: (-entry[1], entry[0])):
+        if len(chosen) >= most or score * 100 < best * LEAST_SHARE:
+            break
+        words_of = ranked[name].words if name in ranked else ()
+        by_words = name in ranked and ranked[name].score >= LEAST_SCORE
+        why = f"it matches {', '.join(words_of)}" if words_of else f"task type {task_type}"
+        if not by_words:
+            why = f"task type {task_type}"
+        chosen.append(Choice(name, "match" if by_words else "type", why, score))
+    return tuple(chosen)
+
+
+def format_score(score: int) -> str:
+    """Return a score as text, as ``4.2``."""
+    return f"{score / SCALE:.1f}"

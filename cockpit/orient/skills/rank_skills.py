@@ -1,0 +1,152 @@
+"""Rank skills by the words of a task: rare words of names, keywords and descriptions, in whole numbers.
+
+It needs no index and no model. Scores of vectors may be handed in, and are added. Pure: the same skills and
+words give the same ranking in every process. See ``docs/reference/skills.md``, ranking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+from cockpit.core.skills.skill import Skill
+from cockpit.orient.skills.related_words import related_stems
+from cockpit.orient.skills.stem_words import faint_stems, stem, stem_words
+
+NAME_WEIGHT = 2.2
+KEYWORD_WEIGHT = 1.6
+DESCRIPTION_WEIGHT = 1.0
+KEYWORD_PART_WEIGHT = 0.9
+"""Weight of one word of a keyword of several."""
+FAINT_WEIGHT = 0.3
+"""Share of a word that counts which nearly every task may have."""
+RELATED_WEIGHT = 0.35
+"""Share of a related word that counts."""
+PHRASE_WEIGHT = 1.5
+"""Added for each two words that follow each other both in the task and in a skill's name or keywords."""
+VECTOR_WEIGHT = 6.0
+VECTOR_FLOOR = 0.30
+"""A similarity of vectors below this says nothing."""
+LEAST_SKILLS = 60
+"""Words are at least as rare as among so many skills, so that few skills do not make all words common."""
+SCALE = 1_000
+_LONG = 14
+"""A task of more words than this counts each of them less."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSkill:
+    """A skill that matches a task."""
+
+    name: str
+    score: int
+    """In thousandths; the higher, the better it matches."""
+    words: tuple[str, ...]
+    """Words of the task that it matches, the weightiest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillIndex:
+    """The words of skills, weighted, for :func:`rank_skills`."""
+
+    names: tuple[str, ...]
+    weights: Mapping[str, Mapping[int, float]]
+    """By stem: the places of skills that have it, each with its weight there."""
+    phrases: Mapping[tuple[str, str], frozenset[int]]
+    """By two stems in a row: the places of skills whose name or keywords have them."""
+
+
+def build_index(skills: Iterable[Skill]) -> SkillIndex:
+    """Index skills by their words, in the order of their names."""
+    ordered = sorted(skills, key=lambda skill: skill.name)
+    weights: dict[str, dict[int, float]] = {}
+    phrases: dict[tuple[str, str], set[int]] = {}
+    for place, skill in enumerate(ordered):
+        fields = (
+            (DESCRIPTION_WEIGHT, [skill.description]),
+            (KEYWORD_WEIGHT, skill.keywords),
+            (NAME_WEIGHT, [skill.name]),
+        )
+        for weight, texts in fields:
+            for text in texts:
+                stems = stem_words(text)
+                parts = weight == KEYWORD_WEIGHT and len(stems) > 1
+                for word in stems:
+                    held = weights.setdefault(word, {})
+                    gain = KEYWORD_PART_WEIGHT if parts else weight
+                    held[place] = max(held.get(place, 0.0), gain)
+                if weight > DESCRIPTION_WEIGHT:
+                    for pair in zip(stems, stems[1:], strict=False):
+                        phrases.setdefault(pair, set()).add(place)
+    return SkillIndex(
+        tuple(skill.name for skill in ordered),
+        weights,
+        {pair: frozenset(places) for pair, places in phrases.items()},
+    )
+
+
+def rank_skills(
+    index: SkillIndex, words: str, vectors: Mapping[str, float] | None = None
+) -> tuple[RankedSkill, ...]:
+    """Return the skills that match ``words``, the best first; equal ones by name.
+
+    ``vectors`` may say how similar each skill is to the words, by name, from 0 to 1.
+    """
+    stems = stem_words(words)
+    wanted = list(dict.fromkeys(stems))
+    scores: dict[int, float] = {}
+    matched: dict[int, list[tuple[float, str]]] = {}
+    damping = min(1.0, _LONG / len(wanted)) ** 0.5 if wanted else 1.0
+    related = related_stems()
+    for word in wanted:
+        gains: dict[int, float] = {}
+        for place, weight in index.weights.get(word, {}).items():
+            gains[place] = weight * _rarity(index, word)
+        for other in sorted(related.get(word, ()) if word not in faint_stems() else ()):
+            for place, weight in index.weights.get(other, {}).items():
+                gain = RELATED_WEIGHT * weight * _rarity(index, other)
+                gains[place] = max(gains.get(place, 0.0), gain)
+        for place, gain in gains.items():
+            scores[place] = scores.get(place, 0.0) + gain * damping
+            matched.setdefault(place, []).append((gain, word))
+    for pair in dict.fromkeys(zip(stems, stems[1:], strict=False)):
+        for place in index.phrases.get(pair, ()):
+            scores[place] = scores.get(place, 0.0) + PHRASE_WEIGHT
+    for place, name in enumerate(index.names):
+        likeness = (vectors or {}).get(name, 0.0) - VECTOR_FLOOR
+        if likeness > 0:
+            scores[place] = scores.get(place, 0.0) + VECTOR_WEIGHT * likeness
+    shown = _first_words(words)
+    ranked = [
+        RankedSkill(
+            index.names[place], round(score * SCALE), _name_words(matched.get(place, ()), shown)
+        )
+        for place, score in scores.items()
+    ]
+    return tuple(
+        sorted(
+            (each for each in ranked if each.score > 0), key=lambda each: (-each.score, each.name)
+        )
+    )
+
+
+def _rarity(index: SkillIndex, word: str) -> float:
+    holders = len(index.weights[word])
+    total = max(len(index.names), LEAST_SKILLS)
+    rarity = log(1 + (total - holders + 0.5) / (holders + 0.5))
+    return rarity * FAINT_WEIGHT if word in faint_stems() else rarity
+
+
+def _first_words(text: str) -> Mapping[str, str]:
+    """Return, by stem, the word as the text has it first."""
+    words: dict[str, str] = {}
+    for word in re.findall(r"\w+", text.lower()):
+        words.setdefault(stem(word), word)
+    return words
+
+
+def _name_words(matched: Sequence[tuple[float, str]], shown: Mapping[str, str]) -> tuple[str, ...]:
+    best = sorted(matched, key=lambda entry: (-entry[0], entry[1]))[:3]
+    return tuple(shown.get(word, word) for _, word in best)
