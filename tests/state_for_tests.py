@@ -17,6 +17,7 @@ from pathlib import Path
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.state_folder import DATABASE, PROJECTS, VARIABLE, state_root
+from cockpit.loop.skills import skill_shelf
 from cockpit.store.journal import head_anchor
 from cockpit.store.journal.head_anchor import HeadAnchor
 
@@ -126,10 +127,16 @@ def _anchor_copy(database: Path) -> None:
         head_anchor.write_anchor(file, HeadAnchor(seq, digest, ""))
 
 
+LOAD_SKILLS = {"COCKPIT_TEST_SKILLS": "on"}
+"""With this in its environment, a process of the tests loads skills as cockpit does."""
 ASK_TRUST = {"COCKPIT_TEST_TRUST": "ask"}
 """With this in its environment, a process of the tests asks for trust as cockpit does."""
 
 
 def trust_everything() -> None:
-    """Let this process load the files of every project, so that each test need not trust its own."""
+    """Let this process load the files of every project, so that each test need not trust its own.
+
+    Skills are loaded in the tests of skills alone: those of others count facts and tokens.
+    """
     project_trust.REQUIRED = "COCKPIT_TEST_TRUST" in os.environ
+    skill_shelf.ENABLED = "COCKPIT_TEST_SKILLS" in os.environ

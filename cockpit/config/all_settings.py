@@ -92,6 +92,17 @@ KEYS: tuple[Key, ...] = (
         project="lower",
     ),
     Key(
+        "skills",
+        "most",
+        field="skills_most",
+        type=whole_number(0, 10),
+        allowed="a whole number from 0 to 10",
+        default=3,
+        env="COCKPIT_SKILLS_MOST",
+        purpose="Most skills that a session loads by itself; 0 loads none",
+        project="lower",
+    ),
+    Key(
         "observe",
         "MAX_OBSERVATION_JOBS_PER_WAVE",
         field="observe.max_jobs",

@@ -17,10 +17,17 @@ MESSAGE_SOURCES = ("person", "notice")
 """Sources that are messages to the agent: they are not fenced."""
 HEAD_BANDS = ("identity", "capabilities")
 """Bands that are the system text, without fences."""
+FENCED_IN_HEAD_BANDS = ("skill",)
+"""Sources that are fenced in the wave in which they came, whatever their band: they come and go."""
 SEPARATOR = "\n\n"
 """What stands between two facts of one message."""
 
 _TICKS = re.compile("`+")
+
+
+def is_head(band: str, source_type: str) -> bool:
+    """Whether a fact is part of the system text."""
+    return band in HEAD_BANDS and source_type not in FENCED_IN_HEAD_BANDS
 
 
 def fence_for(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES, SEPARATOR, fenced
+from cockpit.core.fenced_text import MESSAGE_SOURCES, SEPARATOR, fenced, is_head
 from cockpit.decide.model import (
     PacketFact,
     Prompt,
@@ -90,7 +90,9 @@ def _append_wave(facts: Sequence[PacketFact], wave: int) -> _Rendered | None:
         return None
     new = [fact for fact in facts if (fact.added or fact.ordinal) >= wave]
     if any(
-        fact.band in HEAD_BANDS or fact.source_type == "task" or (fact.added or fact.ordinal) > wave
+        is_head(fact.band, fact.source_type)
+        or fact.source_type == "task"
+        or (fact.added or fact.ordinal) > wave
         for fact in new
     ):
         return None
@@ -105,7 +107,7 @@ def _render_all(facts: Sequence[PacketFact]) -> _Rendered:
     opening: list[PacketFact] = []
     waves: dict[int, list[PacketFact]] = {}
     for fact in facts:
-        if fact.band in HEAD_BANDS:
+        if is_head(fact.band, fact.source_type):
             head.append(fact)
         elif fact.source_type == "task":
             opening.append(fact)

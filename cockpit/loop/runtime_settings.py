@@ -102,6 +102,8 @@ class RuntimeSettings:
     limits: Limits = field(default_factory=Limits)
     observe: ObserveLimits = field(default_factory=ObserveLimits)
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
+    skills_most: int = 3
+    """Skills that are loaded at once without the user's key; 0 loads none."""
     user_dir: Path = Path()
     """The folder of the user's own task types, roles and skills."""
     environment: Mapping[str, str] = field(default_factory=dict)

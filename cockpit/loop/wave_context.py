@@ -17,6 +17,7 @@ from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
+from cockpit.loop.skills.skill_shelf import SkillShelf, open_shelf
 from cockpit.store.context import profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -70,8 +71,18 @@ class Engine:
     """The files that facts name, by fact id; the texts of facts never change."""
     texts: TextCache = field(default_factory=TextCache)
     """The texts of facts that were rendered."""
+    shelves: list[SkillShelf] = field(default_factory=list)
+    """The shelf of skills, once it was needed."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
+
+    @property
+    def skills(self) -> SkillShelf:
+        """The skills of cockpit, the user and the project; read when it is refreshed."""
+        if not self.shelves:
+            settings = self.settings
+            self.shelves.append(open_shelf(self.place, settings.user_dir, settings.environment))
+        return self.shelves[0]
 
     def model(self, name: str | None) -> Model:
         """Return the model of that name, or the default one; the same object for every call.

@@ -7,7 +7,7 @@ The gateway makes facts and stores nothing: the loop records requests, approvals
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from cockpit.observe.sources.gh_read import GhReadSource
 from cockpit.observe.sources.github import IssueSource, PullRequestSource
 from cockpit.observe.sources.log import LogSource
 from cockpit.observe.sources.search import SearchSource
+from cockpit.observe.sources.skill import SkillSource
 from cockpit.observe.sources.stored import NoteSource, RecordSource
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.observe.sources.symbol import SymbolSource
@@ -60,6 +61,7 @@ SOURCES: dict[str, Source] = {
     "wip": RecordSource(),
     "note": NoteSource(),
     "docs": DocsSource(),
+    "skill": SkillSource(),
 }
 """The source of each kind of scope item."""
 
@@ -148,12 +150,13 @@ class ContextGateway:
         repo: str | None = None,
         limits: Limits | None = None,
         records: StoredRecords | None = None,
+        skills: Mapping[str, Path] | None = None,
     ) -> ContextGateway:
         """Create the gateway of the project at ``root``; ``records`` are those of the session.
 
-        Raises ``PathRefused``.
+        ``skills`` are the folders of skills by name. Raises ``PathRefused``.
         """
-        ground = ProjectSnapshot.at(root, rev=rev, repo=repo, records=records)
+        ground = ProjectSnapshot.at(root, rev=rev, repo=repo, records=records, skills=skills)
         return cls(ground, limits or Caps())
 
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:

@@ -45,6 +45,7 @@ BANDS = {
     "note": "exploration",
     "docs": "exploration",
     "wip": "objectives",
+    "skill": "capabilities",
 }
 """Bands of sources other than ``situational``."""
 
@@ -63,6 +64,7 @@ _UTILITY = {
     "wip": 800_000,
     "note": 500_000,
     "docs": 500_000,
+    "skill": 800_000,
 }
 
 OUTLINE_TOKENS = 300

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,8 @@ class ProjectSnapshot:
     repo: str | None = None
     gh: bool = True
     records: StoredRecords | None = None
+    skills: Mapping[str, Path] | None = None
+    """The folders of the session's skills, by name."""
 
     @classmethod
     def at(
@@ -39,9 +42,10 @@ class ProjectSnapshot:
         rev: str | None = None,
         repo: str | None = None,
         records: StoredRecords | None = None,
+        skills: Mapping[str, Path] | None = None,
     ) -> ProjectSnapshot:
         """Open the project at ``root``. Raises ``PathRefused``."""
-        return cls(Confined(root), rev, repo, records=records)
+        return cls(Confined(root), rev, repo, records=records, skills=skills)
 
     @property
     def root(self) -> Path:

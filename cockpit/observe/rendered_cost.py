@@ -11,12 +11,12 @@ from dataclasses import replace
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import (
     CALL_TOKENS,
-    HEAD_BANDS,
     MESSAGE_SOURCES,
     MESSAGE_TOKENS,
     SEPARATOR,
     fence_for,
     heading,
+    is_head,
 )
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.context.facts import Fact, FactCost
@@ -35,7 +35,7 @@ def with_cost(fact: Fact) -> Fact:
 def rendered_cost(fact: Fact) -> FactCost:
     """Count the tokens of a fact as a prompt renders it: full, outline (0: none), reference."""
     outline = fact.outline.tokens if fact.outline else 0
-    if fact.band in HEAD_BANDS or fact.source_type in MESSAGE_SOURCES:
+    if is_head(fact.band, fact.source_type) or fact.source_type in MESSAGE_SOURCES:
         return _padded(fact.full.tokens, outline, fact.reference.tokens, _JOIN, _JOIN)
     if fact.source_type == "task":
         return _padded(

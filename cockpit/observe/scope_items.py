@@ -1,11 +1,10 @@
 """Scope items: the parts of a context request, as text that models write and users read.
 
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
-GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; each may end in `` @outline``,
-`` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
-GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, and what was dropped or done before:
-``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``; each may end
-in `` @outline``, `` @reference`` or `` @full``. A path or glob that needs it is written as a JSON string
+GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; what was dropped or done before:
+``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``; and
+``skill:NAME[/FILE][:A-B]``. Each may end in `` @outline``, `` @reference`` or `` @full``. A path or glob
+that needs it is written as a JSON string
 (``file:"odd\\nname"``). See ``docs/reference/loop.md``.
 """
 
@@ -20,16 +19,18 @@ from pathlib import PurePosixPath
 from cockpit.access.gh_command import is_reading
 from cockpit.access.gh_flags import GhRefused, split_words
 from cockpit.core.errors import CockpitError, NotFound
+from cockpit.core.skills.skill import LONGEST_NAME as LONGEST_SKILL_NAME
+from cockpit.core.skills.skill import NAME as SKILL_NAME
 from cockpit.store.backlog.backlog_ids import TASK, read_id
 from cockpit.store.context.facts import LEVELS
 
 KINDS = (
     *("file", "search", "tree", "symbol", "diff", "log", "pr", "issue", "gh"),
-    *("receipt", "handoff", "wip", "note", "docs"),
+    *("receipt", "handoff", "wip", "note", "docs", "skill"),
 )
 """The sources that a scope item may name."""
 
-RESERVED = ("skill", "url")
+RESERVED = ("url",)
 """Planned sources; an item that names one is refused."""
 
 EXAMPLES = {
@@ -47,9 +48,12 @@ EXAMPLES = {
     "wip": "wip:T-4",
     "note": "note:retry of payments",
     "docs": "docs:how to release",
+    "skill": "skill:git/references/rescue.md",
 }
 _MAX_ITEM = 2_000
 _MAX_QUERY = 300
+_SLICED = frozenset({"file", "skill"})
+_PATHS = _SLICED | {"tree"}
 _GLOBBED = frozenset({"search", "diff", "pr"})
 _LINES = re.compile(r"(.*):([0-9]{1,9})(?:-([0-9]{1,9}))?", re.DOTALL)
 _OPEN_LINES = re.compile(r".*:[0-9]+-(?:[^/]{0,8})?|.*:-[0-9]+|.*:[0-9]{10,}.*", re.DOTALL)
@@ -86,13 +90,13 @@ class ScopeItem:
         glob = "" if self.glob is None else f" in {_spelled(self.glob, spaces=False)}"
         lines = "" if self.lines is None else f":{self.lines[0]}-{self.lines[1]}"
         level = "" if self.level == "full" else f" @{self.level}"
-        ref = _spelled(self.ref) if self.kind in {"file", "tree"} else self.ref
+        ref = _spelled(self.ref) if self.kind in _PATHS else self.ref
         text = f"{self.kind}:{ref}{lines}{glob}{level}"
         if _parsed(text) == self:
             return text
         # The text is ambiguous at its end (a path like "a:1", an expression like "x in *.py"):
         # quote the path, name every file, or name the level.
-        if self.kind in {"file", "tree"}:
+        if self.kind in _PATHS:
             return f"{self.kind}:{json.dumps(self.ref)}{lines}{level}"
         if self.kind in _GLOBBED and self.glob is None:
             return f"{self.kind}:{ref} in **{level or ' @full'}"
@@ -126,9 +130,9 @@ def parse_item(text: str) -> ScopeItem:
     if not rest:
         raise ScopeRefused(f"{kind}: names nothing; write for example {EXAMPLES[kind]}")
     rest, glob = _glob(rest) if kind in _GLOBBED else (rest, None)
-    if kind == "file":
-        path, lines = _file(rest)
-        return ScopeItem("file", path, lines=lines, level=level)
+    if kind in _SLICED:
+        path, lines = _file(rest, kind)
+        return ScopeItem(kind, path, lines=lines, level=level)
     return ScopeItem(kind, _READERS[kind](rest), glob=glob, level=level)
 
 
@@ -206,7 +210,7 @@ def _unspelled(path: str) -> str:
     return _SPELLED_OUT.sub(lambda match: chr(int(match[1], 16)), path)
 
 
-def _file(rest: str) -> tuple[str, tuple[int, int] | None]:
+def _file(rest: str, kind: str) -> tuple[str, tuple[int, int] | None]:
     lines: tuple[int, int] | None = None
     path = rest
     match = _LINES.fullmatch(rest)
@@ -214,14 +218,14 @@ def _file(rest: str) -> tuple[str, tuple[int, int] | None]:
         first, last = int(match[2]), int(match[3] or match[2])
         if first < 1 or last < first:
             raise ScopeRefused(
-                f"{_short('file:' + rest)}: lines count from 1 and go up, like :10-40"
+                f"{_short(f'{kind}:{rest}')}: lines count from 1 and go up, like :10-40"
             )
         path, lines = match[1], (first, last)
     elif _OPEN_LINES.fullmatch(rest) and not rest.startswith('"'):
         raise ScopeRefused(
-            f"{_short('file:' + rest)}: write lines as :A-B with two whole numbers, like :10-40"
+            f"{_short(f'{kind}:{rest}')}: write lines as :A-B with two whole numbers, like :10-40"
         )
-    return _path(path, "file"), lines
+    return (_skill(path) if kind == "skill" else _path(path, kind)), lines
 
 
 def _path(text: str, kind: str) -> str:
@@ -238,6 +242,19 @@ def _path(text: str, kind: str) -> str:
     if kind == "file" and path.endswith("/"):
         raise ScopeRefused(f"{_short(path)} is a directory; write tree:{path.rstrip('/')}")
     return str(PurePosixPath(path))
+
+
+def _skill(text: str) -> str:
+    """``NAME`` or ``NAME/FILE``, a path in the skill's folder."""
+    path = _path(text, "skill")
+    name, _, rest = path.partition("/")
+    if not SKILL_NAME.fullmatch(name) or len(name) > LONGEST_SKILL_NAME:
+        raise ScopeRefused(
+            f"{_short('skill:' + text)} names no skill; write for example {EXAMPLES['skill']}"
+        )
+    if ".." in PurePosixPath(rest).parts:
+        raise ScopeRefused(f"{_short('skill:' + text)} leads out of the skill's folder")
+    return path
 
 
 def _regex(text: str) -> str:

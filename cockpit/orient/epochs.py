@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cockpit.core.fenced_text import HEAD_BANDS, MESSAGE_SOURCES
+from cockpit.core.fenced_text import FENCED_IN_HEAD_BANDS, HEAD_BANDS, MESSAGE_SOURCES
 from cockpit.orient.compile_packet import (
     ALGORITHM,
     NOT_RENDERED,
@@ -240,18 +240,26 @@ def _new_rows(wave: _Wave) -> Ints:
 
 def _changes_head(wave: _Wave, new: Ints) -> bool:
     """Whether the system text or what opens the messages would be another one."""
-    columns = wave.columns
-    if _IS_HEAD[columns.band[new]].any():
+    columns, heads = wave.columns, _flag_heads(wave.columns)
+    if heads[new].any():
         return True
     if any(columns.types[code] == _OPENING for code in columns.source_type[new].tolist()):
         return True
-    head = {fact_id for fact_id, (band, _) in wave.shown.items() if band in HEAD_BANDS}
+    fenced = _ids(columns, _IS_HEAD[columns.band] & ~heads)
+    head = {fact_id for fact_id, (band, _) in wave.shown.items() if band in HEAD_BANDS} - fenced
     # A fact that is linked twice is live where either is.
-    live = np.flatnonzero(~columns.superseded & _IS_HEAD[columns.band]).tolist()
+    live = np.flatnonzero(~columns.superseded & heads).tolist()
     head.difference_update([columns.fact_ids[i] for i in live])
     if not head:
         return False
     return not head <= _ids(columns, ~columns.superseded)
+
+
+def _flag_heads(columns: FactColumns) -> Flags:
+    """Return which facts are part of the system text."""
+    heads: Flags = _IS_HEAD[columns.band]
+    fenced = np.array([name in FENCED_IN_HEAD_BANDS for name in columns.types], np.bool_)
+    return heads & ~fenced[columns.source_type] if fenced.any() else heads
 
 
 def _ids(columns: FactColumns, flags: Flags) -> frozenset[str]:
@@ -378,7 +386,7 @@ def _tokens_to_send(fresh: Selection) -> int:
     """Count the tokens of a fresh packet that no cache has: all but the system text and the task."""
     columns = fresh.columns
     opening = np.array([name == _OPENING for name in columns.types], np.bool_)
-    cached: Flags = _IS_HEAD[columns.band]
+    cached = _flag_heads(columns)
     if len(columns):
         cached |= opening[columns.source_type]
     return int(fresh.tokens[(fresh.level >= 0) & ~cached].sum())

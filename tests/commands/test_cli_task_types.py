@@ -159,15 +159,15 @@ def test_a_gh_command_that_reads_is_a_context_request(project: Project, gh: GhSt
 def test_an_invalid_type_disables_itself_and_not_every_run(project: Project) -> None:
     folder = project.root / ".cockpit" / "task-types"
     folder.mkdir(parents=True)
-    (folder / "audit.md").write_text('+++\nname = "audit"\nskills = ["x"]\n+++\n')
+    (folder / "audit.md").write_text('+++\nname = "audit"\ncolour = ["x"]\n+++\n')
     run(project, "implement it")
     story = project.run("sessions", "show").stdout
-    assert "Not used: task type audit.md (project layer): field `skills` is not supported" in story
+    assert "Not used: task type audit.md (project layer): unknown field `colour`" in story
     done = project.run("run", "/audit", "--model", project.script(ENDS), expect=2)
     assert "There is no command /audit" in done.stderr
-    assert "field `skills`" in done.stderr
+    assert "unknown field `colour`" in done.stderr
     checks = {check["name"]: check for check in project.json("doctor", "--json", expect=1)}
-    assert "field `skills`" in checks["task types"]["found"]
+    assert "unknown field `colour`" in checks["task types"]["found"]
 
 
 def test_a_type_s_policy_is_that_of_its_sessions(project: Project) -> None:

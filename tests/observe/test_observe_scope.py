@@ -58,7 +58,7 @@ def test_items_are_read(text: str, item: ScopeItem) -> None:
         ("", "file:src/app.py"),
         ("src/a.py", "file:src/app.py"),
         ("files:a", "write one of"),
-        ("skill:review", "not available in this version"),
+        ("skill:../review", "names no skill"),
         ("receipt:3", "its wave and its number, like receipt:3.1"),
         ("handoff:S-1", "Write one like T-42"),
         ("note:two\nlines", "write a few words"),

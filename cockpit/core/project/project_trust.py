@@ -1,6 +1,7 @@
 """Trust of a project's own files: they are loaded only with contents that the user has agreed to.
 
-Settings, task types, roles and skills come with the code, from whoever wrote it. Their digests are kept in the user's state folder; a file that is new or changed is not loaded until the user has seen it.
+Settings, task types, roles and skills come with the code, from whoever wrote it. Their digests are kept
+in the user's state folder; a file that is new or changed is not loaded until the user has seen it.
 Specified in ``docs/reference/security.md``.
 """
 

@@ -1,1 +1,4 @@
-"""Skills: folders with a ``SKILL.md``, in the public Agent Skills layout. See ``docs/reference/skills.md``."""
+"""Skills: folders with a ``SKILL.md``, in the public Agent Skills layout.
+
+See ``docs/reference/skills.md``.
+"""

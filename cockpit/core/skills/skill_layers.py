@@ -63,7 +63,8 @@ class LoadedSkills:
 def list_places(home: Path, user_dir: Path, user_home: Path) -> tuple[SkillPlace, ...]:
     """List the folders of skills, the first layer first; within a layer cockpit's own folder is last.
 
-    ``home`` is the main checkout, ``user_dir`` the user's folder of cockpit, ``user_home`` the home directory.
+    ``home`` is the main checkout, ``user_dir`` the user's folder of cockpit, ``user_home`` the home
+    directory.
     """
     built_in = Path(__file__).resolve().parents[2] / "data" / "skills"
     users = [SkillPlace("user", user_home / name) for name in USER_FOLDERS]
@@ -129,10 +130,10 @@ def stamp_places(places: Sequence[SkillPlace]) -> tuple[tuple[str, int, int], ..
         for folder in _list_folders(place, []):
             path = folder / SKILL_FILE
             try:
-                found = path.lstat()
+                status = path.lstat()
             except OSError:
                 continue
-            stamps.append((str(path), found.st_mtime_ns, found.st_size))
+            stamps.append((str(path), status.st_mtime_ns, status.st_size))
     return tuple(stamps)
 
 

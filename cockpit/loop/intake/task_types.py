@@ -139,6 +139,8 @@ class TaskType:
     ``policy`` is the approval policy of its sessions ('' leaves it to the configuration); ``reads_only``
     types act on nothing; ``expects_change`` types are done only with a change of files, which of blank
     lines and spaces at line ends alone counts with ``blank_change_counts``;
+    ``skills`` are patterns of the skills that its tasks may load by themselves (none: all), to which a
+    project's file adds patterns that must match as well (``project_skills``);
     ``project_words`` is the template of a project's file: it is fenced below the message, and what the
     message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
     """
@@ -166,6 +168,8 @@ class TaskType:
     )
     tools_local: tuple[str, ...] = ()
     decide_local: str = ""
+    skills: tuple[str, ...] = ()
+    project_skills: tuple[str, ...] = ()
     template: str = _DEFAULT_TEMPLATE
     project_words: str = ""
     source_layer: str = "built-in"
@@ -244,7 +248,7 @@ class TaskType:
 _FIELDS = {
     name: kind
     for name, kind in get_type_hints(TaskType).items()
-    if name not in {"name", "template", "project_words", "source_layer"}
+    if name not in {"name", "template", "project_words", "project_skills", "source_layer"}
 }
 
 
@@ -372,6 +376,8 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
             f"{where}: {name} only reads, and a project's file may not give it actions; loosen "
             f"`reads_only` in your user configuration, or give the new type a name of its own."
         )
+    if layer == "project" and "skills" in values:
+        values["project_skills"] = values.pop("skills")  # it leaves out more, and brings in nothing
     start = below.get(name) or TaskType(name=name, command="/" + name.replace("_", "-"))
     if name not in below and not values.get("dod"):
         raise TaskTypeInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
@@ -436,10 +442,6 @@ def _on_a_line(value: Any) -> Any:
 
 
 def _value(field: str, value: Any, where: str) -> Any:
-    if field == "skills":
-        raise TaskTypeInvalid(
-            f"{where}: field `skills` is not supported: cockpit loads no skills. Remove it."
-        )
     if field not in _FIELDS:
         names = ", ".join(sorted({"name", *_FIELDS}))
         raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")

@@ -31,6 +31,7 @@ from cockpit.loop.phases.tool_results import (
     release_kept_results,
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
+from cockpit.loop.skills.session_skills import refresh_skills, take_in_skills
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
@@ -54,6 +55,7 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
+    await refresh_skills(context.engine)
     if context.store.read_now(lambda connection: _opens_session(connection, context.wave)):
         await _take_in_task(context)
     if context.wave.ordinal > 1:
@@ -299,6 +301,7 @@ def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> 
         new_facts += _changed_type(tx, context)
     new_facts += _user_messages(tx, context)
     _record_facts(tx, context, new_facts, job="words", are_first=not has_jobs)
+    take_in_skills(tx, context)
     if context.wave.ordinal > 1:
         profile = load_pinned_profile(tx.connection, context)
         tools = tools_of_wave(tx.connection, context)

@@ -87,6 +87,7 @@ def open_gateway(context: WaveContext) -> ContextGateway:
         repo=engine.repo,
         limits=engine.settings.observe,
         records=StoredRecords(engine.store, context.session.session_id),
+        skills=engine.skills.folders(),
     )
 
 

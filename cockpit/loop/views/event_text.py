@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from cockpit.core.text import pluralize
-from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
+from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, skills, waves
 from cockpit.store.journal.details.detail import Detail
 
 Tone = Literal["dim", "good", "bad", "warn", "accent"]
@@ -72,6 +72,12 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
         case waves.FactUnpinned():
             return EventLine("◇", f"unpinned {detail.source_ref}", "dim", _from_wave(detail))
+        case skills.SkillLoaded():
+            return EventLine(
+                "✦", f"skill {detail.name}: {detail.why}", "dim", f"{detail.tokens:,} tokens"
+            )
+        case skills.SkillUnloaded():
+            return EventLine("✧", f"skill {detail.name} unloaded: {detail.why}", "dim")
         case waves.FeedbackRecorded(operator=waves.UserVerdict() as verdict) if verdict.verdict:
             good = verdict.verdict == "good"
             words = f": {verdict.words}" if verdict.words else ""

@@ -117,18 +117,21 @@ def choose_skills(
     scope: Scope | None = None,
     most: int = MOST_SKILLS,
     never: Collection[str] = (),
+    unloaded: Collection[str] = (),
     vectors: Mapping[str, float] | None = None,
 ) -> tuple[Choice, ...]:
     """Choose at most ``most`` skills for a task of ``words``; the best first. Pure.
 
-    What the user mentions is chosen whatever the scope; ``never`` are skills that the user has unloaded.
+    What the user mentions is chosen whatever the scope. ``never`` are skills that only a mention brings
+    back, and ``unloaded`` those that the user unloaded since ``words``.
     """
     if most <= 0 or not skills:
         return ()
     scope = scope or Scope()
     mentions = find_mentions(words, skills)
-    chosen = [Choice(name, "mention", "you mentioned it") for name in mentions.wanted[:most]]
-    taken = {choice.name for choice in chosen} | mentions.refused | set(never)
+    wanted = [name for name in mentions.wanted if name not in unloaded][:most]
+    chosen = [Choice(name, "mention", "you mentioned it") for name in wanted]
+    taken = {choice.name for choice in chosen} | mentions.refused | {*never, *unloaded}
     ranked = {each.name: each for each in rank_skills(index, words, vectors)}
     scores: dict[str, int] = {}
     for name, skill in skills.items():
@@ -140,7 +143,8 @@ def choose_skills(
             score = max(score, LEAST_SCORE)
         if score >= LEAST_SCORE:
             scores[name] = score
-    best = max(scores.values(), default=0)
+    mentioned = [ranked[name].score for name in wanted if name in ranked]
+    best = max([*scores.values(), *mentioned], default=0)
     for name, score in sorted(scores.items(), key=lambda entry: (-entry[1], entry[0])):
         if len(chosen) >= most or score * 100 < best * LEAST_SHARE:
             break

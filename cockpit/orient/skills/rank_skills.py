@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 
 from cockpit.core.skills.skill import Skill
@@ -78,7 +79,7 @@ def build_index(skills: Iterable[Skill]) -> SkillIndex:
                     gain = KEYWORD_PART_WEIGHT if parts else weight
                     held[place] = max(held.get(place, 0.0), gain)
                 if weight > DESCRIPTION_WEIGHT:
-                    for pair in zip(stems, stems[1:], strict=False):
+                    for pair in pairwise(stems):
                         phrases.setdefault(pair, set()).add(place)
     return SkillIndex(
         tuple(skill.name for skill in ordered),
@@ -111,7 +112,7 @@ def rank_skills(
         for place, gain in gains.items():
             scores[place] = scores.get(place, 0.0) + gain * damping
             matched.setdefault(place, []).append((gain, word))
-    for pair in dict.fromkeys(zip(stems, stems[1:], strict=False)):
+    for pair in dict.fromkeys(pairwise(stems)):
         for place in index.phrases.get(pair, ()):
             scores[place] = scores.get(place, 0.0) + PHRASE_WEIGHT
     for place, name in enumerate(index.names):

@@ -120,7 +120,7 @@ def test_a_project_may_add_a_type_of_its_own(tmp_path: Path) -> None:
         ("+++\nname = 'x'\ndod = ['a']\ntools = ['{bad}']\n+++\n", "`tools`: unknown placeholder"),
         ("+++\nname = 'x'\ndod = ['a']\ncommand = '/review-pr'\n+++\n", "both claim '/review-pr'"),
         ("+++\nname = 'implement'\npolicy = 'all'\n+++\n", "may not loosen `policy`"),
-        ("+++\nname = 'implement'\nskills = ['x']\n+++\n", "`skills` is not supported"),
+        ("+++\nname = 'implement'\ncolour = ['x']\n+++\n", "unknown field `colour`"),
         (
             "+++\nname = 'x'\ndod = ['a']\ndeterministic = ['issues:1']\n+++\n",
             "`deterministic`: 'issues:1' names no source",

@@ -1,0 +1,300 @@
+"""The skills of a session: which are loaded, and the changes that a wave makes to them.
+
+A skill is loaded as a fact of the capabilities band and rendered in the wave in which it came, so that the
+text before it stays in the provider's cache; unloading it adds one line. See ``docs/reference/skills.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.core.canonical_json import canonical_json
+from cockpit.loop.skills import skill_shelf
+from cockpit.loop.skills.skill_shelf import SOURCE
+from cockpit.loop.wave_context import Engine, WaveContext
+from cockpit.orient.skills.choose_skills import Choice, Scope, choose_skills
+from cockpit.orient.skills.keep_skills import (
+    LOADED_BY_USER,
+    UNUSED_WAVES,
+    LoadedSkill,
+    Removal,
+    find_drifted,
+    find_unused,
+)
+from cockpit.store.backlog import tasks
+from cockpit.store.context import facts
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.skills import SkillLoaded, SkillUnloaded, SkillWanted
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import messages, plans, waves
+
+_JOB = "skill:"
+_MOST_ACTIVITY = 8_000
+"""Characters of a wave's calls that are looked at for the use of a skill."""
+_RECENT_WAVES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SkillLink:
+    """A loaded skill as the session's facts have it."""
+
+    skill: LoadedSkill
+    fact_id: str
+
+
+async def refresh_skills(engine: Engine) -> None:
+    """Read the skills again where files changed, beside the event loop."""
+    if skill_shelf.ENABLED:
+        await asyncio.to_thread(engine.skills.refresh)
+
+
+def take_in_skills(tx: Tx, context: WaveContext) -> None:
+    """Load and unload skills for the wave, which observes. Reads no files."""
+    most, shelf = context.engine.settings.skills_most, context.engine.skills
+    if not skill_shelf.ENABLED or not shelf.was_read:
+        return
+    session_id = context.session.session_id
+    links = select_loaded(tx.connection, session_id)
+    if not shelf.skills and not links:
+        return
+    wishes = read_wishes(tx.connection, session_id)
+    removals = _find_gone(context, links, wishes)
+    news = _read_news(tx, context) if most else _NO_NEWS
+    mine = [name for name, wish in wishes.items() if wish.load]
+    chosen: list[Choice] = []
+    if news.words:
+        chosen += _choose(context, news, wishes, most)
+        removals += _find_left_behind(tx, context, links, chosen, news.words, most)
+    elif most:
+        removals += _find_idle(tx, context, links)
+    chosen += [
+        Choice(name, LOADED_BY_USER, "you loaded it") for name in mine if name in shelf.skills
+    ]
+    gone = {removal.name for removal in removals} - set(mine)
+    for link in links:
+        if link.skill.name in gone:
+            _unload(tx, context, link, next(r for r in removals if r.name == link.skill.name))
+    stays = {link.skill.name: link for link in links if link.skill.name not in gone}
+    for choice in _with_changed(context, chosen, stays):
+        _load(tx, context, choice)
+
+
+def select_loaded(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
+    """Read the skills that the session has now, by name."""
+    rows = connection.execute(
+        "SELECT substr(dedupe_key, 7), job, ordinal, fact_id FROM session_facts WHERE session_id=?"
+        " AND dedupe_key > 'skill:' AND dedupe_key < 'skill;' AND superseded_at IS NULL"
+        " AND source_type=? ORDER BY dedupe_key",
+        (session_id, SOURCE),
+    )
+    return [
+        SkillLink(LoadedSkill(name, job.removeprefix(_JOB) or "match", ordinal), fact_id)
+        for name, job, ordinal, fact_id in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The user's last word on a skill in a session."""
+
+    load: bool
+    at: str
+
+
+def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wish]:
+    """Read what the user loads and unloads by key, by skill; the last word counts.
+
+    A mention that loaded the skill later is a later word.
+    """
+    rows = connection.execute(
+        "SELECT action, at, json_extract(detail_json,'$.name'), json_extract(detail_json,'$.load'),"
+        " json_extract(detail_json,'$.how') FROM journal WHERE action IN (?,?) AND +session_id=?"
+        " ORDER BY seq",
+        (str(Action.SKILL_WANTED), str(Action.SKILL_LOADED), session_id),
+    )
+    wishes: dict[str, Wish] = {}
+    for action, at, name, load, how in rows:
+        if action == Action.SKILL_WANTED:
+            wishes[str(name)] = Wish(bool(load), str(at))
+        elif how == "mention":
+            wishes.pop(str(name), None)
+    return wishes
+
+
+def want_skill(tx: Tx, session_id: str, name: str, *, load: bool) -> None:
+    """Record that the user loads or unloads a skill in a session, from its next wave on."""
+    tx.journal(SkillWanted(name=name, load=load), session_id=session_id, actor="person")
+
+
+def scope_of(context: WaveContext) -> Scope:
+    """Return which skills the session's task type allows."""
+    kind = context.engine.task_types.get(context.session.task_type)
+    lists = () if kind is None else (kind.skills, kind.project_skills)
+    return Scope(tuple(patterns for patterns in lists if patterns))
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What the user wrote since the wave before, and when the last of it."""
+
+    words: str = ""
+    at: str = ""
+
+
+_NO_NEWS = _News()
+
+
+def _choose(
+    context: WaveContext, news: _News, wishes: Mapping[str, Wish], most: int
+) -> tuple[Choice, ...]:
+    shelf = context.engine.skills
+    return choose_skills(
+        shelf.skills,
+        shelf.index,
+        news.words,
+        task_type=context.session.task_type if context.wave.ordinal == 1 else "",
+        scope=scope_of(context),
+        most=most,
+        never=list(wishes),
+        unloaded=[name for name, wish in wishes.items() if not wish.load and wish.at >= news.at],
+    )
+
+
+def _read_news(tx: Tx, context: WaveContext) -> _News:
+    """Return the task in a session's first wave, and new messages in later ones."""
+    session = context.session
+    sent = messages.select_for_session(tx.connection, session.session_id, role="person")
+    if context.wave.ordinal == 1:
+        parts = [session.words]
+        if session.task_id is not None:
+            task = tasks.load(tx.connection, session.task_id)
+            parts += [task.title, task.description, task.acceptance_criteria]
+        words = "\n".join(dict.fromkeys(part for part in parts if part))
+        return _News(words, sent[0].created_at if sent else "")
+    (before,) = tx.execute(
+        "SELECT count(DISTINCT source_ref) FROM session_facts WHERE session_id=? AND ordinal<?"
+        " AND source_type='person'",
+        (session.session_id, context.wave.ordinal),
+    ).fetchone()
+    new = sent[1 + before :]
+    return _News("\n".join(message.text for message in new), new[-1].created_at if new else "")
+
+
+def _find_gone(
+    context: WaveContext, links: Sequence[SkillLink], wishes: Mapping[str, Wish]
+) -> list[Removal]:
+    """Return the loaded skills that the user unloads, and those that exist no longer or are not trusted."""
+    removals = []
+    for link in links:
+        name = link.skill.name
+        if name not in context.engine.skills.skills:
+            removals.append(Removal(name, "gone", "it was removed, or its content is not trusted"))
+        elif name in wishes and not wishes[name].load:
+            removals.append(Removal(name, "user", "you unloaded it"))
+    return removals
+
+
+def _find_left_behind(
+    tx: Tx,
+    context: WaveContext,
+    links: Sequence[SkillLink],
+    chosen: Sequence[Choice],
+    words: str,
+    most: int,
+) -> tuple[Removal, ...]:
+    if context.wave.ordinal == 1 or not links or not chosen:
+        return ()
+    loaded = [link.skill for link in links]
+    recent = _read_activity(tx, context, _RECENT_WAVES)
+    skills = context.engine.skills.skills
+    unused = {
+        removal.name
+        for removal in find_unused(
+            [LoadedSkill(skill.name, skill.how, 0) for skill in loaded],
+            skills,
+            UNUSED_WAVES,
+            recent,
+        )
+    }
+    used = frozenset(skill.name for skill in loaded) - unused
+    index = context.engine.skills.index
+    return find_drifted(loaded, chosen, index, words, most=most, recently_used=used)
+
+
+def _find_idle(tx: Tx, context: WaveContext, links: Sequence[SkillLink]) -> tuple[Removal, ...]:
+    """Return what the last waves did not use; looked at in every sixth wave of a skill."""
+    ordinal = context.wave.ordinal
+    due = [
+        link.skill
+        for link in links
+        if ordinal > link.skill.since and (ordinal - link.skill.since) % UNUSED_WAVES == 0
+    ]
+    if not due:
+        return ()
+    activity = _read_activity(tx, context, UNUSED_WAVES)
+    return find_unused(due, context.engine.skills.skills, ordinal, activity)
+
+
+def _read_activity(tx: Tx, context: WaveContext, count: int) -> list[str]:
+    """Return what the agent wrote and called in each of the last waves."""
+    activity = []
+    for ordinal in range(max(1, context.wave.ordinal - count), context.wave.ordinal):
+        plan = plans.find(tx.connection, waves.wave_id_of(context.session.session_id, ordinal))
+        if plan is not None:
+            calls = canonical_json([[call["name"], call["arguments"]] for call in plan.calls])
+            activity.append(f"{plan.text} {calls[:_MOST_ACTIVITY]}")
+    return activity
+
+
+def _with_changed(
+    context: WaveContext, chosen: Sequence[Choice], stays: dict[str, SkillLink]
+) -> list[Choice]:
+    """Return what is to be loaded: new choices, and loaded skills whose text is another by now."""
+    shelf = context.engine.skills
+    new = [choice for choice in chosen if choice.name not in stays]
+    changed = [
+        Choice(name, link.skill.how, "its text changed")
+        for name, link in stays.items()
+        if shelf.fact(name).fact_id != link.fact_id
+    ]
+    return [*new, *changed]
+
+
+def _load(tx: Tx, context: WaveContext, choice: Choice) -> None:
+    fact, skill = context.engine.skills.fact(choice.name), context.engine.skills.skills[choice.name]
+    wave = context.wave
+    facts.record(
+        tx,
+        session_id=context.session.session_id,
+        wave_id=wave.wave_id,
+        ordinal=wave.ordinal,
+        pinned_now=wave.pinned_now,
+        facts=[fact],
+        job=f"{_JOB}{choice.how}",
+    )
+    context.journal(
+        tx,
+        SkillLoaded(
+            name=skill.name,
+            layer=skill.layer,
+            how=choice.how,
+            why=choice.why,
+            ordinal=wave.ordinal,
+            tokens=fact.cost.full,
+            digest=skill.digest,
+        ),
+    )
+
+
+def _unload(tx: Tx, context: WaveContext, link: SkillLink, removal: Removal) -> None:
+    ordinal = context.wave.ordinal
+    tx.execute(
+        "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
+        " AND superseded_at IS NULL",
+        (ordinal, context.session.session_id, link.fact_id),
+    )
+    detail = SkillUnloaded(name=removal.name, how=removal.how, why=removal.why, ordinal=ordinal)
+    context.journal(tx, detail)

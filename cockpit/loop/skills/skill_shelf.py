@@ -1,0 +1,123 @@
+"""The skills of one project as its sessions use them: read once, and again when a file changed.
+
+See ``docs/reference/skills.md``, layers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cockpit.core.project.project_trust import TRUST_FILE
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.secrets import mask
+from cockpit.core.skills.skill import Skill, describe_skill
+from cockpit.core.skills.skill_layers import (
+    LoadedSkills,
+    SkillPlace,
+    list_places,
+    load_skills,
+    stamp_places,
+)
+from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.rendered_cost import with_cost
+from cockpit.orient.skills.rank_skills import SkillIndex, build_index
+from cockpit.store.context.facts import Fact, Level
+
+ENABLED = True
+"""Whether sessions load skills. Only tests of other things set it to False."""
+SOURCE = "skill"
+BAND = "capabilities"
+_UTILITY = 900_000
+
+
+class SkillShelf:
+    """The skills of a project, kept in memory. :meth:`refresh` reads files; all else does not."""
+
+    def __init__(self, places: Sequence[SkillPlace], trust_file: Path | None = None) -> None:
+        self._places = tuple(places)
+        self._trust_file = trust_file
+        self._stamp: object = None
+        self._loaded = LoadedSkills({})
+        self._index: SkillIndex | None = None
+        self._facts: dict[str, tuple[Skill, Fact]] = {}
+
+    def refresh(self) -> LoadedSkills:
+        """Read the skills again if a file was added, changed or removed, or is trusted now. Blocks."""
+        stamp = (stamp_places(self._places), _stamp_file(self._trust_file))
+        if stamp != self._stamp:
+            self._loaded, self._index = load_skills(self._places), None
+            self._stamp = stamp
+        return self._loaded
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the skills were read at all."""
+        return self._stamp is not None
+
+    @property
+    def skills(self) -> Mapping[str, Skill]:
+        """The skills by name, as they were read last."""
+        return self._loaded.skills
+
+    @property
+    def loaded(self) -> LoadedSkills:
+        """The skills and what became of the others, as they were read last."""
+        return self._loaded
+
+    @property
+    def index(self) -> SkillIndex:
+        """The index over the skills that were read last."""
+        if self._index is None:
+            self._index = build_index(self._loaded.skills.values())
+        return self._index
+
+    def folders(self) -> Mapping[str, Path]:
+        """Return the folder of each skill by name, for the gateway."""
+        return {name: skill.folder for name, skill in self.skills.items()}
+
+    def fact(self, name: str) -> Fact:
+        """Return the skill as a fact of a session, its secrets masked. Raises ``KeyError``."""
+        skill = self.skills[name]
+        kept = self._facts.get(name)
+        if kept is None or kept[0] != skill:
+            kept = self._facts[name] = (skill, make_skill_fact(skill))
+        return kept[1]
+
+
+def open_shelf(place: ProjectPaths, user_dir: Path, environment: Mapping[str, str]) -> SkillShelf:
+    """Return the shelf of a project, with the skills of its main checkout; nothing is read yet."""
+    user_home = Path(environment.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - may be relative
+    return SkillShelf(list_places(place.home, user_dir, user_home), place.state / TRUST_FILE)
+
+
+def make_skill_fact(skill: Skill) -> Fact:
+    """Return a skill's core as a fact of the capabilities band, fenced where it is rendered."""
+    text = mask(describe_skill(skill))
+    brief = mask(" ".join(f"skill {skill.name}: {skill.description}".split()))[:200]
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    outline = "\n".join([brief, *headings])
+    return with_cost(
+        Fact(
+            source_type=SOURCE,
+            source_ref=f"skill:{skill.name}",
+            band=BAND,
+            full=Level(text, count_tokens(text)),
+            outline=Level(outline, count_tokens(outline))
+            if len(outline) < len(text) // 2
+            else None,
+            reference=Level(brief, count_tokens(brief)),
+            provenance={"layer": skill.layer, "sha256": skill.digest},
+            dedupe_key=f"skill:{skill.name}",
+            utility=_UTILITY,
+        )
+    )
+
+
+def _stamp_file(path: Path | None) -> tuple[int, int]:
+    try:
+        status = path.stat() if path is not None else None
+    except OSError:
+        status = None
+    return (status.st_mtime_ns, status.st_size) if status is not None else (0, 0)

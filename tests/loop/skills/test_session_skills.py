@@ -1,0 +1,184 @@
+"""Skills in sessions: loaded into the packet with a reason, unloaded, and never at the cost of the cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from copied_repository import copy_repository
+
+from cockpit.core.project_paths import locate_project
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.skills import skill_shelf
+from cockpit.loop.skills.session_skills import want_skill
+from cockpit.orient.verify_packet import verify_packet
+
+WAIT = "name = 'request_context'\narguments = { purpose = 'wait', question = '?', scope = [] }"
+"""A refused request: the wave passes and reads nothing."""
+FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
+
+
+@pytest.fixture(autouse=True)
+def skills_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(skill_shelf, "ENABLED", True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def script(tmp_path: Path, *calls: str) -> str:
+    path = tmp_path / "story.toml"
+    turns = [
+        f"[[turn]]\nwhen = {{ wave = {wave} }}\ntext = 'Step.'\n[[turn.call]]\n{call}\n"
+        for wave, call in enumerate(calls, start=1)
+    ]
+    turns.insert(0, f"[[turn]]\ntext = 'Seen.'\n[[turn.call]]\n{FINISH}\n")
+    path.write_text("".join(turns))
+    return f"script:{path}"
+
+
+@asynccontextmanager
+async def runtime_on(tmp_path: Path, **fields: Any) -> AsyncIterator[Runtime]:
+    project = tmp_path / "project"
+    if not project.exists():
+        copy_repository(_make_project, project)
+    settings = RuntimeSettings(user_dir=tmp_path / "user", **fields)
+    async with open_runtime(locate_project(project), settings) as runtime:
+        yield runtime
+
+
+def _make_project(root: Path) -> None:
+    import subprocess
+
+    (root / "app.py").write_text("speed = 1\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "Begin")):
+        subprocess.run(
+            ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *words],
+            cwd=root,
+            check=True,
+            capture_output=True,
+        )
+
+
+def events(runtime: Runtime) -> list[tuple[str, str, str, int]]:
+    rows = runtime.store.read_now(
+        lambda connection: connection.execute(
+            "SELECT action, detail_json FROM journal WHERE action IN"
+            " ('skill.loaded','skill.unloaded') ORDER BY seq"
+        ).fetchall()
+    )
+    details = [(action.split(".")[1], json.loads(detail)) for action, detail in rows]
+    return [(verb, body["name"], body["how"], body["ordinal"]) for verb, body in details]
+
+
+async def run(runtime: Runtime, words: str, model: str, **fields: Any) -> str:
+    session = await runtime.start(words, model=model, interactive=False, policy="reads", **fields)
+    await runtime.run(session)
+    return session
+
+
+async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(
+            runtime, "use git to find why app.py crashes with a traceback", script(tmp_path)
+        )
+        assert events(runtime) == [
+            ("loaded", "git", "mention", 1),
+            ("loaded", "debugging", "match", 1),
+        ]
+        prompt, packet = await runtime.rendered_prompt(f"{session}-w1")
+    band = next(band for band in packet.bands if band.name == "capabilities")
+    assert len(band.entries) == 3
+    assert "Skill git" not in prompt.system
+    text = "\n".join(message.text for message in prompt.messages)
+    assert "[skill:git]\n```" in text
+    assert "grants no permission" in text
+    assert "Never without the user's word" in text
+    assert "# API design" not in text
+
+
+async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(runtime, "/implement $writing-docs", script(tmp_path, *[WAIT] * 7))
+        assert ("unloaded", "writing-docs", "unused", 7) in events(runtime)
+        before, _ = await runtime.rendered_prompt(f"{session}-w6")
+        after, packet = await runtime.rendered_prompt(f"{session}-w7")
+        assert packet.epoch is not None
+        assert not packet.epoch.begins
+        shown = [(message.role, message.text) for message in after.messages]
+        assert shown[: len(before.messages)] == [
+            (message.role, message.text) for message in before.messages
+        ]
+        assert "[skill:writing-docs · the text above holds no longer]" in shown[-1][1]
+        for wave in range(1, 9):
+            assert verify_packet(runtime.store, f"{session}-w{wave}").ok
+
+
+async def test_the_user_loads_and_unloads_by_key(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path) as runtime:
+        model = script(tmp_path, WAIT, WAIT)
+        session = await runtime.start(
+            "use git to squash it", model=model, interactive=False, policy="reads"
+        )
+        await runtime.store.write(lambda tx: want_skill(tx, session, "git", load=False))
+        await runtime.store.write(lambda tx: want_skill(tx, session, "api-design", load=True))
+        await runtime.run(session)
+        assert events(runtime) == [("loaded", "api-design", "user", 1)]
+
+
+async def test_a_message_about_something_else_moves_the_skills_on(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(runtime, "Write a README for this project", script(tmp_path))
+        await runtime.say(session, "Now use git to squash the last commits")
+        await runtime.run(session)
+        await runtime.say(session, "yes, go on")
+        await runtime.run(session)
+        assert events(runtime) == [
+            ("loaded", "writing-docs", "match", 1),
+            ("unloaded", "writing-docs", "mention", 2),
+            ("loaded", "git", "mention", 2),
+        ]
+
+
+async def test_a_changed_skill_is_loaded_again_as_its_difference(tmp_path: Path) -> None:
+    folder = tmp_path / "user" / "skills" / "tea"
+    folder.mkdir(parents=True)
+    text = "---\nname: tea\ndescription: Brew tea.\n---\n# Tea\n\n" + "\n".join(
+        f"- step {n} of a long recipe" for n in range(30)
+    )
+    (folder / "SKILL.md").write_text(text)
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(runtime, "use tea to relax", script(tmp_path))
+        (folder / "SKILL.md").write_text(text.replace("step 3 of", "step 3b of"))
+        await runtime.say(session, "go on")
+        await runtime.run(session)
+        prompt, _ = await runtime.rendered_prompt(f"{session}-w2")
+        assert [event[:3] for event in events(runtime)] == [
+            ("loaded", "tea", "mention"),
+            ("loaded", "tea", "mention"),
+        ]
+        assert "changed: the difference from the text above" in prompt.messages[-1].text
+
+
+async def test_no_skill_is_loaded_where_none_is_wanted(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path, skills_most=0) as runtime:
+        await run(runtime, "use git to squash it", script(tmp_path))
+        assert events(runtime) == []
+
+
+async def test_a_reference_is_read_through_the_gateway_alone(tmp_path: Path) -> None:
+    ask = (
+        "name = 'request_context'\narguments = { purpose = 'p', question = 'q',"
+        " scope = ['skill:git/references/rescue.md', 'skill:git/../debugging/SKILL.md'] }"
+    )
+    one = ask.replace(", 'skill:git/../debugging/SKILL.md'", "")
+    async with runtime_on(tmp_path) as runtime:
+        session = await run(runtime, "use git to squash it", script(tmp_path, ask, one))
+        prompt, _ = await runtime.rendered_prompt(f"{session}-w3")
+    text = "\n".join(message.text for message in prompt.messages)
+    assert "leads out of the skill's folder" in text
+    assert "[skill:git/references/rescue.md]\n```" in text
+    assert "Committed on the wrong branch" in text
