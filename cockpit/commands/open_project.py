@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cockpit.access.reading_sandbox import use_reading_sandbox
+from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from cockpit.access.git_overrides import ListedSettings
-    from cockpit.access.reading_sandbox import GitStart
     from cockpit.config.load_settings import Settings
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
@@ -32,26 +31,6 @@ class WrongUse(CockpitError):
     code = "usage"
 
 
-class _GitSandbox:
-    """The sandbox of checkouts; what it consists of is loaded when git first reads one."""
-
-    def confine_reading(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        environment: Mapping[str, str],
-        listed: ListedSettings,
-    ) -> AbstractAsyncContextManager[GitStart]:
-        from cockpit.act.sandbox.read_checkout import CheckoutSandbox
-
-        return CheckoutSandbox().confine_reading(argv, cwd, environment, listed)
-
-    async def confine_filters(self, cwd: Path, listed: ListedSettings) -> list[tuple[str, str]]:
-        from cockpit.act.sandbox.read_checkout import CheckoutSandbox
-
-        return await CheckoutSandbox().confine_filters(cwd, listed)
-
-
 def find_project(
     *,
     settled: bool = True,
@@ -64,7 +43,7 @@ def find_project(
     shows them the question, by default on the terminal. Raises :class:`WrongUse` where the directory is gone,
     and ``StateNotMoved`` where the state was not moved.
     """
-    use_reading_sandbox(_GitSandbox())
+    use_reading_sandbox(CheckoutReader())
     try:
         place = locate_project(start or Path.cwd())
     except FileNotFoundError as error:

@@ -16,7 +16,6 @@ from typing import Any
 
 from cockpit.access import user_presence
 from cockpit.access.git_folders import locate_git_folders, read_head
-from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import CockpitError, IllegalTransition
@@ -26,6 +25,7 @@ from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.checkout_head import find_repository, read_branch
 from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
@@ -90,7 +90,7 @@ async def runtime_over(
     """Open a runtime on an open store, which stays open."""
     # Of the main checkout, as roles and settings: a task's agent can write in its worktree only.
     loaded = load_task_types(place.home, settings.user_dir)
-    repo = await _find_repo(place)
+    repo = await find_repository(place)
     ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
     async with logged(store, settings.log_json):
         engine = Engine(
@@ -175,7 +175,7 @@ class Runtime:
             text = f"{opened.text}\n\n{briefing(backlog_task, before)}"
             opened = replace(opened, text=text)
         state = await read_project_state(self.place.root) if kind.must_change else ""
-        branch = await _current_branch(self.place)
+        branch = await read_branch(self.place)
 
         def create_session(tx: Tx) -> str:
             profile = profiles.ensure_default(tx, engine.settings.token_budget)
@@ -225,7 +225,7 @@ class Runtime:
             policy=policy or self.engine.settings.policy,
             interactive=interactive,
             cwd=cwd or self.place.root,
-            branch=await _current_branch(place),
+            branch=await read_branch(place),
             task_id=task_id,
             target={} if cwd is None else {"into": await self._head_reference()},
         )
@@ -307,15 +307,19 @@ class Runtime:
         shown_digest: str | None = None,
         narrowed: Sequence[str] | None = None,
         always: bool = False,
+        by: str = "",
     ) -> None:
         """Approve a proposal; with ``narrowed`` only these items of a context request.
 
-        With ``always`` a rule of the user allows exactly this permission from now on. Raises
+        ``by`` names what decides in the user's place, which its caller has checked; empty: the user. With
+        ``always`` a rule of the user allows exactly this permission from now on. Raises
         ``ProfileChangeRefused`` for a profile change that the guard refuses by now, and ``RuleRefused``.
         """
         if always:
             read_rule((await self._load_proposal(proposal_id)).body)
-        await self._decide(proposal_id, "approved", shown_digest=shown_digest, narrowed=narrowed)
+        await self._decide(
+            proposal_id, "approved", by, shown_digest=shown_digest, narrowed=narrowed
+        )
         if always:
             # Of the proposal as it was decided: the decision compared it with the journal.
             rule = read_rule((await self._load_proposal(proposal_id)).body)
@@ -325,22 +329,24 @@ class Runtime:
         return await self.store.read(lambda connection: proposals.load(connection, proposal_id))
 
     async def discuss(
-        self, proposal_id: str, *, shown_digest: str | None = None, words: str = ""
+        self, proposal_id: str, *, shown_digest: str | None = None, words: str = "", by: str = ""
     ) -> None:
         """End this revision and tell the agent ``words``, which may also follow later by :meth:`say`."""
-        await self._decide(proposal_id, "discussed", shown_digest=shown_digest, reason=words)
+        await self._decide(proposal_id, "discussed", by, shown_digest=shown_digest, reason=words)
 
     async def reject(
-        self, proposal_id: str, *, shown_digest: str | None = None, reason: str = ""
+        self, proposal_id: str, *, shown_digest: str | None = None, reason: str = "", by: str = ""
     ) -> None:
         """Reject a proposal, with a reason for the agent."""
-        await self._decide(proposal_id, "rejected", shown_digest=shown_digest, reason=reason)
+        await self._decide(proposal_id, "rejected", by, shown_digest=shown_digest, reason=reason)
 
-    async def _decide(self, proposal_id: str, decision: Decision, **arguments: Any) -> None:
+    async def _decide(
+        self, proposal_id: str, decision: Decision, by: str, **arguments: Any
+    ) -> None:
         settings = self.engine.settings
 
         def decide(tx: Tx) -> DecisionOutcome:
-            decider = find_decider(tx, settings)
+            decider = by or find_decider(tx, settings)
             outcome = decide_proposal(tx, settings, proposal_id, decision, decider, **arguments)
             proposal = proposals.load(tx.connection, proposal_id)
             # The words about a permission are its answer: the agent that waits for it gets them.
@@ -569,27 +575,6 @@ def _send_message(tx: Tx, session_id: str, text: str) -> None:
         trace_id=session.trace_id,
         tier=0,
     )
-
-
-async def _find_repo(place: ProjectPaths) -> str | None:
-    """Return ``owner/name`` of the project's remote on GitHub, if there is exactly one."""
-    if not place.git:
-        return None
-    names = await Repository(place.root).repositories()
-    return next(iter(names)) if len(names) == 1 else None
-
-
-async def _current_branch(place: ProjectPaths) -> str:
-    if not place.git:
-        return ""
-    for arguments in (("symbolic-ref", "--quiet", "--short", "HEAD"), ("rev-parse", "HEAD")):
-        try:
-            finished = await run_git(*arguments, cwd=place.root)
-        except ProgramMissing:
-            return ""
-        if finished.ok:
-            return finished.text.strip()[:40]
-    return ""
 
 
 def _stop_unowned(tx: Tx, session_id: str) -> None:

@@ -1,0 +1,176 @@
+"""``from cockpit import OmniLoop``: run, follow, approve, continue, and what a program may not do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import cockpit
+from cockpit import Answer, ApprovalRequest, LoopEvent, OmniLoop, OmniLoopConfig, run_sync
+from cockpit.access import user_presence
+from cockpit.access.token_scopes import NotAllowed
+from cockpit.core.errors import CockpitError
+from cockpit.decide.model import ModelError
+from cockpit.library.omni_loop import LoopBusy
+
+TASK = "Fix the bug in calc.py"
+
+
+async def test_a_task_runs_to_its_end(project: Path, model: str) -> None:
+    loop = OmniLoop(project=project, model=model, policy="all")
+    result = await loop.run(TASK, max_steps=8)
+    assert (result.ok, result.status, str(result)) == (True, "done", "add adds now.")
+    assert (result.waves, result.modified_files) == (3, ("calc.py",))
+    assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+    stats = loop.state.get_stats()
+    assert (stats["visited_files"], stats["modified_files"]) == (2, 1)
+    assert loop.state.is_redundant_read("notes.md")
+    assert loop.state.is_redundant_read("calc.py")  # the wave after the edit has read it again
+    assert await OmniLoop(project=project).read_state() != loop.state
+
+
+def test_run_sync_runs_without_an_event_loop(project: Path, model: str) -> None:
+    result = run_sync(TASK, project=project, model=model, policy="all", max_steps=8)
+    assert result.status == "done"
+
+
+async def test_a_callback_approves_narrows_and_is_recorded_as_the_program(
+    project: Path, model: str
+) -> None:
+    requests: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> Answer | bool:
+        requests.append(request)
+        if request.kind == "context":
+            return Answer("approve", items=("file:calc.py",))
+        return True
+
+    loop = OmniLoop(project=project, model=model, approve=approve)
+    events = [event async for event in loop.stream(TASK)]
+    assert [request.kind for request in requests] == ["context", "action"]
+    assert requests[0].items == ("file:calc.py", "file:notes.md")
+    assert loop.state.visited_files == {"calc.py"}
+    deciders = [event.detail["decided_by"] for event in events if event.kind == "proposal.approved"]
+    assert deciders == ["program", "program"]
+    assert loop.result is not None
+    assert loop.result.ok
+
+
+async def test_a_callback_that_awaits_may_discuss_and_reject(project: Path, model: str) -> None:
+    async def approve(request: ApprovalRequest) -> Answer:
+        if request.kind == "context":
+            return Answer("approve")
+        return Answer("reject", "leave this file alone")
+
+    loop = OmniLoop(project=project, model=model, approve=approve)
+    events = [event async for event in loop.stream(TASK, max_steps=4)]
+    assert (project / "calc.py").read_text().endswith("a - b\n")
+    assert any("leave this file alone" in str(event.detail) for event in events)
+    assert loop.state.modified_files == frozenset()
+
+
+async def test_events_come_in_order_once_and_end_with_the_result(project: Path, model: str) -> None:
+    loop = OmniLoop(project=project, model=model, policy="all")
+    events: list[LoopEvent] = [event async for event in loop.stream(TASK)]
+    numbers = [event.seq for event in events]
+    assert numbers == sorted(set(numbers))
+    kinds = [event.kind for event in events]
+    assert kinds[0] == "session.created"
+    assert kinds.count("wave.started") == 3
+    assert kinds[-1] == "session.completed"
+    assert "add adds now." in "".join(event.text for event in events)
+
+
+async def test_an_open_loop_continues_its_session(project: Path, model: str) -> None:
+    async with OmniLoop(project=project, model=model, policy="all") as loop:
+        first = await loop.run(TASK)
+        again = await loop.run("And now?", session="last")
+    assert again.session_id == first.session_id
+    assert again.waves > first.waves
+
+
+async def test_leaving_the_stream_stops_the_session_which_can_be_continued(
+    project: Path, model: str
+) -> None:
+    loop = OmniLoop(project=project, model=model, policy="all")
+    async with aclosing(loop.stream(TASK)) as stream:
+        async for event in stream:
+            if event.kind == "wave.completed":
+                break
+    assert loop.result is not None
+    assert loop.result.status == "stopped"
+    result = await loop.run("", session="last")
+    assert result.ok
+
+
+async def test_what_a_callback_raises_ends_the_run(project: Path, model: str) -> None:
+    def approve(request: ApprovalRequest) -> bool:
+        raise ZeroDivisionError(request.title)
+
+    loop = OmniLoop(project=project, model=model, approve=approve)
+    with pytest.raises(ZeroDivisionError):
+        await loop.run(TASK)
+    assert loop.result is not None
+    assert loop.result.status == "stopped"
+    wrong = OmniLoop(project=project, model=model, approve=lambda request: "yes")  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match="returned str for"):
+        await wrong.run(TASK)
+
+
+async def test_a_program_below_an_agent_approves_nothing(
+    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = "process 7 is an agent (claude)"
+    monkeypatch.setattr(user_presence, "find_agent", lambda **_: below)
+    for loop in (
+        OmniLoop(project=project, model=model, approve=lambda request: True),
+        OmniLoop(project=project, model=model, policy="all"),
+        OmniLoop(project=project, model=model, settings={"[approval] policy": "all"}),
+    ):
+        with pytest.raises(NotAllowed, match="is for you alone"):
+            await loop.run(TASK)
+
+
+async def test_a_program_with_a_token_approves_nothing(
+    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COCKPIT_TOKEN", "anything")
+    loop = OmniLoop(project=project, model=model, approve=lambda request: True)
+    with pytest.raises(NotAllowed, match="holds a token"):
+        await loop.run(TASK)
+
+
+async def test_one_loop_runs_one_task(project: Path, model: str) -> None:
+    loop = OmniLoop(OmniLoopConfig(project=project), model=model, policy="all")
+    async with aclosing(loop.stream(TASK)) as stream:
+        await anext(stream)
+        with pytest.raises(LoopBusy, match="Make another OmniLoop"):
+            await loop.run(TASK)
+
+
+async def test_what_cannot_start_says_so_and_stores_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(TypeError, match="colour"):
+        OmniLoop(colour="red")
+    with pytest.raises(ModelError, match="ANTHROPIC_API_KEY"):
+        await OmniLoop(project=project, model="anthropic:x").run(TASK)
+    with pytest.raises(CockpitError):
+        await OmniLoop(project=project, settings={"[limits] max_waves": 0}).run(TASK)
+
+
+def test_public_names_are_there_and_cost_nothing_at_import() -> None:
+    assert {"OmniLoop", "run_sync"} <= set(dir(cockpit))
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = cockpit.nothing_like_it
+    code = (
+        "import sys, cockpit; print(sorted(n for n in sys.modules if n.startswith('cockpit')));"
+        "from cockpit import OmniLoop; print('textual' in sys.modules, 'pydantic_ai' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == ["['cockpit']", "False False"]

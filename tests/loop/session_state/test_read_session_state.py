@@ -1,0 +1,58 @@
+"""The state of a session: when a read is redundant, and that another process derives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from cockpit.loop.runtime import Runtime
+from cockpit.loop.session_state.read_session_state import (
+    FileChanged,
+    FileRead,
+    SessionState,
+    read_session_state,
+)
+
+READ = FileRead("a.py", "sha", 1, 9, wave=2, is_current=True, in_packet=True)
+
+
+@pytest.mark.parametrize(
+    ("reads", "changes", "redundant"),
+    [
+        ((), (), False),
+        ((READ,), (), True),
+        ((FileRead("a.py", "sha", 1, 9, 2, is_current=False, in_packet=True),), (), False),
+        ((FileRead("a.py", "sha", 1, 9, 2, is_current=True, in_packet=False),), (), False),
+        ((READ,), (FileChanged("a.py", "edit_file", 2),), False),
+        ((READ,), (FileChanged("a.py", "edit_file", 1),), True),
+        ((READ,), (FileChanged("a.py", "agent"),), False),
+        ((READ,), (FileChanged("b.py", "edit_file", 2),), True),
+    ],
+)
+def test_a_read_is_redundant_only_while_its_newest_version_is_in_the_packet(
+    reads: tuple[FileRead, ...], changes: tuple[FileChanged, ...], *, redundant: bool
+) -> None:
+    state = SessionState("s-1", reads, changes)
+    assert state.is_redundant_read("a.py") is redundant
+    assert not state.is_redundant_read("never.py")
+
+
+async def test_the_state_survives_the_process(
+    opened: Callable[..., AbstractAsyncContextManager[Runtime]], fix: str
+) -> None:
+    async with opened(policy="all") as runtime:
+        session_id = await runtime.start("Fix the bug in calc.py", model=fix, interactive=False)
+        await runtime.run(session_id)
+        before = await runtime.store.read(lambda c: read_session_state(c, session_id))
+    async with opened() as runtime:
+        after = await runtime.store.read(lambda c: read_session_state(c, session_id))
+        assert after == before
+        assert await runtime.store.read(lambda c: read_session_state(c, "s-none")) == SessionState(
+            "s-none"
+        )
+    assert after.visited_files == {"calc.py", "test_calc.py"}
+    assert after.modified_files == {"calc.py"}
+    assert [(run.command[0], run.passed, run.failed) for run in after.tests] == [("python3", 1, 0)]
+    assert after.get_stats()["modified_files"] == 1
