@@ -75,7 +75,7 @@ def _parse_plain(text: str) -> Script | None:
 
 
 @cache
-def _parser() -> Parser:
+def shell_parser() -> Parser:
     import tree_sitter_bash  # here: a caller that meets only plain commands does not wait for it
     from tree_sitter import Language, Parser
 
@@ -126,7 +126,7 @@ def _hide_false_delimiters(copy: str) -> str:
 
 def _root(copy: str) -> tuple[Node, str]:
     """The syntax tree, and what was added to the text for it to parse."""
-    parser = _parser()
+    parser = shell_parser()
     root = parser.parse(copy.encode("ascii")).root_node
     if not root.has_error:
         return root, ""

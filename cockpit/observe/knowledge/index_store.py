@@ -1,0 +1,395 @@
+"""The file of the knowledge index: documents in chunks, their words for keyword search, and their vectors.
+
+``knowledge.db`` is derived from the project and its store: it can be deleted at any time. A damaged file, and
+one of another version, is rebuilt. Text is masked before it is stored. See ``docs/reference/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask, mask_key_blocks
+from cockpit.observe.knowledge.chunk_document import chunk_document
+from cockpit.observe.knowledge.passage import KINDS, Chunk
+
+VERSION = 1
+"""The version of the file's tables and of how documents are cut; another one is rebuilt."""
+MAX_DOCUMENT_CHARS = 1_000_000
+"""Characters of a document; the rest of a longer one is left out."""
+MAX_CHUNKS = 100_000
+"""Chunks of one index; documents past it are left out, and :meth:`KnowledgeIndex.count` says so."""
+BUSY_TIMEOUT_S = 10.0
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+
+_TABLES = f"""
+CREATE TABLE documents (
+  document_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, ref TEXT NOT NULL, title TEXT NOT NULL,
+  digest TEXT NOT NULL, stamp TEXT NOT NULL, UNIQUE (kind, ref));
+CREATE TABLE chunks (
+  chunk_id INTEGER PRIMARY KEY, document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+  first_line INTEGER NOT NULL, last_line INTEGER NOT NULL, digest TEXT NOT NULL, embedded TEXT NOT NULL);
+CREATE INDEX chunks_by_document ON chunks (document_id);
+CREATE INDEX chunks_by_embedded ON chunks (embedded);
+CREATE VIRTUAL TABLE words USING fts5(title, text, ref, tokenize='{TOKENIZER}');
+CREATE VIRTUAL TABLE terms USING fts5vocab(words, 'row');
+CREATE TABLE vectors (embedded TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class IndexUnusable(CockpitError):
+    """The index cannot be opened, or was damaged while it was open; the message says what happened."""
+
+    code = "knowledge_unusable"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """What an index contains."""
+
+    documents: Mapping[str, int]
+    """Documents by kind."""
+    chunks: int
+    vectors: int
+    """Chunks that have a vector."""
+    bytes: int
+    """The size of the file."""
+    is_full: bool
+    """Whether it has reached :data:`MAX_CHUNKS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk of the index, as a search reads it."""
+
+    chunk_id: int
+    kind: str
+    ref: str
+    start: int
+    end: int
+    title: str
+    text: str
+    digest: str
+
+
+def _translated(call: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Hold the index's lock, and report SQLite's errors as :class:`IndexUnusable`."""
+
+    @wraps(call)
+    def run(index: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with index.lock:
+            try:
+                return call(index, *args, **kwargs)
+            except sqlite3.Error as error:
+                if index.connection.in_transaction:
+                    index.connection.execute("ROLLBACK")
+                raise IndexUnusable(
+                    f"The knowledge index {index.path} cannot be used ({error}). Run `cockpit knowledge"
+                    " index --rebuild`, which builds it again from the project."
+                ) from error
+
+    return run
+
+
+class KnowledgeIndex:
+    """An open index. Its methods block and may be called from any thread.
+
+    Open it with :meth:`open`, and close it with :meth:`close`.
+    """
+
+    def __init__(self, path: Path | None, connection: sqlite3.Connection, notice: str) -> None:
+        self.path = path
+        self.connection = connection
+        self.notice = notice
+        """Why the file was rebuilt; empty when it was not."""
+        self.lock = threading.RLock()
+        self.cached: dict[str, object] = {}
+        """What searches keep of this index, by name; see :meth:`revision`."""
+        self._inode = _inode(path)
+
+    @classmethod
+    def open(cls, path: Path | None) -> KnowledgeIndex:
+        """Open the file at ``path``, created where it is missing; None: an index in memory.
+
+        A damaged file, and one of another version, is replaced by an empty one. Raises
+        :class:`IndexUnusable` where the file cannot be written.
+        """
+        notice = ""
+        try:
+            connection = _connect(path)
+            try:
+                problem = _find_problem(connection)
+            except sqlite3.DatabaseError as error:
+                if _is_busy(error):
+                    raise
+                problem = f"was damaged ({error})"
+            if problem:
+                connection.close()
+                remove_index(path)
+                notice = f"The knowledge index {problem} and is rebuilt from the project."
+                connection = _connect(path)
+            _create_tables(connection)
+        except (sqlite3.Error, OSError) as error:
+            raise IndexUnusable(
+                f"The knowledge index {path} cannot be opened: {error}. Check its folder."
+            ) from error
+        return cls(path, connection, notice)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self.lock:
+            self.connection.close()
+
+    def is_current(self) -> bool:
+        """Whether the file at the path is still the one that is open."""
+        return _inode(self.path) == self._inode
+
+    def revision(self) -> tuple[int, int]:
+        """Return a value that differs after every change, by this process or another."""
+        with self.lock:
+            (version,) = self.connection.execute("PRAGMA data_version").fetchone()
+            return version, self.connection.total_changes
+
+    @_translated
+    def put_document(self, kind: str, ref: str, title: str, text: str, *, stamp: str = "") -> bool:
+        """Index a document, replacing what is indexed under its kind and ``ref``.
+
+        ``stamp`` is kept with it, for :meth:`list_stamps`. Secrets are masked. Returns whether the text
+        differs from what was indexed. Raises ``ValueError`` for a kind that is not one of ``KINDS``.
+        """
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is no kind of document; the kinds are {', '.join(KINDS)}")
+        safe = prepare_text(text)
+        name, place = mask(" ".join(title.split())), mask(ref)
+        digest = text_digest(f"{name}\n{safe}")
+        row = self.connection.execute(
+            "SELECT document_id, digest FROM documents WHERE kind=? AND ref=?", (kind, place)
+        ).fetchone()
+        if row is not None and row[1] == digest:
+            self.connection.execute(
+                "UPDATE documents SET stamp=? WHERE document_id=? AND stamp<>?",
+                (stamp, row[0], stamp),
+            )
+            return False
+        chunks = chunk_document(kind, place, name, safe)
+        self.connection.execute("BEGIN IMMEDIATE")
+        self._delete(kind, place)
+        if not self._is_full(len(chunks)):
+            self._insert(kind, place, name, digest, stamp, chunks)
+        self.connection.execute("COMMIT")
+        return True
+
+    @_translated
+    def drop_document(self, kind: str, ref: str) -> bool:
+        """Remove a document; returns whether it was indexed."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        dropped = self._delete(kind, mask(ref))
+        self.connection.execute("COMMIT")
+        return dropped
+
+    @_translated
+    def list_stamps(self, kinds: Sequence[str] = KINDS) -> dict[tuple[str, str], str]:
+        """Return the stamp of every document of these kinds, by kind and ``ref``."""
+        marks = ", ".join("?" * len(kinds))
+        rows = self.connection.execute(
+            f"SELECT kind, ref, stamp FROM documents WHERE kind IN ({marks})",  # noqa: S608 - marks only
+            tuple(kinds),
+        )
+        return {(kind, ref): stamp for kind, ref, stamp in rows}
+
+    @_translated
+    def count(self) -> IndexCounts:
+        """Count what the index contains."""
+        by_kind = dict(
+            self.connection.execute("SELECT kind, count(*) FROM documents GROUP BY kind").fetchall()
+        )
+        chunks, vectors = self.connection.execute(
+            "SELECT count(*), count(vectors.embedded) FROM chunks LEFT JOIN vectors USING(embedded)"
+        ).fetchone()
+        size = 0
+        if self.path is not None and self.path.exists():
+            size = self.path.stat().st_size
+        return IndexCounts(
+            {kind: by_kind[kind] for kind in KINDS if kind in by_kind},
+            chunks, vectors, size, chunks >= MAX_CHUNKS,
+        )  # fmt: skip
+
+    @_translated
+    def load_chunks(self, chunk_ids: Iterable[int]) -> dict[int, StoredChunk]:
+        """Read chunks by id; those that are gone meanwhile are missing."""
+        ids = list(chunk_ids)
+        marks = ", ".join("?" * len(ids))
+        rows = self.connection.execute(  # the marks are question marks
+            "SELECT chunks.chunk_id, documents.kind, documents.ref, first_line, last_line, words.title,"  # noqa: S608
+            " words.text, chunks.digest FROM chunks JOIN documents USING(document_id)"
+            f" JOIN words ON words.rowid=chunks.chunk_id WHERE chunk_id IN ({marks})",
+            ids,
+        )
+        return {row[0]: StoredChunk(*row) for row in rows}
+
+    # Vectors
+
+    @_translated
+    def set_model(self, model: str) -> None:
+        """Forget the vectors of any other embedding model than ``model``."""
+        row = self.connection.execute("SELECT value FROM about WHERE name='model'").fetchone()
+        if row == (model,):
+            return
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.connection.execute("DELETE FROM vectors")
+        self.connection.execute("REPLACE INTO about VALUES ('model', ?)", (model,))
+        self.connection.execute("COMMIT")
+
+    @_translated
+    def list_unembedded(self, most: int) -> list[tuple[str, str]]:
+        """Return up to ``most`` texts without a vector, the oldest chunks first: key and text."""
+        return self.connection.execute(
+            "SELECT DISTINCT chunks.embedded, words.title || char(10) || words.text FROM chunks"
+            " JOIN words ON words.rowid=chunks.chunk_id LEFT JOIN vectors USING(embedded)"
+            " WHERE vectors.embedded IS NULL ORDER BY chunks.chunk_id LIMIT ?",
+            (most,),
+        ).fetchall()
+
+    @_translated
+    def put_vectors(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """Store the vectors of texts by the keys of :meth:`list_unembedded`."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        self.connection.execute("COMMIT")
+
+    @_translated
+    def drop_unused_vectors(self) -> None:
+        """Delete the vectors of texts that no document has any more."""
+        self.connection.execute(
+            "DELETE FROM vectors WHERE embedded NOT IN (SELECT embedded FROM chunks)"
+        )
+
+    @_translated
+    def load_vectors(self) -> list[tuple[int, str, bytes]]:
+        """Read every chunk's id, kind and vector, in the order of ids."""
+        return self.connection.execute(
+            "SELECT chunk_id, kind, vector FROM chunks JOIN vectors USING(embedded)"
+            " JOIN documents USING(document_id) ORDER BY chunk_id"
+        ).fetchall()
+
+    def _is_full(self, more: int) -> bool:
+        (chunks,) = self.connection.execute("SELECT count(*) FROM chunks").fetchone()
+        return bool(chunks + more > MAX_CHUNKS)
+
+    def _insert(
+        self, kind: str, ref: str, title: str, digest: str, stamp: str, chunks: Sequence[Chunk]
+    ) -> None:
+        document_id = self.connection.execute(
+            "INSERT INTO documents(kind, ref, title, digest, stamp) VALUES (?,?,?,?,?)",
+            (kind, ref, title, digest, stamp),
+        ).lastrowid
+        for chunk in chunks:
+            embedded = text_digest(f"{chunk.title}\n{chunk.text}")
+            chunk_id = self.connection.execute(
+                "INSERT INTO chunks(document_id, first_line, last_line, digest, embedded)"
+                " VALUES (?,?,?,?,?)",
+                (document_id, chunk.start, chunk.end, text_digest(chunk.text), embedded),
+            ).lastrowid
+            self.connection.execute(
+                "INSERT INTO words(rowid, title, text, ref) VALUES (?,?,?,?)",
+                (chunk_id, chunk.title, chunk.text, ref),
+            )
+
+    def _delete(self, kind: str, ref: str) -> bool:
+        row = self.connection.execute(
+            "SELECT document_id FROM documents WHERE kind=? AND ref=?", (kind, ref)
+        ).fetchone()
+        if row is None:
+            return False
+        self.connection.execute(
+            "DELETE FROM words WHERE rowid IN (SELECT chunk_id FROM chunks WHERE document_id=?)",
+            row,
+        )
+        self.connection.execute("DELETE FROM chunks WHERE document_id=?", row)
+        self.connection.execute("DELETE FROM documents WHERE document_id=?", row)
+        return True
+
+
+def prepare_text(text: str) -> str:
+    """Mask secrets and make lines what editors count; the number of each line stays."""
+    lines = text.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd")
+    return mask(mask_key_blocks(lines))[:MAX_DOCUMENT_CHARS]
+
+
+def remove_index(path: Path | None) -> None:
+    """Delete the files of an index. Raises ``OSError``."""
+    if path is not None:
+        for end in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        # SQLite would create it readable by others, as far as the folder lets them.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    connection = sqlite3.connect(
+        path or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA trusted_schema=OFF")
+        # Derived data: a power cut may cost the newest rows, which are indexed again.
+        connection.execute(
+            "PRAGMA synchronous=OFF" if path is None else "PRAGMA synchronous=NORMAL"
+        )
+        connection.execute("PRAGMA temp_store=MEMORY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _find_problem(connection: sqlite3.Connection) -> str:
+    """Return why the file cannot be used; empty for a new one and a good one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if version == VERSION:
+        connection.execute("SELECT count(*) FROM documents, about LIMIT 1").fetchone()
+        connection.execute("SELECT rowid FROM words LIMIT 1").fetchone()
+        return ""
+    if not version and not tables:
+        return ""
+    return f"is of version {version}, and this cockpit's is {VERSION},"
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != VERSION:
+            for statement in _TABLES.split(";\n"):
+                if statement.strip():
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _inode(path: Path | None) -> int:
+    try:
+        return 0 if path is None else path.stat().st_ino
+    except OSError:
+        return -1

@@ -1,0 +1,45 @@
+"""A passage of the knowledge index, and the kinds of documents that it can come from.
+
+See ``docs/reference/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KINDS = ("docs", "docstring", "note", "handoff", "skill")
+"""The kinds of documents: files of prose, doc comments of code, and what the store and skills say."""
+FILE_KINDS = ("docs", "docstring")
+"""Kinds whose ``ref`` is a path within the project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some lines of a document that match a question."""
+
+    kind: str
+    """One of :data:`KINDS`."""
+    ref: str
+    """A path within the project, or a name such as ``note:ID``, ``handoff:T-4`` or ``skill:NAME``."""
+    start: int
+    """The first line, from 1."""
+    end: int
+    """The last line, included."""
+    title: str
+    """The headings above it, joined by " › "."""
+    text: str
+    """Its lines, with secrets masked."""
+    digest: str
+    """The SHA-256 of the text."""
+    score: float
+    """How well it answers, from 0 to 1; see ``docs/reference/knowledge.md``, scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of one document as it is indexed: ``start`` and ``end`` are lines from 1, both included."""
+
+    start: int
+    end: int
+    title: str
+    text: str

@@ -1,0 +1,150 @@
+"""The words of a question that a search uses: stemmed as the index stems them, weighed by their rarity.
+
+See ``docs/reference/knowledge.md``, search.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from cockpit.observe.knowledge.index_store import TOKENIZER, KnowledgeIndex
+
+MOST_TERMS = 96
+"""Terms of one search: of a longer question those that matter most."""
+MOST_QUESTION_CHARS = 20_000
+"""Characters of a question that are read."""
+WORD = re.compile(r"[^\W_]+")
+"""A word, as the tokenizer cuts text."""
+_MOST_STEMS = 200_000
+_LONGEST_WORD = 64
+
+STOP_WORDS = frozenset(
+    (
+        "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
+        "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had",
+        "has", "have", "he", "her", "here", "him", "his", "how", "i", "if", "in", "into", "is",
+        "it", "its", "just", "let", "like", "make", "me", "my", "no", "not", "of", "on",
+        "only", "or", "our", "out", "please", "she", "should", "so", "some", "such", "than",
+        "that", "the", "their", "them", "then", "there", "these", "they", "this", "those",
+        "to", "up", "us", "use", "used", "using", "want", "was", "we", "were", "what", "when",
+        "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    )
+)  # fmt: skip
+"""Words that say nothing about a subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a question."""
+
+    stem: str
+    word: str
+    """As the question writes it, in lower case."""
+    weight: float
+    """How much it tells: its rarity in the index. 0 where no chunk has it."""
+    often: int
+    """How often the question has it."""
+
+
+class Stemmer:
+    """Stems words as the index does: by SQLite's own tokenizer, over a table in memory.
+
+    Its methods may be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stems: dict[str, str] = {}
+        self._connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self._connection.executescript(
+            f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize='{TOKENIZER}');"
+            "CREATE VIRTUAL TABLE stems USING fts5vocab(words, 'instance');"
+        )
+
+    def stem_words(self, words: Sequence[str]) -> list[str]:
+        """Return the stem of each word, which :data:`WORD` matches."""
+        with self._lock:
+            unknown = {word for word in words if word not in self._stems}
+            if unknown:
+                if len(self._stems) > _MOST_STEMS:
+                    self._stems.clear()
+                    unknown = set(words)
+                self._learn(sorted(unknown))
+            return [self._stems[word] for word in words]
+
+    def _learn(self, words: Sequence[str]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(words))
+        # A word of signs that the tokenizer leaves out is its own stem: no chunk has it.
+        self._stems.update(zip(words, words, strict=True))
+        for number, stem in connection.execute("SELECT doc, term FROM stems"):
+            self._stems[words[number]] = stem
+        connection.execute("ROLLBACK")
+
+
+_STEMMER: list[Stemmer] = []
+
+
+def stem_words(words: Sequence[str]) -> list[str]:
+    """Return the stem of each word."""
+    if not _STEMMER:
+        _STEMMER.append(Stemmer())
+    return _STEMMER[0].stem_words(words)
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as the index has them, unstemmed and in lower case."""
+    return WORD.findall(text.lower())
+
+
+def read_terms(index: KnowledgeIndex, question: str) -> list[Term]:
+    """Return the terms of a question in its order, without those that say nothing.
+
+    At most :data:`MOST_TERMS`, those of the greatest weight. A term that no chunk has weighs as much as the
+    rarest: the question asks for it.
+    """
+    words = [
+        word
+        for word in split_words(question[:MOST_QUESTION_CHARS])
+        if len(word) > 1 and word not in STOP_WORDS and len(word) <= _LONGEST_WORD
+    ]
+    unique = list(dict.fromkeys(words))
+    often = Counter(words)
+    by_stem: dict[str, list[str]] = {}
+    for word, stem in zip(unique, stem_words(unique), strict=True):
+        by_stem.setdefault(stem, []).append(word)
+    chunks, counts = _count_chunks(index, list(by_stem))
+    terms = [
+        Term(stem, names[0], log(1 + (chunks + 1) / (counts.get(stem, 0) + 0.5)), count)
+        for stem, names in by_stem.items()
+        for count in [sum(often[name] for name in names)]
+    ]
+    if len(terms) <= MOST_TERMS:
+        return terms
+    # Whole numbers: ties must not depend on how a machine rounds.
+    best = sorted(
+        (at for at, term in enumerate(terms) if counts.get(term.stem)),
+        key=lambda at: (-round(1e6 * (1 + log(terms[at].often)) * terms[at].weight), at),
+    )
+    return [terms[at] for at in sorted(best[:MOST_TERMS])]
+
+
+def _count_chunks(index: KnowledgeIndex, stems: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """Return how many chunks there are, and how many of them have each stem."""
+    counts: dict[str, int] = {}
+    with index.lock:
+        (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
+        for stem in stems:
+            # One by one: with a list of terms the whole vocabulary is read.
+            row = index.connection.execute("SELECT doc FROM terms WHERE term=?", (stem,)).fetchone()
+            counts[stem] = row[0] if row else 0
+    return chunks, counts
