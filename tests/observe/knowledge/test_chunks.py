@@ -80,7 +80,11 @@ def test_headings_of_restructured_text_and_asciidoc() -> None:
 
 
 def test_docstrings_with_their_definitions() -> None:
-    source = '"""Module."""\n\n@deco\nclass A:\n    """Class."""\n\n    async def b(self):\n        """Method\n        here."""\n\n    def bare(self):\n        pass\n'
+    source = (
+        '"""Module."""\n\n@deco\nclass A:\n    """Class."""\n\n'
+        '    async def b(self):\n        """Method\n        here."""\n\n'
+        "    def bare(self):\n        pass\n"
+    )
     chunks = chunk_document("docstring", "src/a.py", "", source)
     assert [(c.title, c.start, c.end) for c in chunks] == [
         ("src/a.py", 1, 1),
@@ -92,7 +96,10 @@ def test_docstrings_with_their_definitions() -> None:
 
 
 def test_comments_of_a_shell_script() -> None:
-    script = "#!/bin/sh\n# Build the thing.\n# Twice.\n\n# apart\n\n# Clean up.\nclean() {\n  # inner\n  rm -f x\n}\n"
+    script = (
+        "#!/bin/sh\n# Build the thing.\n# Twice.\n\n# apart\n\n"
+        "# Clean up.\nclean() {\n  # inner\n  rm -f x\n}\n"
+    )
     chunks = chunk_document("docstring", "build.sh", "", script)
     assert [(c.title, c.start, c.end) for c in chunks] == [
         ("build.sh", 2, 3),
