@@ -1,6 +1,7 @@
 """cockpit: mission control for coding agents in the terminal.
 
 ``from cockpit import OmniLoop`` runs tasks from a Python program; see ``docs/reference/library.md``.
+``from cockpit import tool`` marks a function as a tool; see ``docs/reference/tools.md``.
 """
 
 __version__ = "0.1.0"
@@ -13,6 +14,7 @@ _LATE = {
     "LoopResult": "cockpit.library.loop_result",
     "ApprovalRequest": "cockpit.library.approvals",
     "Answer": "cockpit.library.approvals",
+    "tool": "cockpit.act.own_tools.decorator",
 }
 """By public name the module that has it: nothing is imported before it is used. Typed in ``__init__.pyi``."""
 
