@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.core.read_record import HIDDEN, describe
 
 MAX_TIMEOUT_S = 600
@@ -174,5 +175,13 @@ class ProposeProfileChange:
     requested_by: Annotated[Any, HIDDEN] = None
 
 
-Action = WriteFile | EditFile | Run | GitHub | GitCommit
+@dataclass(frozen=True, slots=True)
+class AddedCall:
+    """Call a tool that cockpit does not bring: of the user, the project, a skill or an MCP server."""
+
+    definition: ToolDefinition
+    arguments: Mapping[str, Any]
+
+
+Action = WriteFile | EditFile | Run | GitHub | GitCommit | AddedCall
 Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | UpdateWip | Finish

@@ -246,7 +246,7 @@ class _Marks:
             if argument.annotation is None:
                 raise self._refuse(
                     argument.lineno,
-                    f"parameter {argument.arg!r} of {node.name} has no type hint, and its schema is made of it",
+                    f"parameter {argument.arg!r} of {node.name} has no type hint; its schema needs one",
                 )
             if argument.arg.startswith("_"):
                 raise self._refuse(argument.lineno, f"parameter {argument.arg!r} begins with _")

@@ -92,8 +92,8 @@ def load_tool_file(folder: ToolFolder, name: str) -> ToolFile:
         raise ToolFileRefused(f"{name[:100]!r} is not the name of a tool's file.")
     if not _is_plain_folder(folder):
         raise ToolFileRefused(
-            f"{folder.path} is no plain folder: a link leads there, or it is gone. Tools are loaded from plain"
-            " folders only."
+            f"{folder.path} is no plain folder: a link leads there, or it is gone. Tools are loaded from"
+            " plain folders only."
         )
     files: dict[str, bytes] = {}
     waiting = [name]
@@ -106,7 +106,7 @@ def load_tool_file(folder: ToolFolder, name: str) -> ToolFile:
                 f"{name} loads more than {MAX_FILES} files of its folder. Split it, or install what it needs."
             )
         files[path] = _read_plain(folder.path, path)
-        waiting += [each for each in _list_imports(folder.path, path, files[path])]
+        waiting += list(_list_imports(folder.path, path, files[path]))
     ordered = dict(sorted(files.items()))
     return ToolFile(folder, name, ordered, digest_files(ordered))
 

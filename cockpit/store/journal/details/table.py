@@ -15,6 +15,7 @@ from cockpit.store.journal.details import (
     skills,
     store,
     tasks,
+    tools,
     waves,
 )
 from cockpit.store.journal.details.detail import Detail
@@ -152,6 +153,11 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.CAPABILITY_ISSUED: store.CapabilityIssued,
     Action.CAPABILITY_REVOKED: store.CapabilityRevoked,
     Action.ACCESS_REFUSED: store.AccessRefused,
+    Action.TOOL_APPROVED: tools.ToolApproved,
+    Action.TOOL_FORGOTTEN: tools.ToolForgotten,
+    Action.TOOLS_OFFERED: tools.ToolsOffered,
+    Action.TOOL_SERVER_STARTED: tools.ToolServerStarted,
+    Action.TOOL_SERVER_ENDED: tools.ToolServerEnded,
     Action.STORE_MIGRATED: store.StoreMigrated,
     Action.STATE_MOVED: store.StateMoved,
     Action.STORE_PRUNED: store.StorePruned,

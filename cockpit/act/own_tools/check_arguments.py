@@ -1,0 +1,85 @@
+"""Check the arguments of a call against the tool's schema, with errors that an agent can act on.
+
+Names, what is required and plain types are checked here; the tool itself checks the rest. Patterns of a
+foreign schema are never run. See ``docs/reference/tools.md``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.act.own_tools.tool_definition import ToolDefinition
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def find_argument_problem(definition: ToolDefinition, arguments: Mapping[str, Any]) -> str:
+    """Return what is wrong with the arguments, for the agent; empty where nothing is."""
+    schema = definition.parameters
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    takes = f"It takes: {describe_parameters(schema)}."
+    is_open = bool(schema.get("additionalProperties", not properties))
+    unknown = [name for name in arguments if name not in properties] if not is_open else []
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], list(properties), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        names = ", ".join(repr(str(name)[:60]) for name in unknown[:8])
+        return f"{definition.name} has no argument {names}.{hint} {takes}"
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if missing:
+        return f"{definition.name} needs {', '.join(map(repr, missing))}. {takes}"
+    for name, value in arguments.items():
+        problem = _find_type_problem(properties.get(name, {}), value)
+        if problem:
+            return f"{definition.name}: {name} must be {problem}. {takes}"
+    return ""
+
+
+def describe_parameters(schema: Mapping[str, Any]) -> str:
+    """Return the parameters of a schema in one line: name, type, and whether one may be left out."""
+    required = schema.get("required", ())
+    shown = [
+        f"{name} ({describe_type(part)}{'' if name in required else ', optional'})"
+        for name, part in schema.get("properties", {}).items()
+    ]
+    return ", ".join(shown) or "nothing"
+
+
+def describe_type(part: Any) -> str:
+    """Return the type that a part of a schema allows, in words."""
+    if not isinstance(part, Mapping):
+        return "anything"
+    if "enum" in part:
+        return "one of " + ", ".join(repr(each)[:40] for each in part["enum"][:8])
+    options = part.get("anyOf") or part.get("oneOf")
+    if isinstance(options, list):
+        return " or ".join(dict.fromkeys(describe_type(each) for each in options[:4]))
+    kind = part.get("type", "anything")
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _find_type_problem(part: Any, value: object) -> str:
+    """Return what the value must be, where it plainly is not."""
+    if not isinstance(part, Mapping):
+        return ""
+    if isinstance(part.get("enum"), list) and value not in part["enum"]:
+        return describe_type(part)
+    kind = part.get("type")
+    kinds = [str(each) for each in (kind if isinstance(kind, list) else [kind])]
+    if not set(kinds) <= set(_TYPES):
+        return ""
+    for each in kinds:
+        is_bool = isinstance(value, bool)
+        if isinstance(value, _TYPES[each]) and (each == "boolean") >= is_bool:
+            return ""
+    return f"of type {describe_type(part)}"

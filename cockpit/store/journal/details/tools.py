@@ -1,0 +1,69 @@
+"""Details of tools that cockpit does not bring: their approval, and the sessions that are offered them."""
+
+from __future__ import annotations
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class OfferedTool(Part, frozen=True, kw_only=True):
+    """A tool that a session's agent may call."""
+
+    tool_id: str
+    """``PLACE:NAME``, or ``mcp:SERVER.NAME``."""
+    digest: str
+    """What was approved."""
+
+
+class ToolApproved(Detail, frozen=True, kw_only=True):
+    """The user approved a tool; nothing but this version of it runs."""
+
+    tool_id: str
+    """``PLACE:NAME`` of a tool in Python, ``mcp:SERVER.NAME`` of an MCP server's."""
+    name: str
+    """The name that agents call."""
+    kind: str
+    """``own`` (in Python) or ``mcp``."""
+    place: str
+    """``project``, ``user`` or ``skill:NAME``; or the MCP server."""
+    file: str
+    """The file of a tool in Python; empty for an MCP server's."""
+    digest: str
+    """The digest of its sources, or of what its server says about it."""
+
+
+class ToolForgotten(Detail, frozen=True, kw_only=True):
+    """A tool's approval was withdrawn."""
+
+    tool_id: str
+    """The tool."""
+    digest: str
+    """What had been approved."""
+    reason: str
+    """Why: in the user's words, or because the tool changed."""
+
+
+class ToolsOffered(Detail, frozen=True, kw_only=True):
+    """From this wave on the session's agent has these tools beside cockpit's own."""
+
+    tools: tuple[OfferedTool, ...]
+    """The tools, in the order in which the model gets them."""
+
+
+class ToolServerStarted(Detail, frozen=True, kw_only=True):
+    """An MCP server of the user was started, or reached."""
+
+    server: str
+    """Its name in the settings."""
+    how: str
+    """``sandbox``, ``no sandbox`` or the address."""
+    tools: int
+    """How many tools it lists."""
+
+
+class ToolServerEnded(Detail, frozen=True, kw_only=True):
+    """An MCP server ended, or could not be used."""
+
+    server: str
+    """Its name in the settings."""
+    message: str
+    """Why."""

@@ -1,0 +1,107 @@
+"""The tools that the user approved: a row each, sealed by the journal.
+
+A row that another program wrote or changed approves nothing. Specified in ``docs/reference/tools.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.core.canonical_json import canonical_json, parse_json
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.tools import ToolApproved, ToolForgotten
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.sealed_rows import is_as_sealed
+
+_WRITERS = (Action.TOOL_APPROVED, Action.TOOL_FORGOTTEN)
+_SELECT = (
+    "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
+    " FROM approved_tools"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedTool:
+    """One row of ``approved_tools``."""
+
+    tool_id: str
+    name: str
+    kind: str
+    """``own`` or ``mcp``."""
+    place: str
+    digest: str
+    definition: Mapping[str, Any]
+    """The tool as it was approved."""
+    approved_by: str
+    approved_at: str
+
+
+def approve(tx: Tx, definition: Mapping[str, Any], *, by: str) -> None:
+    """Store that the user approved the tool of this ``definition``, in place of an earlier version."""
+    tool_id, digest = str(definition["tool_id"]), str(definition["digest"])
+    name, kind, place = (str(definition[each]) for each in ("name", "kind", "place"))
+    tx.execute(
+        "INSERT INTO approved_tools VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(tool_id) DO UPDATE SET"
+        " name=excluded.name, kind=excluded.kind, place=excluded.place, digest=excluded.digest,"
+        " definition_json=excluded.definition_json, approved_by=excluded.approved_by,"
+        " approved_at=excluded.approved_at",
+        (tool_id, name, kind, place, digest, canonical_json(dict(definition)), by, tx.now()),
+    )
+    tx.journal(
+        ToolApproved(
+            tool_id=tool_id,
+            name=name,
+            kind=kind,
+            place=place,
+            file=str(definition.get("file", "")),
+            digest=digest,
+        ),
+        actor=by,
+    )
+
+
+def forget(tx: Tx, tool_id: str, *, by: str, reason: str = "") -> bool:
+    """Withdraw the approval of a tool; returns False where there was none."""
+    row = tx.execute("SELECT digest FROM approved_tools WHERE tool_id=?", (tool_id,)).fetchone()
+    if row is None:
+        return False
+    tx.execute("DELETE FROM approved_tools WHERE tool_id=?", (tool_id,))
+    tx.journal(ToolForgotten(tool_id=tool_id, digest=str(row[0]), reason=reason), actor=by)
+    return True
+
+
+def select_all(connection: sqlite3.Connection) -> list[ApprovedTool]:
+    """Read all approvals that are as the journal sealed them, by id."""
+    rows = [_read(row) for row in connection.execute(f"{_SELECT} ORDER BY tool_id")]
+    return [row for row in rows if _is_genuine(connection, row.tool_id)]
+
+
+def find(connection: sqlite3.Connection, tool_id: str) -> ApprovedTool | None:
+    """Read the approval of a tool; None without one, or where it is not as the journal sealed it."""
+    row = connection.execute(f"{_SELECT} WHERE tool_id=?", (tool_id,)).fetchone()
+    return _read(row) if row is not None and _is_genuine(connection, tool_id) else None
+
+
+def has_any(connection: sqlite3.Connection) -> bool:
+    """Tell whether any tool is approved."""
+    return connection.execute("SELECT 1 FROM approved_tools LIMIT 1").fetchone() is not None
+
+
+def find_version(connection: sqlite3.Connection) -> tuple[int, str]:
+    """Return what changes with every approval and withdrawal: the number of rows, and the newest time."""
+    count, newest = connection.execute(
+        "SELECT count(*), coalesce(max(approved_at), '') FROM approved_tools"
+    ).fetchone()
+    return int(count), str(newest)
+
+
+def _is_genuine(connection: sqlite3.Connection, tool_id: str) -> bool:
+    return is_as_sealed(connection, "approved_tools", tool_id, _WRITERS, "tool_id")
+
+
+def _read(row: tuple[str, str, str, str, str, str, str, str]) -> ApprovedTool:
+    tool_id, name, kind, place, digest, definition, by, at = row
+    return ApprovedTool(tool_id, name, kind, place, digest, parse_json(definition), by, at)
