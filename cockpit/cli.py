@@ -62,6 +62,7 @@ COMMANDS = {
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
+    "tools": ("cockpit.commands.mind.tools:tools", "Manage tools of yours and of projects."),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
     "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),

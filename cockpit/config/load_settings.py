@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
-_FREE_TABLES = ("keys", "runner", "prices", "sandbox")
-"""Tables that are no list of settings: actions of the screen, runners, models, and the sandbox."""
+_FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp")
+"""Tables that are no list of settings: actions of the screen, runners, models, sandbox, MCP servers."""
 
 
 class ConfigInvalid(CockpitError):
@@ -109,6 +110,7 @@ class _Layers:
         self._runners: dict[str, RunnerSettings] = {}
         self._prices: dict[str, ModelPrice] = {}
         self._sandbox: SandboxChoices | None = None
+        self._servers: dict[str, McpServer] = {}
         self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
@@ -128,6 +130,9 @@ class _Layers:
                 continue
             if table == "prices":
                 self._read_prices(path, body, trusted)
+                continue
+            if table == "mcp":
+                self._read_servers(path, body, trusted)
                 continue
             if table == "sandbox":
                 self._read_sandbox(path, body, trusted)
@@ -185,6 +190,7 @@ class _Layers:
             environment=dict(env),
             runners=MappingProxyType(self._runners),
             sandbox=self._sandbox or SandboxChoices(),
+            mcp=MappingProxyType(self._servers),
             approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS},
             carry_out=_carry_out_changes,
             external_agents=_open_external_agents,
@@ -319,6 +325,18 @@ class _Layers:
         except OutOfBounds as error:
             raise ConfigInvalid(f"{path}: {error}.") from error
         self._origins["[sandbox]"] = str(path)
+
+    def _read_servers(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        from cockpit.config.mcp_table import read_servers, tighten_servers
+
+        try:
+            if trusted:
+                self._servers |= read_servers(body)
+            else:
+                self._servers = tighten_servers(self._servers, body)
+        except OutOfBounds as error:
+            raise ConfigInvalid(f"{path}: {error}.") from error
+        self._origins |= {f"[mcp.{name}]": str(path) for name in body}
 
     def _read_runners(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         if not trusted:

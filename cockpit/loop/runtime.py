@@ -44,6 +44,7 @@ from cockpit.loop.phases.project_change import STATE, read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
+from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
@@ -92,7 +93,8 @@ async def runtime_over(
     loaded = load_task_types(place.home, settings.user_dir)
     repo = await find_repository(place)
     ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
-    async with logged(store, settings.log_json):
+    tools = open_added_tools(store, place, settings, ground)
+    async with logged(store, settings.log_json), tools as added:
         engine = Engine(
             store,
             place,
@@ -101,6 +103,7 @@ async def runtime_over(
             ground,
             ChangeWaiter(store),
             repo,
+            added=added,
             type_problems=loaded.problems,
         )
         runtime = Runtime(engine)

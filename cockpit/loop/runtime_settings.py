@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
@@ -109,6 +110,8 @@ class RuntimeSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the process, as the configuration read them."""
     runners: Mapping[str, RunnerSettings] = field(default_factory=dict)
+    mcp: Mapping[str, McpServer] = field(default_factory=dict)
+    """The user's MCP servers, whose tools the built-in agent may be offered."""
     sandbox: SandboxChoices = field(default_factory=SandboxChoices)
     """What the user's own configuration says of the sandbox."""
     log_json: str | None = None

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from msgspec import UNSET
 
-from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measure_version
@@ -24,7 +23,9 @@ from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing
 from cockpit.loop.phases.retake_inputs import retake_inputs
-from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
+from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
+from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
+from cockpit.loop.tools.run_added import open_dispatcher
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.context import prune
 from cockpit.store.db.transaction import Tx
@@ -126,7 +127,8 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
             f"Session {session_id} cannot resume: its facts were pruned. Restore them with `cockpit prune "
             "--restore ARCHIVE`, or start a new session. `cockpit state show` names the archives' folder."
         )
-    dispatcher = Dispatcher(store, engine.ground)
+    forget_offers(engine, session_id)
+    dispatcher = open_dispatcher(engine)
     if await dispatcher.find_abandoned(session_id):
         await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
         await dispatcher.recover(session_id)
@@ -210,10 +212,11 @@ def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> tuple[Session, Wa
     return sessions.load_in(tx, session_id), wave
 
 
-def _begin_wave(tx: Tx, wave: Wave, settings: RuntimeSettings) -> Wave:
-    """Enter ``observing`` with the profile's version pinned for the whole wave."""
+def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
+    """Enter ``observing`` with the profile's version and the tools pinned for the whole wave."""
     session = sessions.load_in(tx, wave.session_id)
-    pinned = pin_profile(tx, settings, session.profile_id, measure_version, wave)
+    offer_tools(tx, engine, session, wave)
+    pinned = pin_profile(tx, engine.settings, session.profile_id, measure_version, wave)
     waves_left = UNSET if pinned.waves_left is None else pinned.waves_left
     return waves.advance(
         tx,
@@ -232,7 +235,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
         events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=LEASE_S)
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
-        return _begin_wave(tx, last, engine.settings)
+        return _begin_wave(tx, last, engine)
     if last is not None and last.phase not in ("completed", "failed_terminal"):
         return last
     waiting = events.select_waiting(tx, session.source)
@@ -252,7 +255,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     wave = waves.create(
         tx, session_id=session_id, trace_id=session.trace_id, event_id=cause.event_id
     )
-    wave = _begin_wave(tx, wave, engine.settings)
+    wave = _begin_wave(tx, wave, engine)
     if cause.event_type != CONTINUED:
         return wave
     context = WaveContext(engine, sessions.load_in(tx, session_id), wave)

@@ -18,6 +18,7 @@ from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.skills.skill_shelf import SkillShelf, open_shelf
+from cockpit.loop.tools.added_tools import AddedTools
 from cockpit.store.context import profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -73,6 +74,8 @@ class Engine:
     """The texts of facts that were rendered."""
     shelves: list[SkillShelf] = field(default_factory=list)
     """The shelf of skills, once it was needed."""
+    added: AddedTools | None = None
+    """The tools beside cockpit's own; None where there can be none."""
     type_problems: tuple[str, ...] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 

@@ -11,7 +11,7 @@ import pytest
 from cockpit.store.sessions import proposals
 
 SMALL = {
-    "active_task", "attention_rules", "capability_tokens", "hook_absorber", "journal_anchor",
+    "active_task", "approved_tools", "attention_rules", "capability_tokens", "hook_absorber", "journal_anchor",
     "journal_checkpoints", "journal_head", "migrations", "orientation_budget_bands",
     "orientation_profiles", "principals", "task_leases",
 }  # fmt: skip

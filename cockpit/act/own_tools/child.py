@@ -39,9 +39,7 @@ class SourceFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         if fullname not in self._places:
             return None
         place, _, is_package = self._places[fullname]
-        spec = importlib.util.spec_from_loader(
-            fullname, self, origin=place, is_package=is_package
-        )
+        spec = importlib.util.spec_from_loader(fullname, self, origin=place, is_package=is_package)
         if spec is not None:
             spec.has_location = True
         return spec

@@ -59,12 +59,18 @@ def compare_description(
 
     Raises :class:`ToolFileRefused` where the two differ.
     """
-    entries = [each for each in described if isinstance(each, Mapping)] if isinstance(described, list) else []
+    entries = (
+        [each for each in described if isinstance(each, Mapping)]
+        if isinstance(described, list)
+        else []
+    )
     by_function = {str(each.get("function")): each for each in entries}
     expected = {tool.function for tool in declared}
     if len(entries) != len(by_function) or set(by_function) != expected:
         other = ", ".join(sorted(set(by_function) ^ expected)) or "the same function twice"
-        raise _refuse(file, f"its source and the loaded module differ in their tools: {other[:200]}")
+        raise _refuse(
+            file, f"its source and the loaded module differ in their tools: {other[:200]}"
+        )
     return tuple(_define(file, tool, by_function[tool.function]) for tool in declared)
 
 

@@ -124,7 +124,9 @@ def _outcome(
     if answer.timed_out:
         return Outcome("timeout", f"{definition.name}: {answer.error}", "permanent", detail)
     if answer.error:
-        return failed("permanent", f"{definition.name}: {clean_text(answer.error, 2_000)}", **detail)
+        return failed(
+            "permanent", f"{definition.name}: {clean_text(answer.error, 2_000)}", **detail
+        )
     detail["stdout"] = render_result(answer.result)
     return succeeded(f"{definition.name} returned.", **detail)
 

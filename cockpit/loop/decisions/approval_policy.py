@@ -34,7 +34,8 @@ def approving_policy(
 
     ``risk`` (low, medium or high) and ``action_type`` are those of an action.
     """
-    if kind == "context":
+    # A tool in Python of low risk cannot write: the sandbox keeps it from that, not its author's word.
+    if kind == "context" or (action_type == "own_tool" and risk == "low"):
         return f"policy:{policy}" if policy in ("reads", "all") else None
     if policy == "all" and risk != "high" and action_type not in _ALWAYS_ASKED:
         return f"policy:{policy}"

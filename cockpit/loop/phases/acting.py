@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.guards import ActionGuard, GuardState, first_refusal, standard_guards
-from cockpit.act.preview import ActionPreview, preview_action
+from cockpit.act.preview import ActionPreview
 from cockpit.act.protected_tests import TestsGuard
-from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
@@ -31,6 +29,8 @@ from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
+from cockpit.loop.tools.offer_tools import parse_session_call
+from cockpit.loop.tools.run_added import find_allowing_rule, open_dispatcher, preview_call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
@@ -105,7 +105,7 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
             return f"not run: {action.title} before it was {refused}"
     if action.phase == "uncertain":
         await settle_uncertain_action(context, action)
-    await Dispatcher(context.store, context.engine.ground).run_wave(context.wave.wave_id)
+    await open_dispatcher(context.engine).run_wave(context.wave.wave_id)
     ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     if ended.phase == "uncertain":
         await settle_uncertain_action(context, ended)
@@ -116,7 +116,7 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
 
 async def _approve(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> str:
     """Guard, preview and decide a planned action; returns '' when it is queued, else its status."""
-    parsed = parse_call(call["name"], canonical_json(call["arguments"]))
+    parsed = parse_session_call(context, call["name"], canonical_json(call["arguments"]))
     state: GuardState = await context.store.read(
         lambda connection: read_guard_state(connection, context)
     )
@@ -125,7 +125,7 @@ async def _approve(context: WaveContext, call: Mapping[str, Any], action: Outbox
         await context.store.write(_refuse(context, action, refusal.guard, refusal.message))
         return "refused"
     try:
-        preview = await preview_action(parsed, context.engine.ground)
+        preview = await preview_call(context.engine, parsed)
     except CockpitError as error:
         await context.store.write(_refuse(context, action, error.code, str(error)))
         return "refused"
@@ -154,7 +154,9 @@ async def _propose_and_await(
     # The id follows from the preview: after a crash the same preview is the same proposal, and a file
     # that has changed since makes a new one.
     proposal_id = f"p-{digest([action.key, body])[:10]}"
-    policy = approving_policy(session.policy, "action", risk=preview.risk, action_type=preview.type)
+    policy = approving_policy(
+        session.policy, "action", risk=preview.risk, action_type=preview.type
+    ) or find_allowing_rule(context.engine, preview)
 
     def propose(tx: Tx) -> bool:
         """Propose; where a policy approves, queue the action in the same transaction, and return True."""

@@ -15,7 +15,10 @@ from typing import Any
 
 from msgspec import UNSET
 
-from cockpit.act.tools import ACTIONS, MalformedCall, parse_call
+from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
+from cockpit.act.own_tools.preview_call import OWN_TOOL, describe_call
+from cockpit.act.tool_payloads import AddedCall
+from cockpit.act.tools import ACTIONS, MalformedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
@@ -35,6 +38,7 @@ from cockpit.loop.phases.orienting import CompiledPacket
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
+from cockpit.loop.tools.offer_tools import added_tools_of, parse_session_call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
 from cockpit.store.db.transaction import Tx
@@ -53,6 +57,7 @@ from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
+_ACTION_TYPES = (*ACTIONS, OWN_TOOL, MCP_TOOL)
 MAX_REFUSED = 4_000
 """Characters of a malformed call's arguments that the journal keeps."""
 
@@ -200,14 +205,15 @@ async def _commit_plan(
             stop=answer.stop,
         )
         for place, call in enumerate(plan.calls):
-            if call["name"] in ACTIONS and not call["error"] and not asks_to_read(call):
+            action_type = call.get("action", call["name"])
+            if action_type in _ACTION_TYPES and not call["error"] and not asks_to_read(call):
                 outbox.plan(
                     tx,
                     wave_id=context.wave.wave_id,
                     session_id=context.session.session_id,
                     position=place,
                     key=call["key"],
-                    action_type=call["name"],
+                    action_type=action_type,
                     title=call["title"],
                     payload=call["arguments"],
                 )
@@ -246,7 +252,7 @@ def _store_answer(
 def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> dict[str, Any]:
     """Return a call as the plan stores it: parsed, masked, and named by its place in the answer."""
     arguments: dict[str, Any] = {}
-    error, title = "", call.name
+    error, title, name, action = "", call.name, call.name, ""
     reads: dict[str, Any] | None = None
     try:
         if count > MAX_CALLS:
@@ -254,29 +260,34 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
                 f"You made {count} calls in one answer; at most {MAX_CALLS} are allowed. Make fewer."
             )
         names = [tool.name for tool in offered_tools(context)]
-        if call.name not in names:
+        if call.name not in names and added_tools_of(context).find(call.name) is None:
             raise MalformedCall(
                 f"{call.name!r} is not a tool of this task. You have: {', '.join(names)}."
             )
-        parsed = parse_call(call.name, call.arguments)  # here duplicates and NaN show
+        parsed = parse_session_call(context, call.name, call.arguments)  # duplicates and NaN show
         arguments = mask_value(dict(parsed.arguments))
         if arguments != parsed.arguments:
-            parsed = parse_call(call.name, canonical_json(arguments))
-        title = _title(call.name, parsed.arguments)
+            parsed = parse_session_call(context, call.name, canonical_json(arguments))
+        name = parsed.name
+        title = _title(name, parsed.arguments)
+        if isinstance(parsed.payload, AddedCall):
+            action = OWN_TOOL if parsed.payload.definition.kind == "own" else MCP_TOOL
+            title = describe_call(name, parsed.arguments)
         _check_type_change(context, call.name, parsed.arguments)
         if "request_context" in names:
             reads = find_request(context, parsed.payload)
     except MalformedCall as problem:
         error = str(problem)
-    key = digest([context.wave.wave_id, place, call.name, arguments])[:24]
+    key = digest([context.wave.wave_id, place, name, arguments])[:24]
     return {
         "call_id": f"call-{context.wave.ordinal}-{place}",
-        "name": mask(call.name),
+        "name": mask(name),
         "arguments": arguments,
         "key": f"k-{key}",
         "title": title,
         "error": mask(error),
         **({READS: reads} if reads else {}),
+        **({"action": action} if action else {}),
     }
 
 

@@ -32,6 +32,7 @@ from cockpit.loop.phases.tool_results import (
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
 from cockpit.loop.skills.session_skills import refresh_skills, take_in_skills
+from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
@@ -115,7 +116,7 @@ async def _take_in_task(context: WaveContext) -> None:
     is_review = bool({"pr", "range"} & set(context.session.target))
     band = "situational" if is_review else "objectives"
     opening_facts = [
-        *baseline(root, user_dir, tools_of_session(context)),
+        *baseline(root, user_dir, (*tools_of_session(context), *list_added(context))),
         task_fact(opening["text"], band=band),
     ]
     included = _included(opening)
@@ -298,7 +299,10 @@ def _take_in_results(tx: Tx, context: WaveContext, *, has_jobs: bool = True) -> 
             results = read_exchanges(tx.connection, previous, plan)
         new_facts += [result.fact() for result in results]
         new_facts += _notices(tx, context, previous, plan)
-        new_facts += _changed_type(tx, context)
+        changed = _changed_type(tx, context)
+        new_facts += changed
+        if not changed and is_newly_offered(context):
+            new_facts.append(tools_fact((*tools_of_session(context), *list_added(context))))
     new_facts += _user_messages(tx, context)
     _record_facts(tx, context, new_facts, job="words", are_first=not has_jobs)
     take_in_skills(tx, context)
@@ -375,7 +379,7 @@ def _changed_type(tx: Tx, context: WaveContext) -> list[Fact]:
         return []
     text = task_type_tool.describe_change(kind, context.session.words)
     return [
-        tools_fact(tools_of_session(context)),
+        tools_fact((*tools_of_session(context), *list_added(context))),
         pinned_text_fact("notice", f"notice:task-type-{count}", text),
     ]
 

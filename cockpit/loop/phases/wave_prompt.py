@@ -19,6 +19,8 @@ from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec
 from cockpit.decide.render_prompt import render
 from cockpit.loop.decisions import profile_change_tool
 from cockpit.loop.phases.session_tools import tools_of_session
+from cockpit.loop.tools.added_tools import OfferedTools
+from cockpit.loop.tools.offer_tools import added_tools_of, describe_added
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.count_tokens import count_again, vocabulary_for
 from cockpit.store.context import packets
@@ -226,7 +228,22 @@ def find_tokenizer(connection: sqlite3.Connection, context: WaveContext) -> tupl
 
 def offered_tools(context: WaveContext) -> Sequence[ToolSpec]:
     """Return the tools of this session as a model is told of them."""
-    return _specs(tuple(tool.name for tool in tools_of_session(context)))
+    own = _specs(tuple(tool.name for tool in tools_of_session(context)))
+    added = added_tools_of(context)
+    if not added.definitions:
+        return own
+    kept = _joined.get(added)
+    if kept is None or kept[0] is not own:
+        described = [describe_added(each) for each in added.definitions]
+        specs = [ToolSpec(each.name, each.description, each.parameters) for each in described]
+        kept = _joined.put(added, (own, (*own, *specs)))
+    return kept[1]
+
+
+_joined: KeptByIdentity[OfferedTools, tuple[Sequence[ToolSpec], Sequence[ToolSpec]]] = (
+    KeptByIdentity(64)
+)
+"""By added tools: cockpit's own tools, and both together."""
 
 
 @cache

@@ -16,6 +16,8 @@ from cockpit.store.journal.details.tools import ToolApproved, ToolForgotten
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.sealed_rows import is_as_sealed
 
+NONE_APPROVED = "no tool is approved"
+"""Under this name the transaction's row cache keeps that there is none."""
 _WRITERS = (Action.TOOL_APPROVED, Action.TOOL_FORGOTTEN)
 _SELECT = (
     "SELECT tool_id, name, kind, place, digest, definition_json, approved_by, approved_at"
@@ -43,6 +45,7 @@ def approve(tx: Tx, definition: Mapping[str, Any], *, by: str) -> None:
     """Store that the user approved the tool of this ``definition``, in place of an earlier version."""
     tool_id, digest = str(definition["tool_id"]), str(definition["digest"])
     name, kind, place = (str(definition[each]) for each in ("name", "kind", "place"))
+    tx.rows.drop(NONE_APPROVED)
     tx.execute(
         "INSERT INTO approved_tools VALUES (?,?,?,?,?,?,?,?) ON CONFLICT(tool_id) DO UPDATE SET"
         " name=excluded.name, kind=excluded.kind, place=excluded.place, digest=excluded.digest,"
@@ -90,12 +93,14 @@ def has_any(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM approved_tools LIMIT 1").fetchone() is not None
 
 
-def find_version(connection: sqlite3.Connection) -> tuple[int, str]:
-    """Return what changes with every approval and withdrawal: the number of rows, and the newest time."""
-    count, newest = connection.execute(
-        "SELECT count(*), coalesce(max(approved_at), '') FROM approved_tools"
+def find_version(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return what changes with every approval and withdrawal: the number of rows, and the last event."""
+    count, last = connection.execute(
+        "SELECT (SELECT count(*) FROM approved_tools),"
+        " (SELECT coalesce(max(seq), 0) FROM journal WHERE action IN (?,?))",
+        (str(Action.TOOL_APPROVED), str(Action.TOOL_FORGOTTEN)),
     ).fetchone()
-    return int(count), str(newest)
+    return int(count), int(last)
 
 
 def _is_genuine(connection: sqlite3.Connection, tool_id: str) -> bool:

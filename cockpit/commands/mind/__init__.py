@@ -1,0 +1,1 @@
+"""Commands about what agents know and can do: skills, knowledge, notes, tools, trust."""

@@ -1,0 +1,415 @@
+"""``cockpit tools``: list, show, run, approve and forget tools of the user, projects and MCP servers."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cockpit.cli_options import AS_JSON, TOKEN, examples
+from cockpit.commands.command_caller import find_user
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import (
+    WrongUse,
+    find_project,
+    load_project_settings,
+    open_project_runtime,
+)
+from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
+from cockpit.core.errors import NotFound
+
+if TYPE_CHECKING:
+    from cockpit.act.own_tools.tool_definition import ToolDefinition
+    from cockpit.loop.tools.added_tools import AddedTools
+    from cockpit.loop.tools.list_tools import ToolRow
+
+T = TypeVar("T")
+
+
+@click.group(
+    short_help="Manage tools of yours and of projects.",
+    epilog=examples(
+        "cockpit tools list",
+        "cockpit tools approve count_words",
+        "cockpit tools approve github",
+    ),
+)
+def tools() -> None:
+    """Manage the tools that agents may call beside cockpit's own.
+
+    They are functions in Python that `@tool` marks, and those of the MCP servers in your settings.
+    """
+
+
+@tools.command("list", epilog=examples("cockpit tools list", "cockpit tools list --json"))
+@AS_JSON
+def list_tools(as_json: bool) -> None:
+    """List tools and whether you approved them.
+
+    Nothing is loaded and no server is started: MCP tools that you have not approved are not listed.
+    """
+
+    async def read(added: AddedTools) -> None:
+        rows = await _read_rows(added)
+        show_list(
+            as_json,
+            [_record(row) for row in rows],
+            ("TOOL", "FROM", "STATE", "WHAT IT TAKES"),
+            [
+                (
+                    row.name,
+                    _place_text(row),
+                    row.state_text,
+                    row.note if row.state == "refused" else row.signature,
+                )
+                for row in rows
+            ],
+            "There are no tools yet. Write a function with @tool into .cockpit/tools/NAME.py.",
+        )
+        approved = {row.place for row in rows if row.kind == "mcp"}
+        for server in added.catalog.servers.values():
+            if not as_json and server.enabled and server.name not in approved:
+                say(
+                    f"No tool of the MCP server {server.name} is approved. `cockpit tools approve"
+                    f" {server.name}` starts it and shows them."
+                )
+
+    _with_tools(read)
+
+
+@tools.command(
+    "show", epilog=examples("cockpit tools show count_words", "cockpit tools show github")
+)
+@click.argument("name")
+@AS_JSON
+def show_tool(name: str, as_json: bool) -> None:
+    """Show the source or description of a tool.
+
+    NAME is a tool, an alias, a file, or an MCP server, which is started then.
+    """
+
+    async def read(added: AddedTools) -> None:
+        server = _find_server(added, name)
+        if server is not None:
+            offered, problems = await _list_server(added, server, name)
+            if as_json:
+                show_json([each.body() for each in offered])
+                return
+            approved = await _read_approved(added)
+            show("\n\n".join(_describe_mcp_tool(each, approved) for each in offered))
+            for problem in problems:
+                say(problem)
+            return
+        row = _find_row(await _read_rows(added), name)
+        if as_json:
+            show_json(_record(row, whole=True))
+        else:
+            show(_describe_row(row))
+
+    _with_tools(read)
+
+
+@tools.command(
+    "run",
+    epilog=examples(
+        "cockpit tools run count_words path=README.md",
+        """cockpit tools run count_words --json-arguments '{"path": "README.md"}'""",
+    ),
+)
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option(
+    "--json-arguments",
+    "json_arguments",
+    default="",
+    metavar="JSON",
+    help="Use these arguments, a JSON object, instead of KEY=VALUE.",
+)
+@TOKEN
+@AS_JSON
+@click.pass_context
+def run_tool(
+    ctx: click.Context,
+    /,
+    name: str,
+    arguments: tuple[str, ...],
+    json_arguments: str,
+    token: str,
+    as_json: bool,
+) -> None:
+    """Run an approved tool yourself.
+
+    VALUE is JSON where it can be, else a text. Agents call tools by proposals; this command is for you.
+    """
+
+    async def call(added: AddedTools) -> bool:
+        from cockpit.act.own_tools.parse_call import parse_added_call
+
+        await added.store.write(lambda tx: find_user(tx, token, "running a tool by hand"))
+        usable = await added.store.read(added.catalog.read_usable)
+        definition = next(
+            (each for each in usable if name == each.name or name in each.aliases), None
+        )
+        if definition is None:
+            row = _find_row(await _read_rows(added), name)
+            raise WrongUse(
+                f"{name} does not run: {row.state_text}. See `cockpit tools show {name}`."
+            )
+        text = json_arguments or json.dumps(_read_pairs(definition, arguments))
+        parsed = parse_added_call(definition, text)
+        preview = added.preview(parsed.payload)  # type: ignore[arg-type]  # an added tool's call
+        adapter = added.adapters()[preview.type]
+        outcome = await adapter.perform(preview.payload, "by hand", added.ground)
+        detail = dict(outcome.detail)
+        if as_json:
+            show_json({"status": outcome.status, "summary": outcome.summary, **detail})
+        else:
+            if printed := str(detail.get("stderr", "")):
+                say(printed)
+            if detail.get("stdout"):
+                show(str(detail["stdout"]))
+            if outcome.failure is not None:
+                say(outcome.summary)
+        return outcome.failure is None
+
+    if not _with_tools(call):
+        ctx.exit(Exit.FAILED)
+
+
+@tools.command(
+    "approve",
+    epilog=examples("cockpit tools approve count_words", "cockpit tools approve github.search"),
+)
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
+@TOKEN
+def approve_tool(name: str, yes: bool, token: str) -> None:
+    """Approve this version of a tool.
+
+    cockpit shows the tool and asks; then agents may call exactly what you saw. NAME is a tool, an alias, a file, or an MCP server for all of its tools. A file is loaded only after you
+    agree, and only in the sandbox. Any change of it asks again.
+    """
+
+    async def approve(added: AddedTools) -> None:
+        from cockpit.loop.tools.approve_tools import approve_file, approve_server_tools
+
+        await added.store.write(lambda tx: find_user(tx, token, "approving a tool"))
+        server = _find_server(added, name)
+        if server is not None:
+            offered, problems = await _list_server(added, server, name)
+            approved = await _read_approved(added)
+            show("\n\n".join(_describe_mcp_tool(each, approved) for each in offered))
+            for problem in problems:
+                say(problem)
+            _confirm(yes, "Let agents call these tools, as they are described?")
+            await approve_server_tools(added, server, offered, by="person")
+            say(f"Approved: {', '.join(each.name for each in offered)}")
+            return
+        row = _find_row(await _read_rows(added), name)
+        if row.source is None:
+            raise WrongUse(f"{row.name} {row.state_text}: {row.note}")
+        show(_describe_row(row))
+        _confirm(yes, "Let agents call exactly these tools?")
+        definitions = await approve_file(
+            added, row.place, row.file, shown_digest=row.source.digest, by="person"
+        )
+        say(f"Approved: {', '.join(each.name for each in definitions)}")
+
+    _with_tools(approve)
+
+
+@tools.command(
+    "forget", epilog=examples("cockpit tools forget count_words", "cockpit tools forget github")
+)
+@click.argument("name")
+@TOKEN
+def forget_tool(name: str, token: str) -> None:
+    """Revoke the approval of a tool.
+
+    NAME is a tool, an alias, a file, or an MCP server for all of its tools.
+    """
+
+    async def forget(added: AddedTools) -> None:
+        from cockpit.loop.tools.approve_tools import forget_tools
+
+        approved = await _read_approved(added)
+        chosen = [
+            each
+            for each in approved
+            if name in (each.name, each.file, *each.aliases, each.place)
+            and (each.kind == "mcp" or name != each.place)
+        ]
+        # A file is approved as a whole.
+        files = {(each.place, each.file) for each in chosen if each.kind == "own"}
+        ids = [
+            each.tool_id for each in approved if each in chosen or (each.place, each.file) in files
+        ]
+        if not ids:
+            raise NotFound(f"No tool {name} is approved. `cockpit tools list` lists them.")
+
+        def write(tx: Any) -> None:
+            find_user(tx, token, "forgetting a tool")
+            forget_tools(tx, ids, by="person")
+
+        await added.store.write(write)
+        say(f"Forgotten: {', '.join(ids)}")
+
+    _with_tools(forget)
+
+
+def _with_tools(step: Callable[[AddedTools], Awaitable[T]]) -> T:
+    """Run ``step`` with the project's tools."""
+    place = find_project()
+    settings = load_project_settings(place)
+
+    async def run() -> T:
+        async with open_project_runtime(place, settings.runtime) as runtime:
+            if runtime.engine.added is None:
+                raise NotFound("This project has no tools.")
+            return await step(runtime.engine.added)
+
+    return asyncio.run(run())
+
+
+async def _read_rows(added: AddedTools) -> list[ToolRow]:
+    from cockpit.loop.tools.list_tools import list_rows
+
+    return await added.store.read(lambda connection: list_rows(connection, added.catalog))
+
+
+async def _read_approved(added: AddedTools) -> tuple[ToolDefinition, ...]:
+    return await added.store.read(added.catalog.read_approved)
+
+
+def _find_row(rows: Sequence[ToolRow], name: str) -> ToolRow:
+    chosen = [row for row in rows if name in (row.name, row.file)]
+    chosen = chosen or [
+        row for row in rows if row.declared is not None and name in row.declared.aliases
+    ]
+    if not chosen:
+        raise NotFound(f"There is no tool {name}. `cockpit tools list` lists them.")
+    places = {(row.place, row.file) for row in chosen}
+    if len(places) > 1:
+        names = ", ".join(sorted(f"{place}:{file}" for place, file in places))
+        raise WrongUse(f"Several files have {name}: {names}. Rename one of them.")
+    return chosen[0]
+
+
+def _find_server(added: AddedTools, name: str) -> str | None:
+    """Return the MCP server that ``name`` names, alone or with one of its tools."""
+    server = name.partition(".")[0]
+    return server if server in added.catalog.servers and not name.endswith(".py") else None
+
+
+async def _list_server(
+    added: AddedTools, server: str, name: str
+) -> tuple[tuple[ToolDefinition, ...], Sequence[str]]:
+    settings = added.servers.find(server)
+    say(f"{server} runs {settings.describe_place(has_sandbox=added.ground.sandbox.works)}.")
+    listing = await added.servers.list_tools(server)
+    chosen = tuple(each for each in listing.tools if name in (server, each.name))
+    if not chosen:
+        raise NotFound(f"The MCP server {server} lists no tool {name.partition('.')[2] or name}.")
+    return chosen, listing.problems
+
+
+def _confirm(yes: bool, question: str) -> None:
+    if yes:
+        return
+    if not is_terminal(sys.stdin):
+        raise WrongUse("No terminal to confirm on; nothing was approved. Pass --yes.")
+    if not click.confirm(question, default=False, err=True):
+        raise click.Abort
+
+
+def _read_pairs(definition: ToolDefinition, pairs: Sequence[str]) -> dict[str, Any]:
+    properties = definition.parameters.get("properties", {})
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, mark, text = pair.partition("=")
+        if not mark:
+            raise WrongUse(f"{pair!r} is not KEY=VALUE.")
+        part = properties.get(key)
+        if isinstance(part, dict) and part.get("type") == "string":
+            values[key] = text
+            continue
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    return values
+
+
+def _place_text(row: ToolRow) -> str:
+    return f"mcp {row.place}" if row.kind == "mcp" else f"{row.place}: {row.file}"
+
+
+def _describe_row(row: ToolRow) -> str:
+    parts = [f"{row.name} · {_place_text(row)} · {row.state_text}"]
+    if row.state == "refused":
+        return f"{parts[0]}\n{row.note}"
+    if row.declared is not None:
+        runs = "cannot write" if row.declared.effects == "reads" else "can write in the project"
+        aliases = f" · aliases: {', '.join(row.declared.aliases)}" if row.declared.aliases else ""
+        parts.append(f"{row.signature}\n{row.declared.description}")
+        parts.append(f"In the sandbox it {runs}; the network is off{aliases}.")
+    if row.source is not None:
+        parts.append(f"digest {row.source.digest}")
+        for name, data in row.source.files.items():
+            text = data.decode("utf-8", "replace")
+            parts.append(f"── {name}\n{_indent(text)}")
+    return "\n\n".join(parts)
+
+
+def _describe_mcp_tool(tool: ToolDefinition, approved: Sequence[ToolDefinition]) -> str:
+    from cockpit.act.own_tools.check_arguments import describe_parameters
+
+    before = next((each for each in approved if each.tool_id == tool.tool_id), None)
+    state = "not approved"
+    if before is not None:
+        state = "approved" if before.digest == tool.digest else "changed since it was approved"
+    hints = ", ".join(f"{name}: {str(value).lower()}" for name, value in tool.annotations.items())
+    lines = [
+        f"{tool.name}({describe_parameters(tool.parameters)}) · {state}",
+        _indent(tool.description or "(no description)"),
+    ]
+    if hints:
+        lines.append(f"the server's hints, which are not trusted: {hints}")
+    if before is not None and before.digest != tool.digest:
+        changes = difflib.unified_diff(
+            before.description.splitlines(),
+            tool.description.splitlines(),
+            "approved",
+            "now",
+            lineterm="",
+        )
+        lines.append(_indent("\n".join(changes) or "(its schema or hints changed)"))
+    return "\n".join(lines)
+
+
+def _indent(text: str) -> str:
+    # In front of every line, so that no content can pass for words of cockpit.
+    return "\n".join(f"│ {line}" for line in text.splitlines())
+
+
+def _record(row: ToolRow, *, whole: bool = False) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "name": row.name,
+        "kind": row.kind,
+        "from": row.place,
+        "file": row.file,
+        "state": row.state,
+        "signature": row.signature,
+        "note": row.note,
+        "digest": row.source.digest if row.source is not None else "",
+    }
+    if whole and row.approved is not None:
+        record["schema"] = dict(row.approved.parameters)
+    if whole and row.source is not None:
+        record["source"] = row.source.source
+    return record

@@ -1,0 +1,158 @@
+"""What an engine has of tools that cockpit does not bring: the catalog, the running servers, the adapters.
+
+See ``docs/reference/tools.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from cockpit.act.adapters import ADAPTERS, Adapter
+from cockpit.act.mcp_servers.mcp_adapter import McpToolAdapter
+from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL, preview_mcp_call
+from cockpit.act.mcp_servers.running_servers import RunningServers
+from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.own_tools.own_tool_adapter import OwnToolAdapter
+from cockpit.act.own_tools.preview_call import OWN_TOOL, preview_own_call
+from cockpit.act.own_tools.tool_definition import ToolDefinition
+from cockpit.act.proposed_action import ActionPreview
+from cockpit.act.text_edits import WITHHELD, ActionRefused
+from cockpit.act.tool_payloads import AddedCall
+from cockpit.act.workspace import Workspace
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.secrets import mask_value
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.tools.tool_catalog import SkillFolders, ToolCatalog
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.tools import ToolServerEnded, ToolServerStarted
+from cockpit.store.tools import approved_tools
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """The tools that a session has from a wave on."""
+
+    ordinal: int = 0
+    definitions: tuple[ToolDefinition, ...] = ()
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """Return the tool of that name or alias."""
+        for definition in self.definitions:
+            if name == definition.name:
+                return definition
+        return next((each for each in self.definitions if name in each.aliases), None)
+
+
+NOTHING_OFFERED = OfferedTools()
+
+
+@dataclass(slots=True)
+class AddedTools:
+    """The tools beside cockpit's own, for all sessions of an engine."""
+
+    store: Store
+    ground: Workspace
+    catalog: ToolCatalog
+    servers: RunningServers
+    offered: dict[str, list[OfferedTools]] = field(default_factory=dict)
+    """By session: the sets of tools that it was offered, oldest first."""
+    allowed: dict[tuple[str, bool, bool], OfferedTools] = field(default_factory=dict)
+    """Parts of such sets, for sessions that may not have all."""
+
+    def adapters(self) -> Mapping[str, Adapter]:
+        """Return the adapters of all actions."""
+        return {
+            **ADAPTERS,
+            OWN_TOOL: OwnToolAdapter(self.find_approved, self.catalog.list_folders),
+            MCP_TOOL: McpToolAdapter(self.servers, self.find_approved, self.withdraw),
+        }
+
+    def find_approved(self, tool_id: str) -> ToolDefinition | None:
+        """Return the approved tool of that id, or None."""
+        return self.store.read_now(
+            lambda connection: self.catalog.find_approved(connection, tool_id)
+        )
+
+    async def withdraw(self, tool_id: str, reason: str) -> None:
+        """Approve a tool no more, because it is not what was approved."""
+        await self.store.write(
+            lambda tx: approved_tools.forget(tx, tool_id, by="engine", reason=reason)
+        )
+
+    def preview(self, call: AddedCall) -> ActionPreview:
+        """Return what a call will do. Raises ``CockpitError`` with a message for the model."""
+        definition = call.definition
+        if definition.kind == "own":
+            preview = preview_own_call(definition, call.arguments, self.ground.sandbox)
+        else:
+            server = self.servers.find(definition.place)
+            preview = preview_mcp_call(definition, call.arguments, server, self.ground.sandbox)
+        if mask_value(dict(preview.payload)) != dict(preview.payload):
+            raise ActionRefused(
+                f"{definition.name}: its arguments contain text that looks like a key, a token or a"
+                f" password. {WITHHELD}"
+            )
+        return preview
+
+    def find_allowing_rule(self, preview: ActionPreview) -> str | None:
+        """Return the name of the user's rule that approves a call in advance, or None."""
+        if preview.type != MCP_TOOL:
+            return None
+        server = self.catalog.servers.get(str(preview.payload["server"]))
+        tool = str(preview.payload["tool"])
+        if server is None or tool not in server.allow:
+            return None
+        return f"rule:mcp.{server.name} allow {tool}"
+
+
+@asynccontextmanager
+async def open_added_tools(
+    store: Store,
+    place: ProjectPaths,
+    settings: RuntimeSettings,
+    ground: Workspace,
+    skill_folders: SkillFolders = tuple,
+) -> AsyncIterator[AddedTools]:
+    """Open the added tools of a project; servers that were started meanwhile are ended afterwards.
+
+    No server is started yet, and no file of a tool read.
+    """
+
+    async def note_start(server: McpServer, how: str, count: int) -> None:
+        event = ToolServerStarted(server=server.name, how=how, tools=count)
+        await store.write(lambda tx: _journal(tx, event))
+
+    async def note_end(server: McpServer, why: str) -> None:
+        event = ToolServerEnded(server=server.name, message=why)
+        await store.write(lambda tx: _journal(tx, event, "error"))
+
+    variables = {**os.environ, **settings.environment}
+    catalog = ToolCatalog(
+        place.home,
+        settings.user_dir,
+        settings.mcp,
+        has_sandbox=ground.sandbox.works,
+        skill_folders=skill_folders,
+    )
+    servers = RunningServers(
+        settings.mcp,
+        ground.sandbox,
+        ground.root,
+        ground.environment,
+        variables,
+        note_start,
+        note_end,
+    )
+    try:
+        yield AddedTools(store, ground, catalog, servers)
+    finally:
+        await asyncio.shield(servers.close())
+
+
+def _journal(tx: Tx, event: ToolServerStarted | ToolServerEnded, result: str = "ok") -> None:
+    tx.journal(event, result=result)

@@ -1,0 +1,151 @@
+"""Offer approved tools to sessions: pinned by wave, so that prompts stay the same within an epoch.
+
+A change of the tools counts from the next wave on, and begins an epoch there. See
+``docs/reference/tools.md``, sessions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from cockpit.act.own_tools.parse_call import parse_added_call
+from cockpit.act.own_tools.tool_definition import (
+    ToolDefinition,
+    describe_for_model,
+    read_definition,
+)
+from cockpit.act.tools import TOOL_RECORDS, Call, ToolDef, parse_call
+from cockpit.loop.tools.added_tools import NOTHING_OFFERED, OfferedTools
+from cockpit.loop.wave_context import Engine, WaveContext
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.waves import Wave
+from cockpit.store.tools import approved_tools, offered_tools
+
+
+def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave) -> None:
+    """Pin the usable tools for a wave that begins, where they differ from what the session has."""
+    added = engine.added
+    if added is None:
+        return
+    usable: tuple[ToolDefinition, ...] = ()
+    if not tx.rows.get(approved_tools.NONE_APPROVED):
+        usable = added.catalog.read_usable(tx.connection)
+        if not added.catalog.read_approved(tx.connection):
+            tx.rows.put(approved_tools.NONE_APPROVED, True)
+    sets = _load_sets(tx.connection, engine, session.session_id)
+    last = sets[-1] if sets else NOTHING_OFFERED
+    if usable == last.definitions or last.ordinal >= wave.ordinal:
+        return
+    offered_tools.record(
+        tx,
+        session.session_id,
+        wave.ordinal,
+        [definition.body() for definition in usable],
+        wave_id=wave.wave_id,
+        trace_id=session.trace_id,
+    )
+    sets.append(OfferedTools(wave.ordinal, usable))
+
+
+def forget_offers(engine: Engine, session_id: str) -> None:
+    """Read again what a session was offered: another process may have run it since."""
+    if engine.added is not None:
+        engine.added.offered.pop(session_id, None)
+
+
+def added_tools_of(context: WaveContext) -> OfferedTools:
+    """Return the tools beside cockpit's own that the session's agent may call in this wave.
+
+    A session that only reads, and a role that may not run commands, have those that cannot write. The same
+    object is returned for every wave with the same tools.
+    """
+    added = context.engine.added
+    if added is None:
+        return NOTHING_OFFERED
+    session_id = context.session.session_id
+    sets = added.offered.get(session_id)
+    if sets is None:
+        sets = context.store.read_now(
+            lambda connection: _load_sets(connection, context.engine, session_id)
+        )
+    current = next(
+        (each for each in reversed(sets) if each.ordinal <= context.wave.ordinal), NOTHING_OFFERED
+    )
+    if not current.definitions:
+        return NOTHING_OFFERED
+    task_type = context.engine.task_types.get(context.session.task_type)
+    role = context.engine.role(context.session.role)
+    reads_only = task_type is not None and task_type.reads_only
+    if not reads_only and (role is None or "run" in role.tools):
+        return current
+    if role is not None and role.tools == ("finish",):
+        return NOTHING_OFFERED
+    key = (session_id, reads_only, role is not None)
+    kept = added.allowed.get(key)
+    if kept is None or kept.ordinal != current.ordinal:
+        definitions = tuple(each for each in current.definitions if _only_reads(context, each))
+        kept = added.allowed[key] = OfferedTools(current.ordinal, definitions)
+    return kept
+
+
+def is_newly_offered(context: WaveContext) -> bool:
+    """Tell whether the session's tools are others than in the wave before."""
+    added = context.engine.added
+    sets = added.offered.get(context.session.session_id, ()) if added is not None else ()
+    return any(each.ordinal == context.wave.ordinal for each in sets)
+
+
+def describe_added(definition: ToolDefinition) -> ToolDef:
+    """Return an added tool as a model is told of it."""
+    return ToolDef(definition.name, describe_for_model(definition), definition.parameters)
+
+
+def list_added(context: WaveContext) -> tuple[ToolDef, ...]:
+    """Return the added tools of the wave for the list of capabilities: names, and where they are from.
+
+    Their descriptions are others' words, and stay out of the system text.
+    """
+    return tuple(
+        ToolDef(
+            each.name,
+            f"a tool of the MCP server {each.place}"
+            if each.kind == "mcp"
+            else f"a tool of {'the user' if each.place == 'user' else each.place.replace(':', ' ')}",
+            {},
+        )
+        for each in added_tools_of(context).definitions
+    )
+
+
+def parse_session_call(context: WaveContext, name: str, arguments_json: str) -> Call:
+    """Read a call of any tool of the session. Raises ``MalformedCall`` with a message for the model."""
+    if name not in TOOL_RECORDS:
+        definition = added_tools_of(context).find(name)
+        if definition is not None:
+            return parse_added_call(definition, arguments_json)
+    return parse_call(name, arguments_json)
+
+
+def _only_reads(context: WaveContext, definition: ToolDefinition) -> bool:
+    """Whether a call of the tool cannot change anything, by the sandbox or by the user's own word."""
+    if definition.kind == "own":
+        return definition.effects == "reads"
+    added = context.engine.added
+    server = added.catalog.servers.get(definition.place) if added is not None else None
+    return server is not None and definition.function in server.reads
+
+
+def _load_sets(
+    connection: sqlite3.Connection, engine: Engine, session_id: str
+) -> list[OfferedTools]:
+    if engine.added is None:
+        return []
+    sets = engine.added.offered.get(session_id)
+    if sets is None:
+        sets = [
+            OfferedTools(ordinal, tuple(read_definition(body) for body in bodies))
+            for ordinal, bodies in offered_tools.select_for_session(connection, session_id)
+        ]
+        engine.added.offered[session_id] = sets
+    return sets

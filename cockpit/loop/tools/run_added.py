@@ -1,0 +1,32 @@
+"""Previews and the dispatcher of a session's actions, calls of added tools included."""
+
+from __future__ import annotations
+
+from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.preview import preview_action
+from cockpit.act.proposed_action import ActionPreview
+from cockpit.act.text_edits import ActionRefused
+from cockpit.act.tool_payloads import AddedCall
+from cockpit.act.tools import Call
+from cockpit.loop.wave_context import Engine
+
+
+def open_dispatcher(engine: Engine) -> Dispatcher:
+    """Return a dispatcher for every action of the engine's sessions."""
+    if engine.added is None:
+        return Dispatcher(engine.store, engine.ground)
+    return Dispatcher(engine.store, engine.ground, engine.added.adapters())
+
+
+async def preview_call(engine: Engine, call: Call) -> ActionPreview:
+    """Return what ``call`` will do. Raises ``CockpitError`` with a message for the model."""
+    if not isinstance(call.payload, AddedCall):
+        return await preview_action(call, engine.ground)
+    if engine.added is None:
+        raise ActionRefused(f"{call.name} cannot be called here.")
+    return engine.added.preview(call.payload)
+
+
+def find_allowing_rule(engine: Engine, preview: ActionPreview) -> str | None:
+    """Return the name of the rule of the user's settings that approves an action, or None."""
+    return None if engine.added is None else engine.added.find_allowing_rule(preview)

@@ -1,0 +1,151 @@
+"""The tools that were approved and are as they were approved: what a session may be offered.
+
+Reads the approvals when they change, and a tool's files when one of them was touched. See
+``docs/reference/tools.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.own_tools.tool_definition import ToolDefinition, read_definition
+from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFolder, load_tool_file
+from cockpit.act.tools import TOOL_RECORDS
+from cockpit.core.project_paths import OWN_FOLDER
+from cockpit.store.tools import approved_tools
+
+FOLDER = "tools"
+"""The name of the folder of tools in ``.cockpit`` and in the user's configuration."""
+MAX_OFFERED = 128
+"""The most tools that a session is offered beside cockpit's own."""
+
+SkillFolders = Callable[[], Sequence[ToolFolder]]
+"""Lists the folders of skills that may hold tools."""
+
+
+def own_folders(home: Path, user_dir: Path) -> tuple[ToolFolder, ...]:
+    """Return the folders of the user's and the project's tools; the user's win where names meet."""
+    return (
+        ToolFolder("user", user_dir / FOLDER, user_dir),
+        ToolFolder("project", home / OWN_FOLDER / FOLDER, home),
+    )
+
+
+@dataclass(slots=True)
+class _CheckedFile:
+    """A file's digest, and what would be different on the disk if it had changed."""
+
+    digest: str
+    marks: tuple[tuple[str, int, int, int], ...]
+
+
+class ToolCatalog:
+    """The usable tools of one project. Safe to use from the store's threads."""
+
+    def __init__(
+        self,
+        home: Path,
+        user_dir: Path,
+        servers: Mapping[str, McpServer],
+        *,
+        has_sandbox: bool,
+        skill_folders: SkillFolders = tuple,
+    ) -> None:
+        self._own = own_folders(home, user_dir)
+        self.servers = servers
+        self._has_sandbox = has_sandbox
+        self._skill_folders = skill_folders
+        self._version: tuple[int, int] | None = None
+        self._approved: tuple[ToolDefinition, ...] = ()
+        self._checked: dict[tuple[str, str], _CheckedFile] = {}
+
+    def list_folders(self) -> tuple[ToolFolder, ...]:
+        """Return all folders of tools, in the order in which their names win."""
+        return (*self._own, *self._skill_folders())
+
+    def read_approved(self, connection: sqlite3.Connection) -> tuple[ToolDefinition, ...]:
+        """Return the approved tools, whether their files are still the same or not."""
+        version = approved_tools.find_version(connection)
+        if version != self._version:
+            rows = approved_tools.select_all(connection)
+            self._approved = tuple(read_definition(row.definition) for row in rows)
+            self._version = version
+        return self._approved
+
+    def find_approved(self, connection: sqlite3.Connection, tool_id: str) -> ToolDefinition | None:
+        """Return the approved tool of that id, or None."""
+        approved = self.read_approved(connection)
+        return next((each for each in approved if each.tool_id == tool_id), None)
+
+    def read_usable(self, connection: sqlite3.Connection) -> tuple[ToolDefinition, ...]:
+        """Return the approved tools that are as they were approved, in a stable order."""
+        approved = self.read_approved(connection)
+        if not approved:
+            return ()
+        order = {folder.place: at for at, folder in reversed([*enumerate(self.list_folders())])}
+        usable = [each for each in approved if self._is_usable(each)]
+        usable.sort(key=lambda each: (each.kind == "mcp", order.get(each.place, 0), each.name))
+        names = set(TOOL_RECORDS)
+        chosen = []
+        for each in usable[:MAX_OFFERED]:
+            # A name that is taken is the first one's: a project's tool never stands for the user's.
+            if each.name in names:
+                continue
+            names |= {each.name, *each.aliases}
+            chosen.append(each)
+        return tuple(chosen)
+
+    def load_file(self, place: str, name: str) -> ToolFile:
+        """Read a tool's file as it is now. Raises :class:`ToolFileRefused`."""
+        folders = [folder for folder in self.list_folders() if folder.place == place]
+        for folder in folders:
+            if os.path.lexists(folder.path / name):
+                return load_tool_file(folder, name)
+        raise ToolFileRefused(f"{place}:{name} is gone.")
+
+    def _is_usable(self, definition: ToolDefinition) -> bool:
+        if definition.kind == "mcp":
+            server = self.servers.get(definition.place)
+            if server is None or not server.enabled:
+                return False
+            return server.tools is None or definition.function in server.tools
+        return self._has_sandbox and self._find_digest(definition) == definition.digest
+
+    def _find_digest(self, definition: ToolDefinition) -> str:
+        """Return the digest of a tool's files as they are; '' where they cannot be used."""
+        key = (definition.place, definition.file)
+        checked = self._checked.get(key)
+        if checked is not None and checked.marks == _find_marks(
+            [name for name, *_ in checked.marks]
+        ):
+            return checked.digest
+        try:
+            file = self.load_file(*key)
+        except ToolFileRefused:
+            self._checked.pop(key, None)
+            return ""
+        paths = {str(file.folder.path)}
+        for name in file.files:
+            path = file.folder.path / name
+            paths |= {str(path), str(path.parent)}
+        # Before a file is read again nothing in its folders may have changed: a module that is new there
+        # may be imported now.
+        self._checked[key] = _CheckedFile(file.digest, _find_marks(sorted(paths)))
+        return file.digest
+
+
+def _find_marks(paths: Sequence[str]) -> tuple[tuple[str, int, int, int], ...]:
+    marks = []
+    for path in paths:
+        try:
+            info = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - many of these, each wave
+        except OSError:
+            marks.append((path, 0, 0, 0))
+            continue
+        marks.append((path, info.st_mtime_ns, info.st_size, info.st_ino))
+    return tuple(marks)
