@@ -58,6 +58,8 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "wip show": _WORK,
         "handoff list": _WORK,
         "handoff show": _WORK,
+        "tools list": _ORIENTATION,
+        "tools show": _ORIENTATION,
         "prune": _ADMIN,
     }
 )

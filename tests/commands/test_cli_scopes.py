@@ -40,6 +40,10 @@ ARGUMENTS = {
     "prune": ("--older-than", "30d"),
     "stories show": ("S-1",),
     "tasks show": ("T-1",),
+    "tools approve": ("count_words",),
+    "tools forget": ("count_words",),
+    "tools run": ("count_words",),
+    "tools show": ("count_words",),
     "wip show": ("T-1",),
 }
 

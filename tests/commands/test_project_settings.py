@@ -108,10 +108,64 @@ def test_a_project_does_not_replace_a_choice_of_the_user(
         load(folders, written(key, mine), written(key, other))
 
 
-@pytest.mark.parametrize("table", loading._FREE_TABLES)
+@pytest.mark.parametrize("table", [name for name in loading._FREE_TABLES if name != "mcp"])
 def test_a_project_has_no_table_of_its_own(folders: tuple[Path, Path], table: str) -> None:
     with pytest.raises(ConfigInvalid, match="is not allowed here, because a repository may"):
         load(folders, "", f"[{table}]\nx = 1\n")
+
+
+SERVER = '[mcp.github]\ncommand = ["github-mcp"]\ntools = ["search", "read"]\nallow = ["search"]\n'
+
+
+def test_a_project_only_tightens_servers(folders: tuple[Path, Path]) -> None:
+    settings = load(folders, SERVER, '[mcp.github]\ntools = ["read", "write"]\n')
+    assert settings.runtime.mcp["github"].tools == ("read",)
+    settings = load(folders, SERVER, "[mcp.github]\nenabled = false\n[mcp.other]\ntools = []\n")
+    assert [server.enabled for server in settings.runtime.mcp.values()] == [False]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'command = ["./run"]',
+        'url = "https://example.com"',
+        'allow = ["read"]',
+        "sandbox = false",
+        "network = true",
+        'env = ["TOKEN"]',
+        "enabled = true",
+        'reads = ["write"]',
+        "timeout_s = 5",
+    ],
+)
+def test_a_project_neither_names_nor_widens_a_server(
+    folders: tuple[Path, Path], line: str
+) -> None:
+    for table in ("github", "other"):
+        with pytest.raises(ConfigInvalid, match="only"):
+            load(folders, SERVER, f"[mcp.{table}]\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "either command or url"),
+        ('command = ["x"]\nurl = "https://x.example"', "either command or url"),
+        ('command = ["./x"]', "a program of the project"),
+        ('url = "http://x.example"', "not encrypted"),
+        ('url = "https://me:pw@x.example"', "password"),
+        ('url = "file:///etc/passwd"', "https address"),
+        ('command = ["x"]\nenv = ["A=b"]', "name of a variable"),
+        ('command = ["x"]\ntimeout_s = 0', "Expected"),
+        ('command = ["x"]\nallowed = ["y"]', "unknown field"),
+        ('command = ["x"]\nread_places = ["/"]', "absolute paths"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_an_error(
+    folders: tuple[Path, Path], text: str, problem: str
+) -> None:
+    with pytest.raises(ConfigInvalid, match=problem):
+        load(folders, f"[mcp.github]\n{text}\n", "")
 
 
 def test_a_setting_without_a_class_does_not_load() -> None:
