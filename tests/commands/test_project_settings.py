@@ -138,9 +138,7 @@ def test_a_project_only_tightens_servers(folders: tuple[Path, Path]) -> None:
         "timeout_s = 5",
     ],
 )
-def test_a_project_neither_names_nor_widens_a_server(
-    folders: tuple[Path, Path], line: str
-) -> None:
+def test_a_project_neither_names_nor_widens_a_server(folders: tuple[Path, Path], line: str) -> None:
     for table in ("github", "other"):
         with pytest.raises(ConfigInvalid, match="only"):
             load(folders, SERVER, f"[mcp.{table}]\n{line}\n")

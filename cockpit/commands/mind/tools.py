@@ -191,8 +191,9 @@ def run_tool(
 def approve_tool(name: str, yes: bool, token: str) -> None:
     """Approve this version of a tool.
 
-    cockpit shows the tool and asks; then agents may call exactly what you saw. NAME is a tool, an alias, a file, or an MCP server for all of its tools. A file is loaded only after you
-    agree, and only in the sandbox. Any change of it asks again.
+    cockpit shows the tool and asks; then agents may call exactly what you saw. NAME is a tool, an alias, a
+    file, or an MCP server for all of its tools. A file is loaded only after you agree, and only in the
+    sandbox. Any change of it asks again.
     """
 
     async def approve(added: AddedTools) -> None:

@@ -19,6 +19,7 @@ from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools.own_tool_adapter import OwnToolAdapter
 from cockpit.act.own_tools.preview_call import OWN_TOOL, preview_own_call
 from cockpit.act.own_tools.tool_definition import ToolDefinition
+from cockpit.act.own_tools.tool_files import ToolFolder
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import WITHHELD, ActionRefused
 from cockpit.act.tool_payloads import AddedCall
@@ -26,7 +27,8 @@ from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask_value
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.tools.tool_catalog import SkillFolders, ToolCatalog
+from cockpit.loop.skills import skill_shelf
+from cockpit.loop.tools.tool_catalog import ToolCatalog
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tools import ToolServerEnded, ToolServerStarted
@@ -116,7 +118,6 @@ async def open_added_tools(
     place: ProjectPaths,
     settings: RuntimeSettings,
     ground: Workspace,
-    skill_folders: SkillFolders = tuple,
 ) -> AsyncIterator[AddedTools]:
     """Open the added tools of a project; servers that were started meanwhile are ended afterwards.
 
@@ -132,12 +133,13 @@ async def open_added_tools(
         await store.write(lambda tx: _journal(tx, event, "error"))
 
     variables = {**os.environ, **settings.environment}
+    shelf = skill_shelf.open_shelf(place, settings.user_dir, variables)
     catalog = ToolCatalog(
         place.home,
         settings.user_dir,
         settings.mcp,
         has_sandbox=ground.sandbox.works,
-        skill_folders=skill_folders,
+        skill_folders=lambda: list_skill_folders(shelf),
     )
     servers = RunningServers(
         settings.mcp,
@@ -152,6 +154,18 @@ async def open_added_tools(
         yield AddedTools(store, ground, catalog, servers)
     finally:
         await asyncio.shield(servers.close())
+
+
+def list_skill_folders(shelf: skill_shelf.SkillShelf) -> tuple[ToolFolder, ...]:
+    """Return the folders of skills that may hold tools."""
+    if not skill_shelf.ENABLED:
+        return ()
+    skills = shelf.refresh().skills
+    return tuple(
+        ToolFolder(f"skill:{name}", skill.folder / inner, skill.folder)
+        for name, skill in sorted(skills.items())
+        for inner in ("tools", "scripts")
+    )
 
 
 def _journal(tx: Tx, event: ToolServerStarted | ToolServerEnded, result: str = "ok") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from tool_world import (
-    COUNT,
     approve,
     calling,
     read_proposals,
@@ -12,8 +11,6 @@ from tool_world import (
     run_session,
     write_tool,
 )
-
-from cockpit.store.journal.event_types import Action
 
 pytestmark = pytest.mark.slow
 
