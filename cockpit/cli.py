@@ -68,6 +68,10 @@ COMMANDS = {
     "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),
     "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
     "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
+    "task-types": (
+        "cockpit.commands.mind.task_types:task_types",
+        "List, check and write task types.",
+    ),
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
     "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's settings and roles."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),

@@ -36,7 +36,8 @@ from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.first_message import Opening, opening
 from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.task_types import TaskType, load_task_types
+from cockpit.loop.intake.task_type_files import TaskTypeFiles
+from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.permissions.trust_rules import add_rule, read_rule
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
@@ -89,8 +90,7 @@ async def runtime_over(
     store: Store, place: ProjectPaths, settings: RuntimeSettings
 ) -> AsyncIterator[Runtime]:
     """Open a runtime on an open store, which stays open."""
-    # Of the main checkout, as roles and settings: a task's agent can write in its worktree only.
-    loaded = load_task_types(place.home, settings.user_dir)
+    files = TaskTypeFiles(place, settings.user_dir)
     repo = await find_repository(place)
     ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
     tools = open_added_tools(store, place, settings, ground)
@@ -99,14 +99,14 @@ async def runtime_over(
             store,
             place,
             settings,
-            loaded.types,
+            files.types,
             ground,
             ChangeWaiter(store),
             repo,
             added=added,
-            type_problems=loaded.problems,
+            type_problems=files.problems,
         )
-        runtime = Runtime(engine)
+        runtime = Runtime(engine, files)
         try:
             if await store.read(_has_queued_changes):
                 await runtime.finish_left()
@@ -118,8 +118,9 @@ async def runtime_over(
 class Runtime:
     """One open project. The methods raise ``CockpitError`` with a message for the user."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, files: TaskTypeFiles) -> None:
         self.engine = engine
+        self._files = files
         self.store = engine.store
         self.place = engine.place
         self._completions = FileCompletions(engine.place)
@@ -157,6 +158,7 @@ class Runtime:
                 interactive=interactive,
                 task_id=task_id,
             )
+        await self._files.refresh()
         backlog_task, details = None, ""
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
@@ -463,6 +465,7 @@ class Runtime:
         if model is not None:
             fields["model"] = self.engine.model(model).name
         if task_type is not None:
+            await self._files.refresh()
             if task_type not in self.engine.task_types:
                 names = ", ".join(sorted(self.engine.task_types))
                 raise IllegalTransition(f"There is no task type {task_type!r}; there are {names}.")
@@ -498,6 +501,7 @@ class Runtime:
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Return completions of the prompt: task commands for ``/``, project files for ``@``."""
         if kind == "/":
+            await self._files.refresh()
             commands = [
                 (task_type.command, task_type.arguments)
                 for task_type in self.engine.task_types.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,7 +76,7 @@ class Engine:
     """The shelf of skills, once it was needed."""
     added: AddedTools | None = None
     """The tools beside cockpit's own; None where there can be none."""
-    type_problems: tuple[str, ...] = ()
+    type_problems: Sequence[str] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
 
     @property

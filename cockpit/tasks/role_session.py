@@ -198,6 +198,8 @@ async def _assignment(
         if role.gives_verdict and (seen := observations(steps)):
             values["diff"] += f"\n\ncockpit has seen besides:\n{seen}"
     text = role.words(values)
+    if standing := task_type.standing_words():
+        text = f"{text.rstrip()}\n\n{standing}\n"
     if role.gives_verdict and not shows_diff:
         # A role file of the user's own may leave it out; a verdict on an unseen change is worth nothing.
         text += f"\n\n### The Change, Since {worktree.base_commit[:10]}\n\n{values['diff']}\n"

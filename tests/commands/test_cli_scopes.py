@@ -20,6 +20,7 @@ DECIDE_THEMSELVES = {
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
     *("proposals edit", "proposals rules", "agents add", "agents check", "agents list"),
+    *("task-types list", "task-types show", "task-types check", "task-types new"),
 }
 """Commands that look a token up in the transaction that writes, or read no store."""
 

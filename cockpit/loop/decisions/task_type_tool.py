@@ -81,11 +81,13 @@ def describe_change(kind: TaskType, words: str) -> str:
     """Return the message with which the packet says what holds since the type changed."""
     done = "\n".join(f"{number}. {point}" for number, point in enumerate(kind.dod, 1))
     tools = "\n".join(f"- {line}" for line in kind.tools if "{" not in line)
+    standing = kind.standing_words()
     return (
         f"The user agreed: this session's task type is {kind.name} from now on. What the first message says"
         f" about tools, the Definition of Done and how it goes no longer holds; this does.\n\n"
         f"### What Was Asked\n\n{words}\n\n### Tools That Help\n\n{tools}\n\n"
         f"### Definition of Done\n\n{done}\n\n### How This Goes\n\n{kind.orient}\n{kind.decide}"
+        + (f"\n\n{standing}" if standing else "")
     )
 
 

@@ -29,6 +29,7 @@ from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.text import is_plain, mixes_scripts
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.loop.intake.merge_task_types import ADDED, EXTENDABLE, MergeRefused, merge_values
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
 LAYERS = ("built-in", "user", "project")
@@ -89,7 +90,12 @@ _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _FENCE = "+++"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _COMMAND = re.compile(r"/[a-z][a-z0-9-]*\Z")
-_SHOWN = frozenset({"dod", "tools", "tools_local", "orient", "decide", "decide_local"})
+_SHOWN = frozenset(
+    {
+        *("dod", "tools", "tools_local", "orient", "decide", "decide_local"),
+        *("non_negotiables", "context_hints"),
+    }
+)
 """Fields whose text stands in the first message."""
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
@@ -141,8 +147,9 @@ class TaskType:
     lines and spaces at line ends alone counts with ``blank_change_counts``;
     ``skills`` are patterns of the skills that its tasks may load by themselves (none: all), to which a
     project's file adds patterns that must match as well (``project_skills``);
-    ``project_words`` is the template of a project's file: it is fenced below the message, and what the
-    message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
+    ``non_negotiables`` are rules that every task keeps, ``context_hints`` say where things are; the layers
+    add to both. ``project_words`` is the template of a project's file: it is fenced below the message, and
+    what the message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
     """
 
     name: str
@@ -170,6 +177,8 @@ class TaskType:
     decide_local: str = ""
     skills: tuple[str, ...] = ()
     project_skills: tuple[str, ...] = ()
+    non_negotiables: tuple[str, ...] = ()
+    context_hints: tuple[str, ...] = ()
     template: str = _DEFAULT_TEMPLATE
     project_words: str = ""
     source_layer: str = "built-in"
@@ -238,11 +247,25 @@ class TaskType:
             **values,
         }
         message = fill(self.template, filled)
+        if standing := self.standing_words():
+            message = f"{message.rstrip()}\n\n{standing}\n"
         if not self.project_words:
             return message
         above = dict.fromkeys(_names(self.template) & LONG_PLACEHOLDERS, "(above)")
         words = fill(self.project_words, filled | above)
         return f"{message.rstrip()}\n\n{project_section(words, project_file(self.name))}"
+
+    def standing_words(self) -> str:
+        """Return its non-negotiables and context hints as Markdown; empty without any."""
+        sections = (
+            ("Non-Negotiables", self.non_negotiables),
+            ("Where Things Are", self.context_hints),
+        )
+        return "\n\n".join(
+            f"### {title}\n\n" + "\n".join(f"- {line}" for line in lines)
+            for title, lines in sections
+            if lines
+        )
 
 
 _FIELDS = {
@@ -323,6 +346,26 @@ def _load_layers(
     return LoadedTaskTypes(MappingProxyType(dict(sorted(types.items()))), tuple(problems))
 
 
+def check_name(name: object, where: str = "") -> str:
+    """Return the name of a task type. Raises :class:`TaskTypeInvalid` for what cannot be one."""
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise TaskTypeInvalid(
+            f"{where}field `name` must be lower-case letters, digits and _, such as "
+            f"`review_pr`; it is {name!r}."
+        )
+    return name
+
+
+def check_task_type(path: Path, layer: str, types: Mapping[str, TaskType]) -> TaskType:
+    """Read one file as it would apply over ``types`` in ``layer``; nothing is changed.
+
+    Raises :class:`TaskTypeInvalid` with the file and the field.
+    """
+    kind = _read(path, layer, types)
+    _refuse_shared_commands(kind, types, f"task type {path.name} ({layer} layer)")
+    return kind
+
+
 def _entries(place: Traversable | None, layer: str) -> list[Traversable]:
     """The Markdown files of one layer's folder, by name. Raises :class:`TaskTypeInvalid`."""
     try:
@@ -341,16 +384,20 @@ def _entries(place: Traversable | None, layer: str) -> list[Traversable]:
 def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> TaskType:
     where = f"task type {entry.name} ({layer} layer)"
     front, body = _split(_text(entry, layer, where).replace("\r\n", "\n"), where)
-    name = front.pop("name", None)
-    if not isinstance(name, str) or not _NAME.match(name):
-        raise TaskTypeInvalid(
-            f"{where}: field `name` must be lower-case letters, digits and _, such as "
-            f"`review_pr`; it is {name!r}."
-        )
+    name = check_name(front.pop("name", None), f"{where}: ")
+    extend = front.pop("extend", {})
+    if not isinstance(extend, dict):
+        raise TaskTypeInvalid(f"{where}: `extend` is a table. Write it as [extend], last.")
     values = {field: _value(field, value, where) for field, value in front.items()}
-    _refuse_odd_names(values, where)
-    if layer == "project":
-        values |= {field: _on_a_line(values[field]) for field in _SHOWN & values.keys()}
+    extended = {field: _value(field, value, where) for field, value in extend.items()}
+    for texts in (values, extended):
+        _refuse_odd_names(texts, where)
+        if layer == "project":
+            texts |= {field: _on_a_line(texts[field]) for field in _SHOWN & texts.keys()}
+    if layer == "project" and "skills" in extended:
+        raise TaskTypeInvalid(
+            f"{where}: a project's file may not extend `skills`: it only leaves out more."
+        )
     if layer == "project" and (
         values.get("auto_fix") or values.get("policy", NARROWEST) != NARROWEST
     ):
@@ -379,8 +426,13 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
     if layer == "project" and "skills" in values:
         values["project_skills"] = values.pop("skills")  # it leaves out more, and brings in nothing
     start = below.get(name) or TaskType(name=name, command="/" + name.replace("_", "-"))
-    if name not in below and not values.get("dod"):
+    if name not in below and not (values.get("dod") or extended.get("dod")):
         raise TaskTypeInvalid(f"{where}: a new task type needs `dod`, its Definition of Done.")
+    try:
+        lists = {key: getattr(start, key) for key in (*EXTENDABLE, *ADDED)}
+        values = merge_values(lists, values, extended)
+    except MergeRefused as error:
+        raise TaskTypeInvalid(f"{where}: {error}") from error
     kind = replace(start, **values, source_layer=layer)
     if body.strip():
         ours = layer != "project"
@@ -443,7 +495,7 @@ def _on_a_line(value: Any) -> Any:
 
 def _value(field: str, value: Any, where: str) -> Any:
     if field not in _FIELDS:
-        names = ", ".join(sorted({"name", *_FIELDS}))
+        names = ", ".join(sorted({"name", "extend", *_FIELDS}))
         raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
     try:
         return msgspec.convert(value, type=_FIELDS[field])

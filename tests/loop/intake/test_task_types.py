@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.act.tools import TOOLS
+from cockpit.core.project_paths import locate_project
 from cockpit.loop.intake.roles import load_roles
+from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import PLACEHOLDERS, fill, load_task_types
 from cockpit.observe.scope_items import parse_item
 
@@ -193,3 +195,62 @@ def test_the_words_of_a_project_count_among_what_a_role_shows(tmp_path: Path) ->
     role = load_roles(tmp_path, None).roles["implementer"]
     assert "{diff}" not in role.template and "diff" in role.placeholders
     assert "\nSo far: +x\n" in role.words({"diff": "+x"})
+
+
+HINTS = """+++
+name = "bug"
+non_negotiables = ["No new dependency"]
+context_hints = ["{hint}"]
+[extend]
+dod = ["**{hint}**"]
++++
+"""
+
+
+def test_layers_add_to_hints_and_extend_the_definition_of_done(tmp_path: Path) -> None:
+    user, project = tmp_path / "user", tmp_path / "project"
+    below = load_task_types(None, None).types["bug"]
+    write(user / "task-types", "b.md", HINTS.format(hint="Mine"))
+    write(project / ".cockpit" / "task-types", "b.md", HINTS.format(hint="Ours\\n# not a heading"))
+    kind = load_task_types(project, user).types["bug"]
+    assert kind.dod == (*below.dod, "**Mine**", "**Ours # not a heading**")
+    assert kind.context_hints == ("Mine", "Ours # not a heading")
+    assert kind.non_negotiables == ("No new dependency",)
+    message = kind.message({"title": "it"})
+    assert message.rstrip().endswith(
+        "### Non-Negotiables\n\n- No new dependency\n\n"
+        "### Where Things Are\n\n- Mine\n- Ours # not a heading"
+    )
+    assert "Non-Negotiables" not in below.message({"title": "it"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("[extend]\npolicy = 'all'", "`[extend]` cannot name `policy`"),
+        ("[extend]\nskills = ['*']", "may not extend `skills`"),
+        ("dod = ['a']\n[extend]\ndod = ['b']", "both replaced and extended"),
+        ("[extend]\ndod = 'b'", "field `dod`"),
+        ("extend = 1", "`extend` is a table"),
+    ],
+)
+def test_a_merge_that_cannot_be_is_named(tmp_path: Path, lines: str, words: str) -> None:
+    write(tmp_path / ".cockpit" / "task-types", "b.md", f'+++\nname = "bug"\n{lines}\n+++\n')
+    loaded = load_task_types(tmp_path, None)
+    assert loaded.types["bug"] == load_task_types(None, None).types["bug"]
+    assert words in loaded.problems[0]
+
+
+async def test_a_changed_file_counts_from_the_next_look_on(tmp_path: Path) -> None:
+    place = locate_project(tmp_path)
+    files = TaskTypeFiles(place, tmp_path / "user")
+    types = files.types
+    assert "migration" not in types
+    folder = tmp_path / "user" / "task-types"
+    write(folder, "m.md", '+++\nname = "migration"\ndod = ["x"]\n+++\n')
+    assert await files.refresh()
+    assert types["migration"].dod == ("x",)
+    assert not await files.refresh()
+    (folder / "m.md").unlink()
+    assert await files.refresh()
+    assert "migration" not in types

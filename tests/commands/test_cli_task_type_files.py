@@ -1,0 +1,58 @@
+"""``cockpit task-types``: list, show, check and write; and that a change of a file needs no new start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli_world import Project
+
+REFACTOR = """+++
+name = "refactor"
+context_hints = ["Rates live in rates.py"]
+[extend]
+dod = ["**Measured**: numbers before and after"]
++++
+"""
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_types_are_listed_and_shown_as_their_layers_make_them(project: Project) -> None:
+    write(project.config / "task-types", "refactor.md", REFACTOR)
+    rows = {row["name"]: row for row in project.json("task-types", "list", "--json")}
+    assert rows["refactor"]["source_layer"] == "user"
+    assert rows["refactor"]["dod"][-1] == "**Measured**: numbers before and after"
+    assert len(rows["refactor"]["dod"]) == 6
+    shown = project.run("task-types", "show", "refactor").stdout
+    assert "Rates live in rates.py" in shown
+    assert "changed last by: the user layer" in shown
+    missing = project.run("task-types", "show", "nothing", expect=2)
+    assert "There is no task type nothing. There are api, bug" in missing.stderr
+
+
+def test_a_file_is_checked_without_being_used(project: Project, tmp_path: Path) -> None:
+    good = write(tmp_path, "good.md", REFACTOR)
+    bad = write(tmp_path, "bad.md", REFACTOR.replace("[extend]", 'dod = ["x"]\n[extend]'))
+    odd = write(tmp_path, "odd.md", REFACTOR.replace("dod =", "policy ="))
+    assert "ok" in project.run("task-types", "check", str(good)).stderr
+    refused = project.run("task-types", "check", str(good), str(bad), str(odd), expect=2)
+    assert "`dod` is both replaced and extended" in refused.stderr
+    assert "field `policy`" in refused.stderr
+    assert "All 14 task types can be used." in project.run("task-types", "check").stderr
+
+
+def test_a_new_type_is_written_once_and_can_be_used(project: Project) -> None:
+    written = project.run("task-types", "new", "migration").stderr
+    path = project.config / "task-types" / "migration.md"
+    assert str(path) in written
+    assert "user" in project.run("task-types", "list").stdout
+    again = project.run("task-types", "new", "migration", expect=2)
+    assert "exists already" in again.stderr
+    assert "field `name` must be" in project.run("task-types", "new", "../x", expect=2).stderr
+    assert "cockpit trust" in project.run("task-types", "new", "api2", "--project").stderr
+    shared = project.root / ".cockpit" / "task-types" / "api2.md"
+    assert shared.exists()
