@@ -175,8 +175,8 @@ def check_task_types(ctx: click.Context, /, files: tuple[Path, ...]) -> None:
 def new_task_type(name: str, for_project: bool) -> None:
     """Write a file for a new task type.
 
-    You complete it. Its place is your configuration folder; with --project the project's .cockpit/task-types, which you trust
-    with `cockpit trust` once it is complete. A file that exists is not touched.
+    You complete it. Its place is your configuration folder; with --project the project's .cockpit/task-types,
+    which you trust with `cockpit trust` once it is complete. A file that exists is not touched.
     """
     require_no_agent("writing a task type")
     check_name(name)
