@@ -73,7 +73,7 @@ COMMANDS = {
         "List, check and write task types.",
     ),
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
-    "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's settings and roles."),
+    "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's files; manage trust rules."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
     "doctor": ("cockpit.commands.setup.doctor:doctor", "Check the setup and suggest fixes."),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),

@@ -72,7 +72,7 @@ def require_user_for_policy(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
     """Refuse an approval policy that an agent gives itself; raises ``NotAllowed``."""
-    if value in ("reads", "all"):
+    if value in ("trusted", "reads", "all"):
         from cockpit.access.user_presence import require_no_agent
 
         require_no_agent(f"--approve {value}")
@@ -81,10 +81,11 @@ def require_user_for_policy(
 
 APPROVE = click.option(
     "--approve",
-    type=click.Choice(["ask", "reads", "all"]),
+    type=click.Choice(["ask", "trusted", "reads", "all"]),
     callback=require_user_for_policy,
-    help="Approve without asking you: nothing (ask), context requests (reads), or everything that the"
-    " guards allow except writes to GitHub and high risk (all). Default: ask.",
+    help="Approve without asking you: nothing (ask), what your trust rules cover (trusted), context"
+    " requests as well (reads), or everything that the guards allow except writes to GitHub and high risk"
+    " (all). Default: ask.",
 )
 LOG_JSON = click.option(
     "--log-json", metavar="FILE", help="Append every journal row to FILE as a line of JSON."

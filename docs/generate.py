@@ -34,9 +34,16 @@ def commands_page() -> str:
         command = root.get_command(click.Context(root), name)
         assert command is not None, name
         sections.append(_command_section(f"cockpit {name}", command, level=2))
-        for sub in command.commands.values() if isinstance(command, click.Group) else ():
-            sections.append(_command_section(f"cockpit {name} {sub.name}", sub, level=3))
+        sections += _subcommand_sections(f"cockpit {name}", command, level=3)
     return "\n\n".join(sections)
+
+
+def _subcommand_sections(path: str, command: click.Command, level: int) -> list[str]:
+    sections = []
+    for sub in command.commands.values() if isinstance(command, click.Group) else ():
+        sections.append(_command_section(f"{path} {sub.name}", sub, level))
+        sections += _subcommand_sections(f"{path} {sub.name}", sub, level + 1)
+    return sections
 
 
 def _command_section(path: str, command: click.Command, level: int) -> str:

@@ -19,7 +19,7 @@ from cockpit.acp.served_session import ServedSession, TurnEnd
 from cockpit.acp.session_updates import Wording
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.json_fields import JsonObject, get_objects, get_text
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, current_policy, is_narrower
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import sessions
 
@@ -34,6 +34,7 @@ OpenProject = Callable[[Path], AbstractAsyncContextManager[Runtime]]
 
 _MODES = {
     "ask": ("Ask", "You decide every proposal."),
+    "trusted": ("Use trust rules", "What your trust rules cover is approved; you decide the rest."),
     "reads": ("Approve reads", "Context requests are approved; you decide everything else."),
     "all": (
         "Approve all",
@@ -105,7 +106,7 @@ class AgentServer:
         runtime = await self._open(params)
         self._require_room()
         session_id = runtime.store.ids.new("s")
-        policy = current_policy(runtime.engine.settings.policy)
+        policy = runtime.engine.settings.policy
         session = ServedSession(runtime, session_id, self._link, self._wording, policy)
         self._sessions[session_id] = session
         self._announce_commands(session)
@@ -221,7 +222,7 @@ def _offered_modes(session: ServedSession) -> list[str]:
     widest = settings.policy if settings.policy_is_final else "all"
     if user_presence.find_agent(counts_cockpit=False):
         widest = "ask"
-    current = current_policy(session.policy)
+    current = session.policy
     return [name for name in POLICY_WIDTH if name == current or not is_narrower(widest, name)]
 
 
@@ -230,7 +231,7 @@ def _list_modes(session: ServedSession) -> Mapping[str, Any]:
         {"id": name, "name": _MODES[name][0], "description": _MODES[name][1]}
         for name in _offered_modes(session)
     ]
-    return {"currentModeId": current_policy(session.policy), "availableModes": modes}
+    return {"currentModeId": session.policy, "availableModes": modes}
 
 
 def _describe_end(end: TurnEnd) -> Mapping[str, Any]:

@@ -39,6 +39,10 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "proposals show": _ORIENTATION,
         "sessions": _ORIENTATION,
         "replay": _ORIENTATION,
+        "trust rules list": _ORIENTATION,
+        "trust rules offers": _ORIENTATION,
+        "trust rules show": _ORIENTATION,
+        "trust state": _ORIENTATION,
         "stats": _WORK,
         "chain": _WORK,
         "chain resume": "work.write",
@@ -101,8 +105,8 @@ def require_scope_of_command(store: Store) -> None:
     if not secret.strip() or context is None:
         return
     words = context.command_path.split()[1:]
-    group, command = words[:1], " ".join(words[:2])
-    scope = SCOPES_OF_COMMANDS.get(command) or SCOPES_OF_COMMANDS.get("".join(group))
+    command = " ".join(words)
+    scope = find_scope(command)
     if scope is None:
         return
     from cockpit.access.capability_tokens import holder
@@ -111,6 +115,13 @@ def require_scope_of_command(store: Store) -> None:
     now = format_time(store.clock.now())
     caller = store.read_now(lambda connection: holder(connection, secret.strip(), now))
     caller.require(scope, f"run `cockpit {command}`")
+
+
+def find_scope(command: str) -> str | None:
+    """Return the scope of a command, of its group, or of the group of that; None without one."""
+    words = command.split()
+    prefixes = (" ".join(words[:count]) for count in range(len(words), 0, -1))
+    return next((SCOPES_OF_COMMANDS[name] for name in prefixes if name in SCOPES_OF_COMMANDS), None)
 
 
 def _secret() -> str:

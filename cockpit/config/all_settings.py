@@ -21,7 +21,7 @@ __all__ = [
     "find_key",
 ]
 
-POLICIES = ("ask", "reads", "all")
+POLICIES = ("ask", "trusted", "reads", "all")
 
 KEYS: tuple[Key, ...] = (
     Key(
@@ -150,11 +150,12 @@ KEYS: tuple[Key, ...] = (
         "approval",
         "policy",
         field="policy",
-        type=Literal["ask", "reads", "all"],
-        allowed="one of ask, reads, all",
+        type=Literal["ask", "trusted", "reads", "all"],
+        allowed="one of ask, trusted, reads, all",
         default="ask",
         env="COCKPIT_APPROVE",
-        purpose="What is approved without asking you: nothing, reads, or all but GitHub writes and high risk",
+        purpose="What is approved without asking you: nothing, what your trust rules cover, reads as well, or"
+        " all but GitHub writes and high risk",
         project="none",
     ),
     Key(
@@ -380,6 +381,39 @@ KEYS: tuple[Key, ...] = (
         env="COCKPIT_MIN_JUDGED_WAVES",
         purpose="Judged waves needed during a temporary profile change, and before it, to keep the change",
         project="higher",
+    ),
+    Key(
+        "trust",
+        "approvals",
+        field="trust.approvals",
+        type=whole_number(2, 100),
+        allowed="a whole number from 2 to 100",
+        default=5,
+        env="COCKPIT_TRUST_APPROVALS",
+        purpose="Approvals of one shape of request until a trust rule is offered",
+        project="higher",
+    ),
+    Key(
+        "trust",
+        "sessions",
+        field="trust.sessions",
+        type=whole_number(1, 100),
+        allowed="a whole number from 1 to 100",
+        default=3,
+        env="COCKPIT_TRUST_SESSIONS",
+        purpose="Sessions that these approvals have to be spread over",
+        project="higher",
+    ),
+    Key(
+        "trust",
+        "expires_days",
+        field="trust.expires_days",
+        type=whole_number(1, 3_650),
+        allowed="a whole number of days from 1 to 3650",
+        default=90,
+        env="COCKPIT_TRUST_EXPIRES_DAYS",
+        purpose="Days until a trust rule ends, and for which decisions count",
+        project="lower",
     ),
     Key(
         "retention",

@@ -37,6 +37,7 @@ from cockpit.loop.runtime_settings import (
     ProfileChangeLimits,
     RunnerSettings,
     RuntimeSettings,
+    TrustSettings,
 )
 from cockpit.tasks.agent_changes.effects import CHANGE_EFFECTS
 
@@ -172,7 +173,17 @@ class _Layers:
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"
 
     def build(self, env: Mapping[str, str]) -> Settings:
-        names = ("", "model", "limits", "observe", "adaptation", "work", "headless", "retention")
+        names = (
+            "",
+            "model",
+            "limits",
+            "observe",
+            "adaptation",
+            "trust",
+            "work",
+            "headless",
+            "retention",
+        )
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
         for key, value in self._values.items():
@@ -186,6 +197,7 @@ class _Layers:
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
             adaptation=ProfileChangeLimits(**parts["adaptation"]),
+            trust=TrustSettings(**parts["trust"]),
             user_dir=user_folder(env),
             environment=dict(env),
             runners=MappingProxyType(self._runners),

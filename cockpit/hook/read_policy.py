@@ -10,7 +10,7 @@ import os
 
 from cockpit.core.state_folder import config_root
 
-POLICIES = ("ask", "reads", "all")
+POLICIES = ("ask", "trusted", "reads", "all")
 _LARGEST = 1_000_000
 
 

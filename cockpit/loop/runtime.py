@@ -46,6 +46,7 @@ from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.tools.added_tools import open_added_tools
+from cockpit.loop.trust.trust_desk import TrustDesk
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
@@ -483,6 +484,10 @@ class Runtime:
                     self.engine.settings.model.prices,
                 )
         return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
+
+    async def trust(self) -> TrustDesk:
+        """Return what reads and decides the project's trust rules."""
+        return TrustDesk(self.store, self.engine.settings)
 
     async def chain_options(self) -> Mapping[str, str]:
         """Return the options of `cockpit work` that stand for these settings."""

@@ -65,6 +65,18 @@ class ProfileChangeLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class TrustSettings:
+    """When a rule is offered, and how long it lasts; see ``docs/reference/trust.md``."""
+
+    approvals: int = 5
+    """Approvals of one shape until a rule is offered."""
+    sessions: int = 3
+    """Sessions that they have to be spread over."""
+    expires_days: int = 90
+    """Days after which a rule ends, and decisions no longer count."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunnerSettings:
     """An external agent that may play a role in place of the built-in agent."""
 
@@ -105,6 +117,7 @@ class RuntimeSettings:
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
     skills_most: int = 3
     """Skills that are loaded at once without the user's key; 0 loads none."""
+    trust: TrustSettings = field(default_factory=TrustSettings)
     user_dir: Path = Path()
     """The folder of the user's own task types, roles and skills."""
     environment: Mapping[str, str] = field(default_factory=dict)

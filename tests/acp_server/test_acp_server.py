@@ -151,7 +151,12 @@ async def test_policies_are_modes(project: Project) -> None:
     async with connect(project, "--model", project.script()) as editor:
         made = await editor.connection.new_session(cwd=str(project.root))
         modes = made.modes
-        assert [mode.id for mode in modes.available_modes] == ["ask", "reads", "all"]
+        assert [mode.id for mode in modes.available_modes] == [
+            "ask",
+            "trusted",
+            "reads",
+            "all",
+        ]
         assert modes.current_mode_id == "ask"
         await editor.connection.set_session_mode(session_id=made.session_id, mode_id="reads")
         await editor.prompt(made.session_id, "/feature Write notes")

@@ -263,11 +263,13 @@ async def test_a_policy_is_widened_with_two_keys_and_narrowed_with_one(cockpit):
             return runtime.store.read_now(lambda c: sessions.load(c, app.session_id)).policy
 
         await pilot.press("shift+tab")
+        assert screen.wider_policy == "trusted"
+        await pilot.press("shift+tab")
         assert screen.wider_policy == "reads"
         await pilot.press("x", "backspace")
         assert screen.wider_policy == ""
         assert policy() == "ask"
-        await pilot.press("shift+tab", "ctrl+y")
+        await pilot.press("shift+tab", "shift+tab", "ctrl+y")
         await until(pilot, lambda: policy() == "reads")
         await settled_policy(pilot, app, "reads")
         await pilot.press("shift+tab", "shift+tab")

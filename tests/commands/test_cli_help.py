@@ -17,7 +17,19 @@ LONGEST_SUMMARY = 45
 VERBS = {
     *("Add", "Approve", "Archive", "Block", "Change", "Check", "Compare", "Discuss", "Explain"),
     *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
-    *("Mark", "Measure", "Merge", "Print", "Propose", "Recompile", "Record", "Reject", "Remove"),
+    *(
+        "Accept",
+        "Suspend",
+        "Mark",
+        "Measure",
+        "Merge",
+        "Print",
+        "Propose",
+        "Recompile",
+        "Record",
+        "Reject",
+        "Remove",
+    ),
     *("Move", "Take", "Trust"),
     *("Reopen", "Replay", "Resume", "Review", "Revoke", "Roll", "Run", "Serve", "Set", "Show"),
     *("Stop", "Suggest", "Try", "Turn", "Unblock", "Unpin", "Verify", "Work", "Write", "Direct"),
@@ -30,6 +42,15 @@ OPTION_VERBS = VERBS | {
 }
 
 
+def subcommands(name: str, command: click.Command) -> list[tuple[str, click.Command]]:
+    """Every command below a group, at any depth."""
+    commands: list[tuple[str, click.Command]] = []
+    for child in command.commands if isinstance(command, click.Group) else ():
+        path = f"{name} {child}"
+        commands += [(path, command.commands[child]), *subcommands(path, command.commands[child])]
+    return commands
+
+
 def tree() -> list[tuple[str, click.Command]]:
     """Every visible command by its words after ``cockpit``; the root has none."""
     commands: list[tuple[str, click.Command]] = [("", root)]
@@ -38,8 +59,7 @@ def tree() -> list[tuple[str, click.Command]]:
         command = root.get_command(context, name)
         assert command is not None
         commands.append((name, command))
-        if isinstance(command, click.Group):
-            commands += [(f"{name} {sub}", command.commands[sub]) for sub in command.commands]
+        commands += subcommands(name, command)
     return [(name, command) for name, command in commands if not command.hidden]
 
 

@@ -10,13 +10,14 @@ from cli_world import Project
 
 from cockpit.access.token_scopes import SCOPES
 from cockpit.cli import root
-from cockpit.commands.command_caller import SCOPES_OF_COMMANDS
+from cockpit.commands.command_caller import SCOPES_OF_COMMANDS, find_scope
 
 pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = {
     *("run", "review", "work", "mcp", "acp", "serve", "hook", "hook install", "hook status"),
-    *("hook uninstall", "init", "doctor", "demo", "trust"),
+    *("hook uninstall", "init", "doctor", "demo", "trust files"),
+    *("trust rules accept", "trust rules suspend", "trust rules revoke"),
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
     *("proposals edit", "proposals rules", "agents add", "agents check", "agents list"),
@@ -45,6 +46,7 @@ ARGUMENTS = {
     "tools forget": ("count_words",),
     "tools run": ("count_words",),
     "tools show": ("count_words",),
+    "trust rules show": ("t-1",),
     "wip show": ("T-1",),
 }
 
@@ -69,7 +71,7 @@ BOUND = [
 
 
 def scope_of(name: str) -> str:
-    return SCOPES_OF_COMMANDS.get(name) or SCOPES_OF_COMMANDS[name.split()[0]]
+    return find_scope(name) or "none"
 
 
 def test_every_command_that_reads_has_its_scope() -> None:

@@ -27,6 +27,11 @@ _PLAN = "cockpit.backlog.service:set_status"
 _ACTION = "cockpit.act.dispatch_actions:Dispatcher.run_wave"
 
 WAYS_ON: dict[str, dict[str, str]] = {
+    "trust_rules.status": {
+        "active": "cockpit.loop.trust.decide_rules:suspend_rule",
+        "suspended": "cockpit.loop.trust.decide_rules:accept_rule",
+        "revoked": "cockpit.loop.trust.decide_rules:accept_rule",
+    },
     "sessions.status": {
         **dict.fromkeys(("running", "waiting", "stopped", "failed"), _SESSION),
         "completed": END,

@@ -12,7 +12,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, current_policy, is_narrower
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from widgets.forms.pick_list import PickRow
 
 _QUIT_S = 2.0
@@ -53,7 +53,7 @@ def cycle_policy(host: Host, current: str = "") -> None:
     if session is None:
         return
     names = list(POLICY_WIDTH)
-    current = current or current_policy(session.policy)
+    current = current or session.policy
     policy = names[(names.index(current) + 1) % len(names)]
     if is_narrower(session.policy, policy):
         host.main.wider_policy = policy

@@ -96,6 +96,14 @@ def open_help(host: Host) -> None:
     host.open_screen(Help(host.actions))
 
 
+def open_trust(host: Host) -> None:
+    """Open the trust rules, or close them."""
+    from cockpit.app.screens.trust_screen import TrustScreen
+
+    if not isinstance(host.screen, TrustScreen):
+        host.open_screen(TrustScreen(host))
+
+
 def quit_program(host: Host) -> None:
     """Quit, after every session saved its state."""
     host.run_in_background(host.quit())
@@ -155,6 +163,10 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
 )  # fmt: skip
 
 PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "trust", "Look", "Show trust rules, offers and inner loops", "trust", ("alt+r",),
+        run=open_trust, when=_list_is_closed, needs="no open list",
+    ),
     Action("theme", "Look", "Change the theme", "theme", run=pick_theme),
     Action(
         "palette", "Program", "Show all commands", "palette", ("ctrl+p",), run=open_palette,

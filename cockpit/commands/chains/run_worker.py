@@ -10,7 +10,6 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import find_project, load_project_settings, open_store
 from cockpit.commands.terminal import say
 from cockpit.core.errors import IllegalTransition
-from cockpit.loop.decisions.approval_policy import current_policy
 from cockpit.store.chains import chains
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -
 
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     settings = load_project_settings(
-        place, {"[approval] policy": current_policy(chain.approve), "[model] name": chain.model}
+        place, {"[approval] policy": chain.approve, "[model] name": chain.model}
     )
     async with logged(store, settings.runtime.log_json):
         return await _run_logged(store, place, settings, chain_id, ordinal)

@@ -1,4 +1,4 @@
-"""``cockpit trust``: show, trust and revoke the files that a project's repository brings."""
+"""``cockpit trust``: the files that a project's repository brings, and the group of trust rules."""
 
 from __future__ import annotations
 
@@ -11,22 +11,51 @@ import click
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.ask_trust import describe_files
+from cockpit.commands.mind.trust_rules import rules, show_state
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.project.project_trust import list_loadable, read_trusted_names, write_trust
 from cockpit.core.project_paths import list_states, locate_project, read_project_record
 
 
-@click.command(
+class TrustGroup(click.Group):
+    """The group ``trust``: words that name none of its commands are those of ``trust files``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["files", *args])
+
+
+@click.group(
+    cls=TrustGroup,
+    short_help="Trust a project's files; manage trust rules.",
+    epilog=examples("cockpit trust --show", "cockpit trust", "cockpit trust rules list"),
+)
+def trust() -> None:
+    """Trust the files that a project brings, and manage the rules by which requests pass.
+
+    `cockpit trust [PATH]` is short for `cockpit trust files`. A folder named like a command is written
+    `./rules`.
+    """
+
+
+trust.add_command(rules)
+trust.add_command(show_state)
+
+
+@trust.command(
+    "files",
     short_help="Trust a project's settings and roles.",
-    epilog=examples("cockpit trust --show", "cockpit trust", "cockpit trust list"),
+    epilog=examples(
+        "cockpit trust files --show", "cockpit trust files", "cockpit trust files list"
+    ),
 )
 @click.argument("path", required=False)
 @click.option("--show", "only_show", is_flag=True, help="Show the files and their state only.")
 @click.option("--revoke", is_flag=True, help="Forget the trust in all files of this project.")
 @click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
 @AS_JSON
-def trust(path: str | None, only_show: bool, revoke: bool, yes: bool, as_json: bool) -> None:
+def trust_files(path: str | None, only_show: bool, revoke: bool, yes: bool, as_json: bool) -> None:
     """Trust the settings, task types and roles of a project.
 
     PATH is the project, by default that of the working directory; `cockpit trust list` lists all that are

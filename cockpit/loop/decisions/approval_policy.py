@@ -1,30 +1,28 @@
 """The approval policies: which proposals pass without the user, and in whose name.
 
-The guards refuse first, then the policy decides, then the user. ``ask`` leaves every decision to the user,
-``reads`` approves context requests, and ``all`` approves everything that the guards let pass except writes to
-GitHub and actions of high risk. See ``docs/reference/loop.md``, approvals.
+The guards refuse first, then the policy decides, then rules, then the user. ``ask`` leaves every decision to
+the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests as well, and
+``all`` everything that the guards let pass except writes to GitHub and actions of high risk. See
+``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
 
-POLICY_WIDTH = {"ask": 0, "reads": 1, "all": 2}
+POLICY_WIDTH = {"ask": 0, "trusted": 1, "reads": 2, "all": 3}
 """How much each policy decides by itself; the screen asks for a second key before a wider one."""
-
-_FORMER = {"trusted": "ask"}
-"""Policies of older stores, each with the one that decides the same."""
 
 _ALWAYS_ASKED = frozenset({"github"})
 """Actions that no policy approves: what they post to other people cannot be taken back."""
 
 
-def current_policy(policy: str) -> str:
-    """Return the policy that a stored one is called today."""
-    return _FORMER.get(policy, policy)
-
-
 def is_narrower(policy: str, other: str) -> bool:
-    """Whether ``policy`` leaves more to the user than ``other``; both may be stored ones."""
-    return POLICY_WIDTH[current_policy(policy)] < POLICY_WIDTH[current_policy(other)]
+    """Whether ``policy`` leaves more to the user than ``other``."""
+    return POLICY_WIDTH[policy] < POLICY_WIDTH[other]
+
+
+def uses_rules(policy: str) -> bool:
+    """Whether what the user's learned rules cover passes under ``policy``."""
+    return POLICY_WIDTH[policy] >= POLICY_WIDTH["trusted"]
 
 
 def approving_policy(

@@ -20,6 +20,7 @@ from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import decide_profile_change
 from cockpit.loop.permissions.waiting_permission import GONE, is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.trust.learn_decision import learn_decision
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import as_recorded, proposals
 
@@ -31,10 +32,15 @@ def find_decider(tx: Tx, settings: RuntimeSettings, token: str | None = None) ->
 
     Raises ``TokenRefused``, and ``NotAllowed`` for the user below an agent or without a terminal.
     """
-    secret = settings.environment.get(TOKEN_VARIABLE, "") if token is None else token
-    decider = caller(tx.connection, secret, tx.now())
+    decider = find_holder(tx, settings, token)
     user_presence.require_user(decider, "deciding a proposal")
     return decider
+
+
+def find_holder(tx: Tx, settings: RuntimeSettings, token: str | None = None) -> Caller:
+    """Return the holder of ``token``, as :func:`find_decider` does, whoever sits there."""
+    secret = settings.environment.get(TOKEN_VARIABLE, "") if token is None else token
+    return caller(tx.connection, secret, tx.now())
 
 
 def decide_proposal(
@@ -88,6 +94,9 @@ def decide_proposal(
         narrowed=narrowed,
         reason=reason,
     )
+    learn_decision(
+        tx, settings.trust, proposal, decision, by, narrowed=decided.narrowed, reason=reason
+    )
     if effect is not None and decision == "approved":
         effect.apply(tx, decided, by=by)
     elif effect is not None and decision == "rejected":
@@ -100,7 +109,13 @@ def _require_policy(tx: Tx, proposal_id: str, decider: str) -> None:
     policy, session_id = decider.removeprefix("policy:"), ""
     if policy in POLICY_WIDTH:
         session_id = proposals.load(tx.connection, proposal_id).session_id
-    if session_id and tx.rows.get(("policy", session_id)) != policy:
+    if session_id:
+        require_policy_as_given(tx, session_id, policy)
+
+
+def require_policy_as_given(tx: Tx, session_id: str, policy: str) -> None:
+    """Raise ``Altered`` unless the journal says that the session was given ``policy``."""
+    if tx.rows.get(("policy", session_id)) != policy:
         tx.settle()
         as_recorded.require_policy(tx.connection, session_id, policy)
         tx.rows.put(("policy", session_id), policy)

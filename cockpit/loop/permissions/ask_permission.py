@@ -18,8 +18,6 @@ from typing import Any, Literal
 from cockpit.core.clock import format_time, parse_time
 from cockpit.core.errors import Altered, StoreError
 from cockpit.loop.change_waiter import ChangeWaiter
-from cockpit.loop.decisions.approval_policy import current_policy
-from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
 from cockpit.loop.permissions.complete_edits import list_changed_files
 from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
@@ -31,7 +29,6 @@ from cockpit.loop.permissions.permission_body import (
 )
 from cockpit.loop.permissions.read_tool_request import reread_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
-from cockpit.loop.permissions.trust_rules import find_rule
 from cockpit.loop.permissions.waiting_permission import (
     KIND,
     SHOWN_ANEW,
@@ -40,6 +37,7 @@ from cockpit.loop.permissions.waiting_permission import (
     withdraw_permission,
 )
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
@@ -96,7 +94,6 @@ def approving_policy_of(policy: str, judged: RequestRisk) -> str:
     ``reads`` allows what is known to only read ordinary files of the project, ``all`` whatever is not of
     high risk. Questions, settings of agents, secrets and places outside the project are never allowed so.
     """
-    policy = current_policy(policy)
     if not judged.by_policy or judged.denied:
         return ""
     if policy == "all" or (policy == "reads" and judged.reads):
@@ -181,7 +178,6 @@ class _Asking:
         self._stamps = self._stamp()
         self.first: PermissionProposal = describe_request(self.request, self.place)
         self._on_disk = self.first.edits.on_disk or {}
-        self._trusted_by = find_rule(self.first.rule, self.settings.user_dir)
 
     async def refuse(self) -> PermissionAnswer:
         """Journal that a deny rule refused the request; returns the answer."""
@@ -220,15 +216,12 @@ class _Asking:
             return False
         self.proposal_id = _new_id(tx)
         proposal = self._create(tx, self.proposal_id, self.first, session.task_id, deadline_s)
-        if by := approving_policy_of(policy, self.first.judged) or self._trusted_by:
-            try:
-                digest = proposal.shown_digest
-                decide_proposal(
-                    tx, self.settings, self.proposal_id, "approved", by, shown_digest=digest
-                )
+        by_policy = approving_policy_of(policy, self.first.judged)
+        try:
+            if pass_without_asking(tx, self.settings, proposal, by_policy, exact=self.first.rule):
                 return True
-            except Altered:
-                pass  # the session was never given this policy: the user decides
+        except Altered:
+            pass  # the session was never given this policy: the user decides
         if session.status == "running":
             detail = SessionWaiting(for_="proposal", why=proposal.title)
             sessions.set_status(tx, self.session_id, "waiting", detail=detail)

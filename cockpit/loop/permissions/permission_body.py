@@ -23,6 +23,7 @@ from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, jud
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.trust_rules import TrustRule, propose_rule
+from cockpit.loop.trust.permission_shape import describe_shape
 
 MAX_TITLE = 200
 MAX_FIELD = 20_000
@@ -112,6 +113,8 @@ def describe_request(
         "waiter": waiter or current_process(),
         **_editable(request),
     }
+    if (described := describe_shape(request, judged, place.root)) is not None:
+        body["shape"], body["shape_paths"] = map(list, described)
     rule = propose_rule(request, judged, place.root)
     if rule is not None:
         names = ("agent", "project", "kind", "what")

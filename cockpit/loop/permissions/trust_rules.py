@@ -23,6 +23,7 @@ from cockpit.loop.permissions.judge_request import RequestRisk
 from cockpit.loop.permissions.judge_tool import locate_path
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.store.trust.shape import Shape
 
 FILE = "permissions.toml"
 _LARGEST = 1_000_000
@@ -49,6 +50,10 @@ class TrustRule:
     """``execute``, ``edit``, ``mcp`` or ``fetch``."""
     what: str
     """The whole command, the file from the project's top, the server's tool, or the address."""
+
+    def as_shape(self) -> Shape:
+        """Return the rule as the shape of exactly one request, in sessions of any task type."""
+        return Shape(self.agent, "", self.kind, (self.what,))
 
     @property
     def rule_id(self) -> str:

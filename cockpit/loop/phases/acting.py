@@ -23,7 +23,6 @@ from cockpit.loop.decisions.await_decision import (
     find_discussed_predecessor,
     list_changes,
 )
-from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
@@ -31,6 +30,8 @@ from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.tools.offer_tools import parse_session_call
 from cockpit.loop.tools.run_added import find_allowing_rule, open_dispatcher, preview_call
+from cockpit.loop.trust.pass_without_asking import pass_without_asking
+from cockpit.loop.trust.short_card import add_card
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
@@ -164,6 +165,7 @@ async def _propose_and_await(
             tx.connection, session.session_id, "action", proposal_id
         )
         _expire_other_previews(tx, action, proposal_id)
+        shown = {**body, "changes": list_changes(before, body)} if before else body
         proposal = proposals.create(
             tx,
             proposal_id=proposal_id,
@@ -171,26 +173,16 @@ async def _propose_and_await(
             session_id=session.session_id,
             wave_id=context.wave.wave_id,
             title=preview.title,
-            body={**body, "changes": list_changes(before, body)} if before else body,
+            body=shown if before else add_card(tx, context, proposal_id, preview, shown),
             risk=preview.risk,
             revises=before.proposal_id if before else None,
             task_id=session.task_id,
             deadline_s=context.proposal_deadline_s,
         )
-        if policy and proposal.status == "pending":
-            decide_proposal(
-                tx,
-                context.engine.settings,
-                proposal_id,
-                "approved",
-                policy,
-                shown_digest=proposal.shown_digest,
-            )
-            approved = proposals.load(tx.connection, proposal_id)
-            if approved.status == "approved":
-                payload = approved.body["payload"]
-                outbox.enqueue(tx, action.action_id, proposal_id=proposal_id, payload=payload)
-                return True
+        if pass_without_asking(tx, context.engine.settings, proposal, policy):
+            payload = proposal.body["payload"]
+            outbox.enqueue(tx, action.action_id, proposal_id=proposal_id, payload=payload)
+            return True
         return False
 
     is_queued = await context.store.write(propose)

@@ -15,9 +15,9 @@ from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
-from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import request_arguments
+from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
@@ -135,15 +135,7 @@ def _create_proposal(
         proposal_id=proposal_id,
     )
     policy = approving_policy(context.session.policy, "context")
-    if policy and proposal.status == "pending":
-        decide_proposal(
-            tx,
-            context.engine.settings,
-            proposal_id,
-            "approved",
-            policy,
-            shown_digest=proposal.shown_digest,
-        )
+    pass_without_asking(tx, context.engine.settings, proposal, policy)
 
 
 def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:

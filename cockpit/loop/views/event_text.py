@@ -12,7 +12,15 @@ from typing import Literal
 import msgspec
 
 from cockpit.core.text import pluralize
-from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, skills, waves
+from cockpit.store.journal.details import (
+    agent_turns,
+    agents,
+    proposals,
+    sessions,
+    skills,
+    trust,
+    waves,
+)
 from cockpit.store.journal.details.detail import Detail
 
 Tone = Literal["dim", "good", "bad", "warn", "accent"]
@@ -83,6 +91,8 @@ def event_line(detail: Detail) -> EventLine | None:
             words = f": {verdict.words}" if verdict.words else ""
             text = f"wave {detail.ordinal} was {verdict.verdict}{words}"
             return EventLine("+" if good else "−", text, "good" if good else "warn", "you")
+        case trust.OfRule():
+            return _rule(detail)
         case waves.WaveFailed():
             return EventLine("✗", f"wave {detail.ordinal}: {detail.message}", "bad")
         case _:
@@ -133,6 +143,28 @@ def _session(detail: Detail) -> EventLine | None:
             }
             lines = [f"{name} is now {value}" for name, value in changes.items() if value]
             return EventLine("·", "; ".join(lines)) if lines else None
+        case _:
+            return None
+
+
+def _rule(detail: trust.OfRule) -> EventLine | None:
+    where = f" in {detail.task_type}" if detail.task_type else ""
+    match detail:
+        case trust.TrustOffered():
+            what = "a short card" if detail.effect == "card" else "a rule"
+            text = f"{what} can be accepted: {detail.says}{where}"
+            return EventLine(
+                "◇", text, "accent", f"{detail.approvals} approvals · {detail.rule_id}"
+            )
+        case trust.TrustAccepted():
+            return EventLine("◆", f"rule accepted: {detail.says}{where}", "good", detail.rule_id)
+        case trust.TrustUsed(effect="pass"):
+            return EventLine("»", f"passed by rule: {detail.what}", "dim", detail.rule_id)
+        case trust.TrustSuspended():
+            text = f"rule suspended: {detail.says}{where}"
+            return EventLine("◇", text, "warn", detail.why)
+        case trust.TrustRevoked():
+            return EventLine("◇", f"rule revoked: {detail.says}{where}", "warn", detail.rule_id)
         case _:
             return None
 

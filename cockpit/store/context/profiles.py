@@ -138,6 +138,15 @@ def load_current(connection: sqlite3.Connection, profile_id: str) -> Profile:
     return load(connection, profile_id, find_current_version(connection, profile_id))
 
 
+def select_current(connection: sqlite3.Connection) -> tuple[Profile, ...]:
+    """Read the active version of each profile, by name; at most 100."""
+    rows = connection.execute(
+        "SELECT profile_id, version FROM orientation_profiles WHERE status='active'"
+        " ORDER BY profile_id LIMIT 100"
+    ).fetchall()
+    return tuple(load(connection, profile_id, version) for profile_id, version in rows)
+
+
 def find_current_version(connection: sqlite3.Connection, profile_id: str) -> int:
     """Return the active version. Raises :class:`~cockpit.core.errors.NotFound`."""
     row = connection.execute(

@@ -41,8 +41,11 @@ KEPT_ACTIONS = (
     Action.STORE_RESTORED,
     Action.TASK_RUN_STEP,
     Action.TASK_STATUS_CHANGED,
+    Action.TRUST_ACCEPTED,
+    Action.TRUST_REVOKED,
+    Action.TRUST_SUSPENDED,
 )
-"""Event types that stay: handoffs, plans, measures of chains, who ended a task, what was pruned."""
+"""Event types that stay: handoffs, plans, measures of chains, ends of tasks, trust rules, what was pruned."""
 
 SESSION_IS_OVER = (
     "status IN ('completed','failed','stopped') AND updated_at<:before AND lease_owner IS NULL"

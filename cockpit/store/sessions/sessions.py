@@ -39,8 +39,7 @@ STATUSES = ("running", "waiting", "completed", "failed", "stopped")
 NEEDS_ANSWER = "needs_answer"
 """The result's status of a headless session that ended in words, without ``finish``."""
 POLICIES = ("ask", "trusted", "reads", "all")
-"""Which proposals are approved without the user. Stores of older versions may contain ``trusted``, which
-decides as ``ask`` does."""
+"""Which proposals are approved without the user."""
 OUTCOMES = ("blocked", "limit", "needs_answer", "expired")
 """Ends that the status of a session does not show: it is ``completed``, or ``waiting`` for ``expired``."""
 LEASE_S = 60.0

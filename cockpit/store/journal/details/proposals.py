@@ -84,6 +84,15 @@ class OfferedRule(Part, frozen=True, kw_only=True):
     """The command, file, tool or address."""
 
 
+class ShortCard(Part, frozen=True, kw_only=True):
+    """How an action is shown whose shape the user accepted for one key."""
+
+    rule_id: str
+    """The trust rule that says so."""
+    line: str
+    """The first line of what would be posted."""
+
+
 class ProposalBody(Part, frozen=True, kw_only=True):
     """A proposal as the user is shown it; each kind of proposal uses some of the fields."""
 
@@ -154,6 +163,8 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """The names of the agent's own options."""
     editable: bool
     """Whether the input of a permission can be changed before it is approved."""
+    card: ShortCard
+    """The short card of an action; its texts are empty where it is shown in full."""
     rule: OfferedRule
     """What the user may allow from now on; its texts are empty where nothing may be."""
 

@@ -16,6 +16,7 @@ from cockpit.store.journal.details import (
     store,
     tasks,
     tools,
+    trust,
     waves,
 )
 from cockpit.store.journal.details.detail import Detail
@@ -89,6 +90,11 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.FACT_PINNED: waves.FactPinned,
     Action.FACT_UNPINNED: waves.FactUnpinned,
     Action.FEEDBACK_RECORDED: waves.FeedbackRecorded,
+    Action.TRUST_OFFERED: trust.TrustOffered,
+    Action.TRUST_ACCEPTED: trust.TrustAccepted,
+    Action.TRUST_USED: trust.TrustUsed,
+    Action.TRUST_SUSPENDED: trust.TrustSuspended,
+    Action.TRUST_REVOKED: trust.TrustRevoked,
     Action.EPIC_CREATED: backlog.EpicCreated,
     Action.EPIC_CHANGED: backlog.EpicChanged,
     Action.STORY_CREATED: backlog.StoryCreated,

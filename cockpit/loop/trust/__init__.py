@@ -1,0 +1,1 @@
+"""What passes without asking: one place that answers whether a rule of the user covers a request."""

@@ -1,0 +1,95 @@
+"""Details of trust rules: offered, accepted, used, suspended and revoked."""
+
+from __future__ import annotations
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class ShapeOfRule(Part, frozen=True, kw_only=True):
+    """What a rule covers."""
+
+    asker: str
+    """The external agent; empty for the built-in agent."""
+    task_type: str
+    """The task type of the sessions that it counts in."""
+    kind: str
+    """``context``, or the type of an action or permission."""
+    words: tuple[str, ...]
+    """Source and place, or the words of a command."""
+
+
+class EvidencePart(Part, frozen=True, kw_only=True):
+    """One decision that a rule was offered on."""
+
+    proposal_id: str
+    """The proposal that the user approved."""
+    session_id: str
+    """Its session."""
+    decided_at: str
+    """When."""
+
+
+class OfRule(Detail, frozen=True, kw_only=True):
+    """A trust rule."""
+
+    rule_id: str
+    """The rule's id: ``t-`` for a learned one, ``r-`` for one of ``permissions.toml``."""
+    says: str
+    """What it covers, in words."""
+    task_type: str
+    """The task type that it counts in; empty for any."""
+
+
+class TrustOffered(OfRule, frozen=True, kw_only=True):
+    """The user's decisions amount to a rule that they may accept."""
+
+    effect: str
+    """``pass`` or ``card``."""
+    approvals: int
+    """Decisions that count."""
+    sessions: int
+    """Sessions that they were made in."""
+
+
+class TrustAccepted(OfRule, frozen=True, kw_only=True):
+    """The user accepted a rule."""
+
+    effect: str
+    """``pass``: it lets requests pass; ``card``: it shows a short card."""
+    shape: ShapeOfRule
+    """What it covers."""
+    risk: str
+    """The highest risk that it covers."""
+    expires_at: str | None
+    """When it ends; None: never."""
+    evidence: tuple[EvidencePart, ...]
+    """The decisions that the user was shown."""
+
+
+class TrustUsed(OfRule, frozen=True, kw_only=True):
+    """A rule let a request pass, or showed it as a short card."""
+
+    effect: str
+    """``pass`` or ``card``."""
+    proposal_id: str
+    """The proposal that passed."""
+    what: str
+    """What passed, in words."""
+    uses: int
+    """How often the rule was used, with this time."""
+
+
+class TrustSuspended(OfRule, frozen=True, kw_only=True):
+    """A rule covers nothing until the user accepts it again."""
+
+    why: str
+    """The pushback, or the user's reason."""
+    proposal_id: str
+    """The proposal that the user pushed back on; empty where they suspended it themselves."""
+
+
+class TrustRevoked(OfRule, frozen=True, kw_only=True):
+    """The user ended a rule, or declined its offer."""
+
+    why: str
+    """Their reason; empty without one."""

@@ -1,0 +1,194 @@
+"""Rules come of the user's own decisions, pass exactly what was decided, and end with one pushback."""
+
+from __future__ import annotations
+
+import pytest
+from trust_world import TrustWorld, passed
+
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import NotAllowed
+from cockpit.core.errors import NotFound
+from cockpit.store.journal.details.trust import TrustAccepted, TrustSuspended, TrustUsed
+
+
+def read_tests(trust: TrustWorld):
+    return lambda session_id, number: trust.read(session_id, f"file:tests/test_{number}.py")
+
+
+def test_enough_approvals_are_offered_and_an_accepted_rule_lets_pass(trust: TrustWorld) -> None:
+    trust.learn(read_tests(trust))
+    (rule_id,) = trust.offers()
+    (offered,) = trust.rows("trust.offered")
+    assert offered.raw_detail()["rule_id"] == rule_id
+    later = trust.begin()
+    assert not passed(trust.read(later, "file:tests/test_new.py")), "an offer lets nothing pass"
+    rule = trust.accept(rule_id)
+    assert rule.shape.describe() == "read file tests/*.py"
+    (accepted,) = trust.rows("trust.accepted")
+    assert accepted.actor == "person"
+    assert len(accepted.read(TrustAccepted).evidence) == 4
+    proposal = trust.read(later, "file:tests/test_newer.py")
+    assert passed(proposal)
+    (used,) = trust.rows("trust.used")
+    detail = used.read(TrustUsed)
+    assert (detail.proposal_id, detail.uses) == (proposal.proposal_id, 1)
+    assert detail.what == "file:tests/test_newer.py"
+    assert trust.offers() == []
+
+
+@pytest.mark.parametrize(
+    ("task_type", "items"),
+    [
+        ("implement", ["file:tests/test_a.py"]),
+        ("review_pr", ["file:tests/deep/test_a.py"]),
+        ("review_pr", ["file:src/test_a.py"]),
+        ("review_pr", ["file:tests/data.json"]),
+        ("review_pr", ["file:tests/test_a.py", "file:src/a.py"]),
+        ("review_pr", ["file:tests/*.py"]),
+        ("review_pr", ["file:tests/test_a.py:1-4"]),
+        ("review_pr", ["file:tests/test_a.py @outline"]),
+        ("review_pr", ["search:x in tests/*.py"]),
+        ("review_pr", ["tree:tests"]),
+        ("review_pr", ["file:tests/../src/test_a.py"]),
+        ("review_pr", ["file:tests/.env.py"]),
+    ],
+)
+def test_a_rule_is_narrow(trust: TrustWorld, task_type: str, items: list[str]) -> None:
+    trust.learn_rule(read_tests(trust))
+    assert trust.read(trust.begin(task_type), *items).status == "pending"
+
+
+def test_the_tasks_own_object_is_the_same_in_every_task(trust: TrustWorld) -> None:
+    def diff(session_id: str, number: int):
+        return trust.read(session_id, "pr:24 in src/*.py" if number else "pr:24")
+
+    rules = trust.learn_rule(read_tests(trust), diff)
+    assert {rule.shape.words[0] for rule in rules} == {"file"}, (
+        "each pr shape was approved twice only"
+    )
+    trust.learn_rule(lambda session_id, number: trust.read(session_id, "pr:24"))
+    other = trust.begin(target={"pr": 31})
+    assert passed(trust.read(other, "pr:31", "file:tests/test_a.py"))
+    assert not passed(trust.read(other, "pr:24"))
+
+
+def test_sessions_that_ask_ask_and_wider_policies_use_rules(trust: TrustWorld) -> None:
+    trust.learn_rule(
+        lambda session_id, number: trust.run(session_id, "pytest", "-q", f"tests/test_{number}.py")
+    )
+    command = ("pytest", "-q", "tests/test_z.py")
+    assert not passed(trust.run(trust.begin(policy="ask"), *command))
+    assert passed(trust.run(trust.begin(policy="trusted"), *command))
+    assert passed(trust.run(trust.begin(policy="reads"), *command))
+    assert trust.run(trust.begin(policy="all"), *command).decided_by == "policy:all"
+
+
+def test_high_risk_never_passes_whatever_it_was_when_it_was_learned(trust: TrustWorld) -> None:
+    def push(session_id: str, number: int):
+        return trust.run(session_id, "git", "push", risk="high")
+
+    trust.learn(push)
+    assert trust.offers() == []
+    for _ in range(3):  # the same command counts once in a session
+        trust.learn(lambda session_id, number: trust.run(session_id, "make", "check"))
+    rule = trust.accept(trust.offers()[0])
+    assert rule.risk == "medium"
+    session_id = trust.begin()
+    assert passed(trust.run(session_id, "make", "check"))
+    assert not passed(trust.run(session_id, "make", "check", risk="high")), "judged anew"
+
+
+def test_a_rule_of_low_risk_covers_nothing_of_medium_risk(trust: TrustWorld) -> None:
+    trust.learn_rule(read_tests(trust))
+    assert not passed(trust.read(trust.begin(), "file:tests/test_big.py", risk="medium"))
+
+
+@pytest.mark.parametrize(
+    ("decision", "options"),
+    [
+        ("rejected", {}),
+        ("discussed", {"reason": "why these?"}),
+        ("discussed", {"reason": "edited by the person"}),
+        ("approved", {"narrowed": ["file:src/a.py"]}),
+    ],
+)
+def test_one_pushback_suspends(trust: TrustWorld, decision: str, options: dict) -> None:
+    (rule,) = trust.learn_rule(read_tests(trust))
+    asked = trust.read(trust.begin(), "file:tests/test_a.py", "file:src/a.py")
+    trust.decide(asked, decision, **options)
+    assert not passed(trust.read(trust.begin(), "file:tests/test_b.py"))
+    (row,) = trust.rows("trust.suspended")
+    assert row.read(TrustSuspended).proposal_id == asked.proposal_id
+    (listed,) = trust.rules().rules
+    assert (listed.rule_id, listed.status) == (rule.rule_id, "suspended")
+    assert trust.offers() == [], "what was approved before the pushback no longer counts"
+    trust.learn(read_tests(trust))
+    assert trust.offers() == [rule.rule_id]
+
+
+def test_only_the_kept_items_of_a_narrowed_request_count(trust: TrustWorld) -> None:
+    for _ in range(3):
+        asked = trust.read(trust.begin(), "file:tests/a.py", "file:src/a.py")
+        trust.decide(asked, narrowed=["file:tests/a.py"])
+    (offer,) = trust.rules().rules
+    assert offer.says == "read file tests/*.py"
+
+
+def test_a_rule_expires_and_is_revoked_and_only_the_user_begins_it_again(trust: TrustWorld) -> None:
+    (rule,) = trust.learn_rule(read_tests(trust))
+    session_id = trust.begin()
+    trust.revoke(rule.rule_id)
+    assert not passed(trust.read(session_id, "file:tests/a.py"))
+    assert trust.accept(rule.rule_id).status == "active"
+    assert passed(trust.read(session_id, "file:tests/b.py"))
+    trust.store.clock.advance(91 * 86_400)  # type: ignore[attr-defined]
+    assert not passed(trust.read(session_id, "file:tests/c.py"))
+    assert [each.status for each in trust.rules().rules] == ["expired"]
+    for namespace in ("agent:claude", "service:ci", "engine"):
+        with pytest.raises(NotAllowed):
+            trust.accept(rule.rule_id, Caller(namespace, frozenset()))
+
+
+def test_old_decisions_do_not_count(trust: TrustWorld) -> None:
+    trust.learn(read_tests(trust))
+    trust.store.clock.advance(91 * 86_400)  # type: ignore[attr-defined]
+    assert trust.offers() == []
+
+
+def test_floods_policies_and_rules_are_no_evidence(trust: TrustWorld) -> None:
+    session_id = trust.begin(policy="ask")
+    for number in range(30):  # many requests of one session
+        trust.decide(trust.read(session_id, f"file:tests/test_{number}.py"))
+    assert trust.offers() == []
+    for number in range(30):  # and the same request again and again
+        trust.decide(trust.read(trust.begin(policy="ask"), "file:docs/a.md"))
+        if number == 1:
+            break
+    assert trust.offers() == []
+    for number in range(5):
+        assert trust.read(trust.begin(policy="reads"), f"file:src/{number}.py").status == "approved"
+    assert trust.offers() == []
+
+
+def test_a_declined_offer_does_not_come_back_by_itself(trust: TrustWorld) -> None:
+    trust.learn(read_tests(trust))
+    (rule_id,) = trust.offers()
+    trust.revoke(rule_id)
+    assert trust.offers() == []
+    with pytest.raises(NotFound):
+        trust.accept(rule_id)
+    trust.learn(read_tests(trust))
+    assert trust.offers() == [rule_id]
+
+
+def test_the_state_of_the_inner_loops(trust: TrustWorld) -> None:
+    trust.learn(read_tests(trust))
+    assert trust.states()["review_pr"].orient.state == "early"
+    trust.accept(trust.offers()[0])
+    assert trust.states()["review_pr"].orient.state == "trusted"
+    for _ in range(2):
+        trust.read(trust.begin(), "file:tests/test_x.py")
+    assert trust.states()["review_pr"].orient.state == "collapsed"
+    assert trust.states()["review_pr"].decide.state == "early"
+    trust.decide(trust.read(trust.begin(), "file:tests/a.py", "file:src/a.py"), "rejected")
+    assert trust.states()["review_pr"].orient.state == "early"
