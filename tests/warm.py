@@ -145,6 +145,11 @@ def load(name: str) -> None:
         assert line.recv(1), f"The warm server could not load {name}"
 
 
+def load_screen() -> None:
+    """Let the server load what a screen needs (``warm_screen.py``), for processes that open one."""
+    load("warm_screen:load_screen")
+
+
 def begin_to_load() -> None:
     """Let the server load cockpit from now on, on another processor: it does when it is connected to."""
     _connected().close()

@@ -5,10 +5,10 @@ This is the text of a program that stands beside the server's socket and is call
 the interpreter.
 """
 
-# ruff: noqa: PTH109, PTH118, PTH120 -- pathlib alone takes as long to import as all the rest
+# ruff: noqa: PTH109, PTH118, PTH120 -- pathlib alone takes as long to import as all the rest, and so does signal
+import _signal as signal
 import marshal
 import os
-import signal
 import sys
 import time
 from _socket import AF_UNIX, CMSG_LEN, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket

@@ -129,7 +129,8 @@ def _send(line: socket.socket, number: int) -> None:
 
 
 _loaded = False
-_called: set[tuple[str, str]] = set()
+_more: set[str] = set()
+"""What was loaded besides, as it was asked for."""
 
 
 def _load() -> None:
@@ -148,6 +149,8 @@ def _load() -> None:
     for module in pkgutil.walk_packages(cockpit.__path__, "cockpit."):
         if not module.name.startswith(_UNLOADED):
             importlib.import_module(module.name)
+    # Of agents that speak the protocol, and of cockpit as one: its records take half a second to build.
+    importlib.import_module("acp.connection")
     count_tokens("loads the vocabulary")
     new_stores.install()
     certificates.install()
@@ -186,12 +189,14 @@ def _use_large_pages() -> None:
 
 def _load_more(line: socket.socket) -> None:
     with line, line.makefile("rb") as asked:
-        module, _, function = asked.read().decode().partition(":")
-        loaded = importlib.import_module(module)
-        if function and (module, function) not in _called:
-            _called.add((module, function))
-            getattr(loaded, function)()
-        _freeze()
+        name = asked.read().decode()
+        if name not in _more:
+            _more.add(name)
+            module, _, function = name.partition(":")
+            loaded = importlib.import_module(module)
+            if function:
+                getattr(loaded, function)()
+            _freeze()
         _send(line, 0)
 
 

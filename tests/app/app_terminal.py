@@ -28,6 +28,8 @@ class Terminal:
     def __init__(
         self, *words: str, cwd: Path, env: dict[str, str] | None = None, is_cold: bool = False
     ) -> None:
+        if not is_cold:
+            warm.load_screen()
         self._main, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         command = (sys.executable, "-m", "cockpit") if is_cold else warm.command()

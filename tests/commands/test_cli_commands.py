@@ -236,6 +236,7 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
 
 
 def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:
+    warm.load_screen()
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [*warm.command(), "-c"],

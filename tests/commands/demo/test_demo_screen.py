@@ -82,6 +82,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     env = bare_environment(tmp_path / "home", TERM="xterm-256color", COLORTERM="truecolor")
+    warm.load_screen()
     words = [*warm.command(), "demo", "--dir", str(tmp_path / "sample")]
     made = Terminal(words, env, tmp_path)
     yield made
