@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pygments.lexers
 import pytest
 from msgspec.structs import replace
 
 from widgets.proposals.file_diff import FileDiff
+from widgets.proposals.name_language import name_language
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
 
@@ -199,6 +201,36 @@ async def test_a_diff_is_drawn_anew_for_new_colours_only(stage: Any) -> None:
             await pilot.pause()
         assert drawn
         assert not set(drawn) & set(diff.children)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "language"),
+    [
+        ("src/a.py", "x = 1", "python"),
+        ("Makefile", "a: b", "make"),
+        ("a.tcss", "A { b: c; }", "scss"),
+        ("a.pl", "use strict;", "perl"),
+        ("a.h", "int x;", "c"),
+        ("LICENSE", "import this", "text"),
+        ("", "", "text"),
+    ],
+)
+def test_the_language_of_a_file_is_that_of_its_name(path: str, code: str, language: str) -> None:
+    assert name_language(f"{code}\n", path) == language
+
+
+async def test_a_diff_loads_only_the_languages_of_its_name(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load_all(plugins: bool = True) -> None:
+        raise AssertionError("each of 250 modules would be loaded")
+
+    monkeypatch.setattr(pygments.lexers, "_iter_lexerclasses", load_all)
+    panel = ProposalPanel()
+    diffs = (DIFF, FileDiffView("LICENSE", "free\n", "free to all\n"))
+    async with stage(panel, size=(70, 40)) as pilot:
+        await show(pilot, panel, replace(ACTION, body="", diffs=diffs))
+        assert any("free to all" in row for row in pilot.app.rows)
 
 
 async def test_a_wide_panel_shows_diffs_side_by_side(stage: Any) -> None:

@@ -157,9 +157,10 @@ class _Fence(MarkdownFence):
 
     @classmethod
     def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
+        language = language or "text"  # else it would be guessed, with all lexers of Pygments
         if ansi:
             return super().highlight(code, language, ansi, dark)
-        return highlight(code, language=language or "text", theme=_CodeTheme)
+        return highlight(code, language=language, theme=_CodeTheme)
 
 
 class SafeMarkdown(Markdown):

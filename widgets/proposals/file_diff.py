@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.highlight import highlight
 from textual.style import Style
-from textual_diff_view import DiffView
+from textual_diff_view import DiffView, _diff_view
 
+from widgets.proposals.name_language import name_language
 from widgets.text.clean import clean
 from widgets.text.tone import BAD, DIM, GOOD, STRONG, WARN, Part, line
 from widgets.views import FileDiffView
 
 _INLINE_MOST = 4_000
+
+# What DiffView takes for Textual's module: it asks for the language of a file nowhere else.
+_diff_view.highlight = SimpleNamespace(  # type: ignore[attr-defined,assignment]
+    guess_language=name_language, highlight=highlight
+)
 
 
 class FileDiff(DiffView):
