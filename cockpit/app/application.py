@@ -484,7 +484,7 @@ class CockpitApp(App[int], inherit_bindings=False):
                 return
         screen = self._main
         if screen is not None and self.screen_stack[-1:] == [screen] and not event.is_forwarded:
-            if isinstance(event, events.Key) and screen.before_key(event.key):
+            if isinstance(event, events.Key) and screen.before_key(event.key, event.time):
                 return
             if isinstance(event, events.Paste):
                 screen.before_key("paste")

@@ -112,13 +112,22 @@ class KeyPolicy:
     @property
     def is_armed(self) -> bool:
         """True when Enter and Escape decide the open proposal."""
-        return self.is_seen and self._now() - self._last_key >= ARM_S
+        return self._is_armed_at(self._now())
 
-    def note_key(self, key: str) -> None:
-        """Note that a key went down; called before any widget handles it."""
+    def _is_armed_at(self, moment: float) -> bool:
+        since = max(self._visible_since, self._last_key)
+        return self.open is not None and moment - since >= ARM_S
+
+    def note_key(self, key: str, waited_s: float = 0.0) -> None:
+        """Note that a key went down ``waited_s`` seconds ago; called before any widget handles it.
+
+        On a busy machine a key waits until the screen has time for it, and another proposal may stand in
+        front by then. What counts is what was to be seen when the key went down.
+        """
+        down = self._now() - waited_s
         if key in ("enter", "escape"):
-            self._pressed = self.open if self.is_armed else None
-        self._last_key = self._now()
+            self._pressed = self.open if self._is_armed_at(down) else None
+        self._last_key = max(self._last_key, down)
 
     def lock(self, proposal: ProposalView) -> None:
         """Note that the decision of a proposal is in progress: it is not decided twice."""

@@ -49,6 +49,25 @@ def test_enter_approves_what_was_seen_for_half_a_second(key_policy, clock):
     assert press_enter(key_policy) == Approve(ONE)
 
 
+def test_a_key_that_waited_counts_for_what_was_seen_when_it_went_down(key_policy, clock):
+    key_policy.note_drawn(ONE)
+    clock.advance(5)
+    # The user presses Enter, the machine is busy, and another process decides ONE meanwhile.
+    key_policy.note_drawn(TWO)
+    clock.advance(0.7)
+    key_policy.note_key("enter", 0.8)
+    assert isinstance(key_policy.handle_enter(""), DoNothing), "TWO was not there when it went down"
+    clock.advance(0.6)
+    assert press_enter(key_policy) == Approve(TWO)
+
+
+def test_a_key_that_waited_decides_what_it_was_pressed_for(key_policy, clock):
+    key_policy.note_drawn(ONE)
+    clock.advance(5)
+    key_policy.note_key("enter", 2.0)
+    assert key_policy.handle_enter("") == Approve(ONE)
+
+
 def test_a_key_within_half_a_second_disarms(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(5)

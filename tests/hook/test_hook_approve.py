@@ -290,6 +290,11 @@ def test_installing_with_approval_waits_longer(project: Project) -> None:
     assert group["hooks"][0]["timeout"] == 900
     (group,) = body["hooks"]["Stop"]
     assert group["hooks"][0]["timeout"] == 15
+    assert "statusMessage" not in json.dumps(body), "its own dialog is open meanwhile"
+    project.cockpit("hook", "install", "codex", "--approve", "--yes")
+    waiting = json.loads((project.root / ".codex" / "hooks.json").read_text(encoding="utf-8"))
+    (group,) = waiting["hooks"]["PermissionRequest"]
+    assert group["hooks"][0]["statusMessage"] == "answer in cockpit, or press Esc"
     project.cockpit("hook", "install", "claude", "--yes")
     text = (project.root / ".claude" / "settings.json").read_text(encoding="utf-8")
     assert "--approve" not in text

@@ -19,6 +19,8 @@ _TIMEOUT_S = 15
 _ANSWER_TIMEOUT_S = 900
 """Seconds that an agent lets a hook wait for the user; the hook ends before."""
 _WAITING = ("PermissionRequest", "PreToolUse")
+_WAITING_WORDS = "answer in cockpit, or press Esc"
+"""What Codex shows while the hook waits: its own dialog opens only after the hook."""
 _WAIT_S = 10.0
 _POLL_S = 0.05
 
@@ -61,17 +63,20 @@ def hook_groups(
         event: [
             {
                 **({"matcher": matcher} if matcher else {}),
-                "hooks": [_waiting(handler, event, approve)],
+                "hooks": [_waiting(handler, agent, event, approve)],
             }
         ]
         for event, matcher in matchers.items()
     }
 
 
-def _waiting(handler: dict[str, Any], event: str, approve: bool) -> dict[str, Any]:
+def _waiting(handler: dict[str, Any], agent: str, event: str, approve: bool) -> dict[str, Any]:
     """Return the handler of one event, with the time that a waiting one may take."""
-    long = approve and event in _WAITING
-    return {**handler, **({"timeout": _ANSWER_TIMEOUT_S} if long else {})}
+    if not approve or event not in _WAITING:
+        return handler
+    words = agent == "codex" and event == "PermissionRequest"
+    more: dict[str, Any] = {"statusMessage": _WAITING_WORDS} if words else {}
+    return {**handler, "timeout": _ANSWER_TIMEOUT_S, **more}
 
 
 async def wait_for_hook_events(store: Store, task_id: str) -> None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _FRAME_S = 1 / 30
 _CHECK_ARMED_S = 0.1
+_LONGEST_WAIT_S = 600.0
 _AGE_S = 1.0
 _AGE_TICKS = 10
 _GONE_TICKS = 5
@@ -198,12 +199,22 @@ class CockpitScreen(Screen[None]):
 
     # Keys
 
-    def before_key(self, key: str) -> bool:
-        """Handle a key before any widget does; return True when it is used up."""
+    def before_key(self, key: str, pressed_at: float | None = None) -> bool:
+        """Handle a key before any widget does; return True when it is used up.
+
+        ``pressed_at``: when it went down, in seconds of the system's monotonic clock.
+        """
         self._note = ""
+        waited_s = 0.0
+        if pressed_at is not None:
+            waited_s = self.host.engine.store.clock.monotonic() - pressed_at
+            if not 0.0 <= waited_s <= _LONGEST_WAIT_S:
+                waited_s = (
+                    0.0  # it is another clock: that of a test, or Windows' performance counter
+                )
         if self.wider_policy:
             policy, self.wider_policy = self.wider_policy, ""
-            self.key_policy.note_key(key)
+            self.key_policy.note_key(key, waited_s)
             if key == "ctrl+y":
                 session_actions.set_policy(self.host, policy)
             elif key == "shift+tab":
@@ -211,7 +222,7 @@ class CockpitScreen(Screen[None]):
             self.update_hints()
             return key in ("ctrl+y", "shift+tab", "escape")
         step = self.key_policy.handle_second_key(key)
-        self.key_policy.note_key(key)
+        self.key_policy.note_key(key, waited_s)
         self._update_armed()
         if isinstance(step, Approve):
             decision_actions.carry_out(self.host, step)

@@ -1,0 +1,232 @@
+"""Histories of real agents: what is done while one is recorded and played, and what must come of it.
+
+``make test-agents`` records and plays them with the programs that are installed, and
+``COCKPIT_RECORD=1 make test-agents FILTER=histories`` keeps what it recorded in ``recorded/``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agents.acp.acp_world import Acp
+from agents.runner_world import Runs
+from loop.permissions.permission_world import World as Queue
+
+from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.agents.registry.known_agents import Agent, load_agents
+from cockpit.agents.stdio.driven_runners import driven_command
+from cockpit.agents.stdio.open_dialogue import ask_in_queue
+from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals, sessions
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "recorded"
+ACP = ("claude", "codex", "opencode", "vibe")
+DRIVEN = {"claude": "stdio", "codex": "app-server"}
+PATIENCE_S = 180.0
+STEPS = ("edit now 1", "command now 2", "command now 3", "edit now 4")
+"""The prompts: approved; refused with words; interrupted while it asks; after a new start, approved."""
+DRIVEN_PROMPT = "edit now 1, then command now 2"
+NO = "use the Makefile"
+_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_OWN_ID = re.compile(r"\b(?:call|ses|msg|prt|per|toolu|resp|req|item)_[A-Za-z0-9]{1,40}\b")
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
+_OURS = re.compile(r"\b(?:p|s|m)-[a-z2-9]{8}\b")
+_STABLE = re.compile(r"(?:runner\.(?!tool_updated|context|commands|choices)|proposal\.)")
+"""Rows whose number says nothing of how fast the machine was."""
+_VARIES = frozenset(("pid", "expires_at", "shown_digest", "digest", "created_at", "usage"))
+
+
+class Plain:
+    """Replaces what differs by machine and by run: paths, ids, moments."""
+
+    def __init__(self, *places: tuple[str | Path, str]) -> None:
+        self._places = sorted(
+            ((str(path), name) for path, name in places), key=lambda place: -len(place[0])
+        )
+        self._ids: dict[str, str] = {}
+
+    def text(self, text: str) -> str:
+        for place, name in self._places:
+            text = text.replace(place, name)
+        text = _UUID.sub(lambda match: self._number("id", match[0]), text)
+        text = _OWN_ID.sub(lambda match: self._number("call", match[0]), text)
+        text = _OURS.sub(lambda match: self._number("ours", match[0]), text)
+        return _TIME.sub("2026-01-01T00:00:00Z", text)
+
+    def value(self, value: Any) -> Any:
+        return json.loads(self.text(json.dumps(value)))
+
+    def _number(self, kind: str, text: str) -> str:
+        return self._ids.setdefault(text, f"{kind}-{len(self._ids) + 1:03}")
+
+
+def write_plain(raw: Path, plain: Plain) -> str:
+    """Return a recorded history as it is kept, one entry a line."""
+    lines = []
+    for line in raw.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        message = entry.get("client")
+        if isinstance(message, dict):
+            params = message.get("params") or {}
+            for holder, name in (
+                (params, "mcpServers"),
+                (params.get("clientInfo") or {}, "version"),
+            ):
+                if name in holder:
+                    holder[name] = "{any}"
+        lines.append(json.dumps(plain.value(entry), ensure_ascii=False, separators=(",", ":")))
+    return "\n".join(lines) + "\n"
+
+
+def recorder(raw: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that records what ``command`` and cockpit say."""
+    return (sys.executable, "-S", str(HERE / "record_agent.py"), str(raw), "--", *command)
+
+
+def player(history: Path, counter: Path) -> tuple[str, ...]:
+    """Return the command that plays a history."""
+    program = str(HERE / "play_history.py")
+    return (sys.executable, "-S", "-E", program, str(history), str(counter))
+
+
+def write_agent(acp: Acp, name: str, command: Sequence[str], granted: Sequence[str] = ()) -> Agent:
+    """Let the agent ``name`` of the registry be ``command``; it gets the ``granted`` variables."""
+    ways = load_agents().agents[name].acp
+    body = {
+        "command": list(command),
+        "mode": ways.mode,
+        "rejection_ends_turn": ways.rejection_ends_turn,
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in body.items()]
+    variables = ", ".join(f"{key} = {json.dumps(value)}" for key, value in ways.environment.items())
+    lines += [f"environment = {{ {variables} }}", "[login]"]
+    lines.append(f"variables = {json.dumps(list(granted))}")
+    text = "\n".join([f'title = "{name}"', "[acp]", *lines, ""])
+    folder = acp.config / "agents"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return load_agents(acp.config).find(name)
+
+
+async def converse(acp: Acp, name: str) -> str:
+    """Have the conversation of every history over ACP; returns the session."""
+    edit, command, interrupted, again = STEPS
+    session_id = await acp.runtime.start_agent(name, edit, interactive=True)
+    async with asyncio.timeout(PATIENCE_S):
+        await decide(acp, session_id)
+        await acp.runtime.say(session_id, command)
+        await decide(acp, session_id, NO)
+        await acp.runtime.say(session_id, interrupted)
+        task = acp.begin(session_id)
+        await acp.asked()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await acp.runtime.agents().close()
+        await acp.runtime.say(session_id, again)
+        await decide(acp, session_id)
+        await acp.runtime.agents().close()
+    return session_id
+
+
+async def decide(acp: Acp, session_id: str, words: str = "") -> None:
+    """Approve what the session's turn asks for, or reject it with ``words``."""
+    task = acp.begin(session_id)
+    asking = asyncio.ensure_future(acp.asked())
+    await asyncio.wait([task, asking], return_when=asyncio.FIRST_COMPLETED)
+    assert asking.done(), (acp.rows(session_id)[-5:], acp.said(session_id))
+    (proposal,) = asking.result()
+    await (acp.reject(proposal, words) if words else acp.approve(proposal))
+    await task
+
+
+async def drive(
+    runs: Runs, name: str, command: Sequence[str], environment: Mapping[str, str]
+) -> str:
+    """Have the run of every history over an agent's own protocol; returns the session.
+
+    Its edit is approved, changed before where the protocol carries it; its command is refused with words.
+    """
+    protocol: Any = DRIVEN[name]
+    words = driven_command(protocol, command)
+    runner = RunnerSettings(name, words, protocol=protocol, timeout_s=PATIENCE_S)
+    session_id = runs.session()
+    store, root = runs.store, runs.place.root
+    queue = Queue(store, root, session_id, ChangeWaiter(store))
+    ask = ask_in_queue(store, RuntimeSettings(), session_id, root)
+    running = asyncio.create_task(
+        runs.run(
+            replace(runner, env=_VARIABLES),
+            session_id,
+            prompt=DRIVEN_PROMPT,
+            ask=ask,
+            choices=SandboxChoices(agents=False),
+            environment=environment,
+        )
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        (edit,) = await queue.pending()
+        if edit.body.get("editable"):
+            edit = await queue.edit(edit, "changed before it was approved\n")
+        await asyncio.to_thread(queue.decide, edit, "approved")
+        (command_asked,) = await queue.pending()
+        await asyncio.to_thread(queue.decide, command_asked, "rejected", NO)
+        outcome = await running
+    assert outcome.status == "finished", outcome
+    return session_id
+
+
+def read_outcome(store: Store, session_id: str, plain: Plain, said: Iterable[str]) -> Any:
+    """Return what came of a session: proposals, journal, words, end."""
+
+    def read(connection: Any) -> dict[str, Any]:
+        rows = connection.execute(
+            "SELECT proposal_id FROM proposals WHERE session_id=? ORDER BY rowid", (session_id,)
+        ).fetchall()
+        asked = [proposals.load(connection, identity) for (identity,) in rows]
+        seen = journal.rows(connection, after=0, session_id=session_id, limit=100_000)
+        session = sessions.load(connection, session_id)
+        return {
+            "proposals": [
+                {
+                    "title": each.title,
+                    "kind": each.kind,
+                    "risk": each.risk,
+                    "status": each.status,
+                    "by": each.decided_by,
+                    "reason": each.reason,
+                    "body": without(each.body),
+                }
+                for each in asked
+            ],
+            "journal": [
+                [row.action, without(row.raw_detail())] for row in seen if _STABLE.match(row.action)
+            ],
+            "said": list(said),
+            "end": [session.status, session.input_tokens, session.output_tokens],
+        }
+
+    return plain.value(store.read_now(read))
+
+
+def without(value: Any) -> Any:
+    """Return ``value`` without the fields that vary from run to run."""
+    if isinstance(value, dict):
+        return {name: without(each) for name, each in value.items() if name not in _VARIES}
+    return [without(each) for each in value] if isinstance(value, list) else value
+
+
+def lines_of(outcome: Any) -> list[str]:
+    """Return an outcome as lines, of which a failed comparison shows those that differ."""
+    return json.dumps(outcome, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
