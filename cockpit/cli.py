@@ -47,6 +47,7 @@ COMMANDS = {
     "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
     "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
     "packet": ("cockpit.commands.kernel.packet:packet", "Inspect and verify orientation packets."),
+    "skills": ("cockpit.commands.mind.skills:skills", "Manage skills of agents."),
     "profile": ("cockpit.commands.kernel.profile:profile", "Manage orientation profiles."),
     "tokens": ("cockpit.commands.faces.tokens:tokens", "Manage capability tokens."),
     "feedback": ("cockpit.commands.kernel.feedback:feedback", "Judge the decisions of waves."),

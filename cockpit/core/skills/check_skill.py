@@ -1,0 +1,92 @@
+"""Check a skill as its author would want to know: what is refused, cut, missing or odd.
+
+See ``docs/reference/skills.md``, checks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.core.skills.read_skill import LARGEST_FILE
+from cockpit.core.skills.skill import CORE_CHARACTERS, CORE_LINES, Skill
+
+_FILE = re.compile(r"(?<![\w/.:-])((?:\./)?(?:references?|scripts|assets|docs)/[\w./-]*\w)")
+_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_SHORTEST_DESCRIPTION = 40
+_USE = re.compile(r"\b(?:use|when|if|for|whenever)\b", re.IGNORECASE)
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget)\s+(?:all\s+|any\s+)?(?:your|the|previous|prior|above)\s+"
+    r"(?:\w+\s+)?(?:rules?|instructions?|guidelines)|\bapprove\s+(?:everything|all|any)\b"
+    r"|\bwithout\s+(?:asking|telling)\s+(?:the\s+)?user\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark about a skill."""
+
+    is_error: bool
+    text: str
+
+
+def check_skill(skill: Skill, *, is_ours: bool) -> tuple[Finding, ...]:
+    """Return what is wrong with a skill; ``is_ours``: it was written for cockpit, so its core must be short.
+
+    Reads whether the files exist that it names.
+    """
+    findings = [Finding(False, remark) for remark in skill.remarks]
+    if skill.is_cut:
+        size = (
+            f"{skill.lines} lines"
+            if skill.lines > CORE_LINES
+            else f"{len(skill.body):,} characters"
+        )
+        most = CORE_LINES if skill.lines > CORE_LINES else CORE_CHARACTERS
+        findings.append(
+            Finding(
+                is_ours,
+                f"The core has {size}; {most:,} enter a packet. Move the rest to references/ and name it.",
+            )
+        )
+    if not skill.body.strip():
+        findings.append(
+            Finding(True, "The body is empty: a skill without instructions does nothing.")
+        )
+    if len(skill.description) < _SHORTEST_DESCRIPTION or not _USE.search(skill.description):
+        findings.append(
+            Finding(False, "The description should say what the skill does and when to use it.")
+        )
+    findings += [Finding(True, text) for text in _find_missing(skill)]
+    if order := _ORDERS.search(f"{skill.description}\n{skill.body}"):
+        findings.append(
+            Finding(
+                False, f"It says {order[0]!r}. Skills are data: nothing follows from such words."
+            )
+        )
+    return tuple(sorted(findings, key=lambda finding: not finding.is_error))
+
+
+def _find_missing(skill: Skill) -> Sequence[str]:
+    """Return a sentence for each file that the body names and that cannot be read on request."""
+    links = [path for path in _LINK.findall(skill.body) if "://" not in path and ":" not in path]
+    named = dict.fromkeys([*_FILE.findall(skill.body), *links])
+    texts = []
+    root = skill.folder.resolve()
+    for path in named:
+        target = Path(root, path)
+        try:
+            real = target.resolve()
+            is_inside = real == root or root in real.parents
+            if not is_inside:
+                texts.append(f"{path} leads out of the skill's folder and is never read.")
+            elif not real.exists():
+                texts.append(f"{path} is named and does not exist.")
+            elif real.is_file() and real.stat().st_size > LARGEST_FILE:
+                texts.append(f"{path} is larger than {LARGEST_FILE:,} bytes: ask for lines of it.")
+        except (OSError, ValueError) as error:
+            texts.append(f"{path} cannot be read: {error}.")
+    return texts
