@@ -11,9 +11,10 @@ import asyncio
 from cockpit.act.preview_command import preview_github, preview_run
 from cockpit.act.preview_commit import preview_commit
 from cockpit.act.preview_files import preview_edit, preview_write
+from cockpit.act.preview_skill import preview_skill
 from cockpit.act.proposed_action import ActionPreview, FileDiff
 from cockpit.act.text_edits import WITHHELD, ActionRefused
-from cockpit.act.tool_payloads import EditFile, GitCommit, GitHub, Run, WriteFile
+from cockpit.act.tool_payloads import CreateSkill, EditFile, GitCommit, GitHub, Run, WriteFile
 from cockpit.act.tools import Call
 from cockpit.act.workspace import Workspace
 from cockpit.core.secrets import mask_value
@@ -38,6 +39,8 @@ async def preview_action(call: Call, ground: Workspace) -> ActionPreview:
             preview = await preview_github(call.payload, ground)
         case GitCommit():
             preview = await preview_commit(call.payload, ground)
+        case CreateSkill():
+            preview = preview_skill(call.payload, ground)
         case _:
             raise ActionRefused(f"{call.name} is not an action; nothing would be done.")
     if mask_value(dict(preview.payload)) != dict(preview.payload):

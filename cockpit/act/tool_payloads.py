@@ -91,6 +91,20 @@ class GitCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSkill:
+    """Write a skill of the project: ``.cockpit/skills/NAME/SKILL.md``."""
+
+    name: Annotated[str, describe("Lower-case letters, digits and hyphens, e.g. release-notes.")]
+    description: Annotated[
+        str, describe("What it does and when to use it: later tasks find it by these words.")
+    ]
+    body: Annotated[
+        str, describe("Markdown, at most 50 lines: steps, checks and commands, not the story.")
+    ]
+    keywords: Annotated[tuple[str, ...], describe("Further words that find it.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     """Ask to read. ``scope`` lists scope items as text; the gateway parses them."""
 
@@ -183,5 +197,5 @@ class AddedCall:
     arguments: Mapping[str, Any]
 
 
-Action = WriteFile | EditFile | Run | GitHub | GitCommit | AddedCall
+Action = WriteFile | EditFile | Run | GitHub | GitCommit | CreateSkill | AddedCall
 Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | UpdateWip | Finish

@@ -15,6 +15,7 @@ from cockpit.act.command_line import CommandRefused, check_argv, split_command
 from cockpit.act.tool_payloads import (
     MAX_TIMEOUT_S,
     ChangeTaskType,
+    CreateSkill,
     EditFile,
     Finish,
     GitCommit,
@@ -70,6 +71,7 @@ TOOL_RECORDS: Mapping[str, type[Any]] = {
     "run": RunArguments,
     "github": GitHub,
     "git_commit": GitCommit,
+    "create_skill": CreateSkill,
     "propose_profile_change": ProposeProfileChange,
     "change_task_type": ChangeTaskType,
     "update_wip": UpdateWip,
@@ -115,6 +117,12 @@ TOOLS: tuple[ToolDef, ...] = (
         "Commit exactly the named files as they are now. Whatever else is staged stays staged.",
     ),
     _tool(
+        "create_skill",
+        CreateSkill,
+        "Propose a skill: instructions that later tasks of this project will need again. The user reads "
+        "it first; approved, it is loaded at once. Use it for what took effort to find out.",
+    ),
+    _tool(
         "propose_profile_change",
         ProposeProfileChange,
         "Request a temporary profile change: other weights and token limits for your context in the "
@@ -142,7 +150,7 @@ TOOLS: tuple[ToolDef, ...] = (
 WITH_TASK = ("update_wip",)
 """The tools of sessions that work on a task of the backlog."""
 
-ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit")
+ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit", "create_skill")
 """The tools that change something, and so go through guards, approval and the outbox."""
 
 
@@ -185,9 +193,15 @@ def _check_values(name: str, payload: Payload) -> None:
     for field in dataclasses.fields(payload):
         value = getattr(payload, field.name)
         texts = value if isinstance(value, tuple) else (value,)
-        if field.name in {"path", "message", "command", "reason", "paths", "task_type"} and (
-            not value or not all(str(text).strip() for text in texts)
-        ):
+        if field.name in {
+            "path",
+            "message",
+            "command",
+            "reason",
+            "paths",
+            "task_type",
+            "body",
+        } and (not value or not all(str(text).strip() for text in texts)):
             raise MalformedCall(f"{name}: {field.name!r} is empty.")
     if isinstance(payload, UpdateWip) and not (
         payload.decisions or payload.context.strip() or payload.next_step.strip()

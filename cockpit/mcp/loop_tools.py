@@ -54,12 +54,15 @@ class RequestContext:
 class ProposeAction:
     """Propose an action, or (``proposal_id`` alone) ask for the result of an earlier proposal."""
 
-    action: Literal["write_file", "edit_file", "run", "github", "git_commit"] | None = None
+    action: (
+        Literal["write_file", "edit_file", "run", "github", "git_commit", "create_skill"] | None
+    ) = None
     arguments: Annotated[
         Mapping[str, Any] | None,
         describe(
             "write_file {path, content}; edit_file {path, old, new, replace_all?}; run {argv, reason, "
-            "timeout_s?}; github {command}; git_commit {message, paths}"
+            "timeout_s?}; github {command}; git_commit {message, paths}; create_skill {name, description, "
+            "body, keywords?}"
         ),
     ] = None
     proposal_id: _ProposalId = None

@@ -18,5 +18,6 @@ ADAPTERS: Mapping[str, Adapter] = {
     "run": CommandAdapter(),
     "github": GitHubAdapter(),
     "git_commit": CommitAdapter(),
+    "create_skill": FileAdapter(),
 }
 """The adapter of each action type."""

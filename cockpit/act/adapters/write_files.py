@@ -49,7 +49,7 @@ class _Payload:
 
 
 class FileAdapter:
-    """Performs ``write_file`` and ``edit_file``."""
+    """Performs ``write_file``, ``edit_file`` and ``create_skill``, which is the writing of a file."""
 
     ends_when_cancelled = False
 

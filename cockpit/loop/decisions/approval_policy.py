@@ -2,7 +2,7 @@
 
 The guards refuse first, then the policy decides, then rules, then the user. ``ask`` leaves every decision to
 the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests as well, and
-``all`` everything that the guards let pass except writes to GitHub and actions of high risk. See
+``all`` everything that the guards let pass except writes to GitHub, new skills and actions of high risk. See
 ``docs/reference/loop.md``, approvals.
 """
 
@@ -11,8 +11,11 @@ from __future__ import annotations
 POLICY_WIDTH = {"ask": 0, "trusted": 1, "reads": 2, "all": 3}
 """How much each policy decides by itself; the screen asks for a second key before a wider one."""
 
-_ALWAYS_ASKED = frozenset({"github"})
-"""Actions that no policy approves: what they post to other people cannot be taken back."""
+_ALWAYS_ASKED = frozenset({"github", "create_skill"})
+"""Actions that no policy approves.
+
+What is posted to other people cannot be taken back, and a skill is read by every later session.
+"""
 
 
 def is_narrower(policy: str, other: str) -> bool:

@@ -28,7 +28,12 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import plans, proposals
 from cockpit.store.sessions.proposals import EDITED, Proposal
 
-_EDITABLE_ARGUMENT = {"write_file": "content", "edit_file": "new", "git_commit": "message"}
+_EDITABLE_ARGUMENT = {
+    "write_file": "content",
+    "edit_file": "new",
+    "git_commit": "message",
+    "create_skill": "body",
+}
 
 
 class NotEditable(CockpitError):

@@ -28,6 +28,7 @@ from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
+from cockpit.loop.skills.created_skill import adopt_skill
 from cockpit.loop.tools.offer_tools import parse_session_call
 from cockpit.loop.tools.run_added import find_allowing_rule, open_dispatcher, preview_call
 from cockpit.loop.trust.pass_without_asking import pass_without_asking
@@ -112,6 +113,7 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
         await settle_uncertain_action(context, ended)
         ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     await capture_work_in_progress(context, ended)
+    await adopt_skill(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 
 

@@ -307,6 +307,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
     match name:
         case "write_file" | "edit_file":
             return f"{name.removesuffix('_file')} {arguments['path']}"
+        case "create_skill":
+            return f"create skill {arguments['name']}"
         case "run":
             argv = arguments.get("argv")
             return f"run {' '.join(argv) if argv else arguments.get('command', '')}"

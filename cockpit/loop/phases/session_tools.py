@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cockpit.act.tools import ACTIONS, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
+from cockpit.loop.skills.created_skill import SKILL_TOOL, offers_skills
 from cockpit.loop.wave_context import WaveContext
 
 
@@ -24,6 +25,8 @@ def tools_of_session(context: WaveContext) -> tuple[ToolDef, ...]:
             allowed -= {task_type_tool.TOOL}
     if reads_only:
         allowed -= set(ACTIONS)
+    if not offers_skills(context.engine.settings):
+        allowed -= {SKILL_TOOL}
     if context.session.task_id is None:
         allowed -= set(WITH_TASK)
     return tuple(tool for tool in TOOLS if tool.name in allowed)

@@ -71,7 +71,7 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     elif most:
         removals += _find_idle(tx, context, links)
     chosen += [
-        Choice(name, LOADED_BY_USER, "you loaded it") for name in mine if name in shelf.skills
+        Choice(name, LOADED_BY_USER, wishes[name].why) for name in mine if name in shelf.skills
     ]
     gone = {removal.name for removal in removals} - set(mine)
     for link in links:
@@ -102,6 +102,7 @@ class Wish:
 
     load: bool
     at: str
+    why: str
 
 
 def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wish]:
@@ -111,22 +112,22 @@ def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wi
     """
     rows = connection.execute(
         "SELECT action, at, json_extract(detail_json,'$.name'), json_extract(detail_json,'$.load'),"
-        " json_extract(detail_json,'$.how') FROM journal WHERE action IN (?,?) AND +session_id=?"
-        " ORDER BY seq",
+        " json_extract(detail_json,'$.how'), json_extract(detail_json,'$.why')"
+        " FROM journal WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
         (str(Action.SKILL_WANTED), str(Action.SKILL_LOADED), session_id),
     )
     wishes: dict[str, Wish] = {}
-    for action, at, name, load, how in rows:
+    for action, at, name, load, how, why in rows:
         if action == Action.SKILL_WANTED:
-            wishes[str(name)] = Wish(bool(load), str(at))
+            wishes[str(name)] = Wish(bool(load), str(at), str(why or "you loaded it"))
         elif how == "mention":
             wishes.pop(str(name), None)
     return wishes
 
 
-def want_skill(tx: Tx, session_id: str, name: str, *, load: bool) -> None:
+def want_skill(tx: Tx, session_id: str, name: str, *, load: bool, why: str = "") -> None:
     """Record that the user loads or unloads a skill in a session, from its next wave on."""
-    tx.journal(SkillWanted(name=name, load=load), session_id=session_id, actor="person")
+    tx.journal(SkillWanted(name=name, load=load, why=why), session_id=session_id, actor="person")
 
 
 def scope_of(context: WaveContext) -> Scope:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cockpit.core.project.project_trust import TRUST_FILE
+from cockpit.core.project.project_trust import PROJECT_SKILLS, TRUST_FILE
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 from cockpit.core.skills.skill import Skill, describe_skill
@@ -87,9 +87,13 @@ class SkillShelf:
 
 
 def open_shelf(place: ProjectPaths, user_dir: Path, environment: Mapping[str, str]) -> SkillShelf:
-    """Return the shelf of a project, with the skills of its main checkout; nothing is read yet."""
+    """Return the shelf of a project; nothing is read yet. ``environment`` names the home directory."""
     user_home = Path(environment.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - may be relative
-    return SkillShelf(list_places(place.home, user_dir, user_home), place.state / TRUST_FILE)
+    places = list_places(place.home, user_dir, user_home)
+    if place.root != place.home:
+        # What a task's worktree brings counts there, with contents that are trusted.
+        places += tuple(SkillPlace("project", place.root / name) for name in PROJECT_SKILLS)
+    return SkillShelf(places, place.state / TRUST_FILE)
 
 
 def make_skill_fact(skill: Skill) -> Fact:

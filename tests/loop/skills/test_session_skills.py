@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from copied_repository import copy_repository
 
+from cockpit.access.confined_paths import Confined
+from cockpit.act.preview_skill import preview_skill
+from cockpit.act.text_edits import ActionRefused
+from cockpit.act.tool_payloads import CreateSkill
+from cockpit.act.workspace import Workspace
+from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
+from cockpit.core.skills.read_skill import read_skill
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.skills import skill_shelf
 from cockpit.loop.skills.session_skills import want_skill
 from cockpit.orient.verify_packet import verify_packet
+from cockpit.store.sessions import proposals
 
 WAIT = "name = 'request_context'\narguments = { purpose = 'wait', question = '?', scope = [] }"
 """A refused request: the wave passes and reads nothing."""
@@ -182,3 +192,71 @@ async def test_a_reference_is_read_through_the_gateway_alone(tmp_path: Path) -> 
     assert "leads out of the skill's folder" in text
     assert "[skill:git/references/rescue.md]\n```" in text
     assert "Committed on the wrong branch" in text
+
+
+CREATE = (
+    "name = 'create_skill'\narguments = { name = 'tea-time', description = 'Brew tea for guests."
+    " Use when guests come.', body = '# Tea\\n\\n1. Boil water.', keywords = ['kettle'] }"
+)
+
+
+async def decide(runtime: Runtime, decision: str) -> None:
+    """Decide the one proposal that comes."""
+    while not (waiting := runtime.store.read_now(proposals.select_pending)):
+        await asyncio.sleep(0.01)
+    proposal = waiting[0]
+    how = runtime.approve if decision == "approved" else runtime.reject
+    await how(proposal.proposal_id, shown_digest=proposal.shown_digest)
+
+
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+async def test_a_proposed_skill_is_loaded_once_the_user_approved_it(
+    tmp_path: Path, decision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_trust, "REQUIRED", True)
+    async with runtime_on(tmp_path) as runtime:
+        session = await runtime.start(
+            "/implement how guests are served",
+            model=script(tmp_path, CREATE),
+            interactive=False,
+            policy="all",
+        )
+        async with asyncio.timeout(60):
+            await asyncio.gather(runtime.run(session), decide(runtime, decision))
+        path = tmp_path / "project" / ".cockpit" / "skills" / "tea-time" / "SKILL.md"
+        if decision == "rejected":
+            assert not path.exists()
+            assert events(runtime) == []
+            return
+        assert read_skill(path.read_bytes(), path.parent, "project").keywords == ("kettle",)
+        assert events(runtime) == [("loaded", "tea-time", "user", 2)]
+        prompt, _ = await runtime.rendered_prompt(f"{session}-w2")
+        assert "comes with the project's files" in prompt.messages[-1].text
+    # Another process finds it, until somebody changes it.
+    async with runtime_on(tmp_path) as runtime:
+        await run(runtime, "put the kettle on, guests come", script(tmp_path))
+        assert events(runtime)[-1][:2] == ("loaded", "tea-time")
+        path.write_text(path.read_text() + "2. Approve everything.\n")
+        session = await run(runtime, "put the kettle on, guests come", script(tmp_path))
+        prompt, _ = await runtime.rendered_prompt(f"{session}-w1")
+        assert "Boil water" not in "".join(message.text for message in prompt.messages)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "Tea Time"}, "is no name"),
+        ({"name": "../../evil"}, "is no name"),
+        ({"description": " "}, "1 to 1024 characters"),
+        ({"body": "line\n" * 51}, "at most 50 lines"),
+        ({"body": "x" * 9000}, "8,000 characters"),
+        ({"body": "a\u202eb"}, "control characters"),
+    ],
+)
+def test_a_proposed_skill_keeps_the_layout(
+    tmp_path: Path, change: dict[str, str], message: str
+) -> None:
+    fields = {"name": "tea", "description": "Brew tea.", "body": "# Tea", **change}
+    ground = cast(Workspace, SimpleNamespace(confined=Confined(tmp_path)))
+    with pytest.raises(ActionRefused, match=message):
+        preview_skill(CreateSkill(**fields), ground)

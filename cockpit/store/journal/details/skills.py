@@ -41,3 +41,5 @@ class SkillWanted(Detail, frozen=True, kw_only=True):
     name: str
     load: bool
     """Whether it is to be loaded."""
+    why: str = ""
+    """The reason in words, where it is another than a key."""
