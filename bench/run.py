@@ -45,6 +45,7 @@ BENCHES = (
     "sandbox",
     "judge",
     "retrieval",
+    "skills",
     "work_queue",
     "chain",
 )

@@ -11,8 +11,8 @@ import asyncio
 from cockpit.act.preview_command import preview_github, preview_run
 from cockpit.act.preview_commit import preview_commit
 from cockpit.act.preview_files import preview_edit, preview_write
-from cockpit.act.preview_skill import preview_skill
 from cockpit.act.proposed_action import ActionPreview, FileDiff
+from cockpit.act.skills.preview_skill import preview_skill
 from cockpit.act.text_edits import WITHHELD, ActionRefused
 from cockpit.act.tool_payloads import CreateSkill, EditFile, GitCommit, GitHub, Run, WriteFile
 from cockpit.act.tools import Call

@@ -18,6 +18,7 @@ GOOD = {
     "run": {"argv": ["pytest", "-q"], "reason": "r"},
     "github": {"command": "gh pr comment 24 --body hi"},
     "git_commit": {"message": "m", "paths": ["a.py"]},
+    "create_skill": {"name": "tea", "description": "Brew tea.", "body": "# Tea"},
     "propose_profile_change": {"base_profile_version": 1, "effective_waves": 3, "reason": "r"},
     "change_task_type": {"task_type": "implement", "reason": "r"},
     "update_wip": {"next_step": "n"},

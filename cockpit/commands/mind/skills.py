@@ -44,9 +44,9 @@ def skills() -> None:
 )
 @AS_JSON
 def list_skills(task: str | None, as_json: bool) -> None:
-    """List the skills of all layers, and what is not used.
+    """List skills of all layers.
 
-    With --for it lists only those that a session of this task would load.
+    What is not used is told with the reason. With --for it lists only those that a session of this task would load.
     """
     shelf = _open_shelf()
     if task is not None:
@@ -102,7 +102,10 @@ def list_skills(task: str | None, as_json: bool) -> None:
 )
 @AS_JSON
 def show_skill(name: str, task: str | None, as_json: bool) -> None:
-    """Show a skill: where it is from, and the core that enters a packet."""
+    """Show a skill.
+
+    That is where it is from, what it is for, and the core that enters a packet.
+    """
     from cockpit.orient.skills.choose_skills import format_score
     from cockpit.orient.skills.rank_skills import rank_skills
 
@@ -148,9 +151,9 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
 @AS_JSON
 @click.pass_context
 def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: bool) -> None:
-    """Check skills: layout, length of the core, named files.
+    """Check the layout of skills.
 
-    SKILL is a name or a folder; without one it checks all. It ends with 1 if one has an error. Of skills that
+    It looks at front matter, the length of the core, and named files. SKILL is a name or a folder; without one it checks all. It ends with 1 if one has an error. Of skills that
     were written for other agents a long core is a warning.
     """
     from cockpit.core.skills.check_skill import check_skill
@@ -216,9 +219,9 @@ def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: 
 @click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
 @AS_JSON
 def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) -> None:
-    """Install the skills of a folder, a checkout or a ZIP file.
+    """Install skills of a folder or a ZIP file.
 
-    They are copied and never run. It shows what they are before it writes.
+    PATH is a skill, or a folder or checkout with several. They are copied and never run. It shows what they are before it writes.
     """
     import sys
 
@@ -261,7 +264,10 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
 @click.argument("name")
 @SESSION
 def load(name: str, session: str | None) -> None:
-    """Load a skill into a session, from its next wave on."""
+    """Set a skill to be loaded into a session.
+
+    It is loaded from the next wave on, and stays until you unload it.
+    """
     _want(name, session, load_it=True)
 
 
@@ -269,7 +275,10 @@ def load(name: str, session: str | None) -> None:
 @click.argument("name")
 @SESSION
 def unload(name: str, session: str | None) -> None:
-    """Unload a skill from a session, from its next wave on."""
+    """Remove a skill from a session.
+
+    From the next wave on; it comes back only when you mention it.
+    """
     _want(name, session, load_it=False)
 
 

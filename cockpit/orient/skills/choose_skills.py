@@ -18,7 +18,7 @@ MOST_SKILLS = 3
 """Skills that are loaded at once, beside those that the user loads."""
 LEAST_SCORE = 2_700
 """A skill with a lower score says nothing about the task."""
-LEAST_SHARE = 50
+LEAST_SHARE = 70
 """Percent of the best score that a further skill needs."""
 TYPE_BONUS = 2_000
 """Added to a skill that names the task's type."""

@@ -14,7 +14,7 @@ import pytest
 from copied_repository import copy_repository
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.preview_skill import preview_skill
+from cockpit.act.skills.preview_skill import preview_skill
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.tool_payloads import CreateSkill
 from cockpit.act.workspace import Workspace

@@ -1,0 +1,1 @@
+"""Skills as actions. See ``docs/reference/skills.md``, proposed skills."""
