@@ -96,8 +96,9 @@ def _install(folder: Path) -> dict[str, Skill]:
     for line in (DATA / "skills.tsv").read_text(encoding="utf-8").splitlines():
         name, description = line.split("\t")
         (folder / name).mkdir()
+        about = description.split(":")[0]
         lines = [
-            f"- {description.split(':')[0]}, step {number}: look at it, change one thing, check what came of it."
+            f"- {about}, step {number}: look at it, change one thing, check what came of it."
             for number in range(1, _BODY_LINES)
         ]
         text = "\n".join(

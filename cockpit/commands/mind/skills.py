@@ -46,7 +46,8 @@ def skills() -> None:
 def list_skills(task: str | None, as_json: bool) -> None:
     """List skills of all layers.
 
-    What is not used is told with the reason. With --for it lists only those that a session of this task would load.
+    What is not used is told with the reason. With --for it lists only those that a session of this task
+    would load.
     """
     shelf = _open_shelf()
     if task is not None:
@@ -153,8 +154,9 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
 def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: bool) -> None:
     """Check the layout of skills.
 
-    It looks at front matter, the length of the core, and named files. SKILL is a name or a folder; without one it checks all. It ends with 1 if one has an error. Of skills that
-    were written for other agents a long core is a warning.
+    It looks at front matter, the length of the core, and named files. SKILL is a name or a folder; without
+    one it checks all. It ends with 1 if one has an error. Of skills that were written for other agents a
+    long core is a warning.
     """
     from cockpit.core.skills.check_skill import check_skill
     from cockpit.core.skills.skill import SKILL_FILE, SkillInvalid
@@ -221,7 +223,8 @@ def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: 
 def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) -> None:
     """Install skills of a folder or a ZIP file.
 
-    PATH is a skill, or a folder or checkout with several. They are copied and never run. It shows what they are before it writes.
+    PATH is a skill, or a folder or checkout with several. They are copied and never run. It shows what they
+    are before it writes.
     """
     import sys
 
