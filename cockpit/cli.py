@@ -40,6 +40,7 @@ COMMANDS = {
         "Manage epics and their priorities.",
     ),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a written plan into tasks."),
+    "notes": ("cockpit.commands.mind.notes:notes", "Keep and forget what sessions taught."),
     "wip": (
         "cockpit.commands.backlog.wip:work_in_progress",
         "Show and change work in progress of tasks.",

@@ -43,6 +43,8 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "trust rules offers": _ORIENTATION,
         "trust rules show": _ORIENTATION,
         "trust state": _ORIENTATION,
+        "notes list": _WORK,
+        "notes show": _WORK,
         "stats": _WORK,
         "chain": _WORK,
         "chain resume": "work.write",

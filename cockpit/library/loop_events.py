@@ -39,6 +39,6 @@ def read_event(row: Row, teller: Storyteller) -> LoopEvent:
         row.actor,
         row.session_id,
         row.wave_id,
-        row.raw_detail(),
+        row.body()["detail"],
         teller.tell(row),
     )

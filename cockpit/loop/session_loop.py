@@ -14,6 +14,7 @@ from msgspec import UNSET
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measure_version
+from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
 from cockpit.loop.phases.acting import act
@@ -307,7 +308,10 @@ def _end_at_limit(tx: Tx, session: Session, last: Wave | None) -> bool:
     }
     if session.result.get("status") != "limit" or session.status != "completed":
         detail = SessionCompleted(**result)
-        sessions.set_status(tx, session.session_id, "completed", detail=detail, result=result)
+        reflect(
+            tx,
+            sessions.set_status(tx, session.session_id, "completed", detail=detail, result=result),
+        )
     return True
 
 
@@ -330,9 +334,11 @@ def _stop_without_wave(tx: Tx, session_id: str) -> Session:
     result = {"status": status, "summary": plan.text.strip() if plan else ""}
     if plan is not None and session.result and find_finish(plan) is not None:
         result = {name: str(session.result.get(name, "")) for name in result}
-    return sessions.set_status(
+    ended = sessions.set_status(
         tx, session_id, "completed", detail=SessionCompleted(**result), result=result
     )
+    reflect(tx, ended)
+    return ended
 
 
 def _mark_waiting(session_id: str, message: str) -> Callable[[Tx], Session]:

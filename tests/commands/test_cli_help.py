@@ -19,6 +19,8 @@ VERBS = {
     *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
     *(
         "Accept",
+        "Forget",
+        "Keep",
         "Suspend",
         "Mark",
         "Measure",
@@ -36,7 +38,6 @@ VERBS = {
 }
 OPTION_VERBS = VERBS | {
     *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
-    *("Forget",),
     *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
     *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
 }

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "events show": ("e-1",),
     "feedback show": ("1",),
     "handoff show": ("T-1",),
+    "notes show": ("n-1",),
     "outbox show": ("a-1",),
     "sessions export": ("last",),
     "sessions jump": ("last",),

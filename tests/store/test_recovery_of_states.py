@@ -100,6 +100,7 @@ WAYS_ON: dict[str, dict[str, str]] = {
         "running": "cockpit.chains.supervisor:mark_dead_workers",
         **dict.fromkeys(("clean", "crashed", "stopped"), END),
     },
+    "notes.status": dict.fromkeys(("proposed", "kept", "forgotten"), END),
     "proposals.status": {
         "pending": "cockpit.store.sessions.proposals:expire_due",
         **dict.fromkeys(("approved", "rejected", "discussed", "expired"), END),

@@ -30,6 +30,7 @@ from cockpit.agents.streams.journal_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
+from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -357,7 +358,7 @@ class AgentSession:
 def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
     detail = SessionCompleted(status=status, summary=mask(summary)[:MOST_MESSAGE])
     result = {"status": status, "summary": summary[:MOST_MESSAGE]}
-    sessions.set_status(tx, session_id, "completed", detail=detail, result=result)
+    reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
 
 
 def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:

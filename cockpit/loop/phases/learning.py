@@ -7,6 +7,7 @@ the session when every other call of the same answer succeeded. See ``docs/refer
 from __future__ import annotations
 
 from cockpit.learn.judge_waves import judge_after_wave
+from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
@@ -45,6 +46,7 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
             detail=SessionCompleted(status=status, summary=summary),
             result={"status": status, "summary": summary},
         )
+        reflect(tx, session)
         if context.engine.settings.on_session_end is not None:
             context.engine.settings.on_session_end(tx, session)
     elif plan.calls or plan.stop in _continuing_stops(context):

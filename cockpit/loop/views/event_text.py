@@ -15,6 +15,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.journal.details import (
     agent_turns,
     agents,
+    notes,
     proposals,
     sessions,
     skills,
@@ -80,6 +81,11 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
         case waves.FactUnpinned():
             return EventLine("◇", f"unpinned {detail.source_ref}", "dim", _from_wave(detail))
+        case notes.NoteProposed():
+            return EventLine("✎", f"note proposed: {detail.text}", "dim", detail.kind)
+        case notes.NoteForgotten():
+            why = f": {detail.reason}" if detail.reason else ""
+            return EventLine("✎", f"note forgotten{why}: {detail.text}", "dim", detail.kind)
         case skills.SkillLoaded():
             return EventLine(
                 "✦", f"skill {detail.name}: {detail.why}", "dim", f"{detail.tokens:,} tokens"

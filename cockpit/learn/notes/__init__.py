@@ -1,0 +1,1 @@
+"""Reflecting on a session: what it taught, as notes for later ones."""

@@ -1,0 +1,56 @@
+"""Details of notes: proposed, kept, edited, seen again, contradicted and forgotten."""
+
+from __future__ import annotations
+
+from cockpit.store.journal.details.detail import Detail
+
+
+class OfNote(Detail, frozen=True, kw_only=True):
+    """What all events of notes have."""
+
+    note_id: str
+    """The note."""
+    kind: str
+    """``decision``, ``pitfall``, ``command`` or ``question``."""
+    text: str
+    """What the note says from now on."""
+
+
+class NoteProposed(OfNote, frozen=True, kw_only=True):
+    """A session's end proposed a note; it is no memory until the user keeps it."""
+
+    subject: str
+    """By which it is the same as another note of its kind."""
+    source: str
+    """What it was distilled from, in words."""
+
+
+class NoteKept(OfNote, frozen=True, kw_only=True):
+    """The user keeps a note, or wrote one: later sessions may find it."""
+
+
+class NoteEdited(OfNote, frozen=True, kw_only=True):
+    """The user changed the text of a note."""
+
+
+class NoteSeenAgain(OfNote, frozen=True, kw_only=True):
+    """A later session taught the same."""
+
+    seen: int
+    """How many sessions have taught it."""
+
+
+class NoteContradicted(OfNote, frozen=True, kw_only=True):
+    """A later session showed the opposite of a note."""
+
+    contradicted: int
+    """How often that has happened."""
+    reason: str
+    """What it showed."""
+
+
+class NoteForgotten(OfNote, frozen=True, kw_only=True):
+    """A note is no memory any more: by the user, or because it was contradicted or answered."""
+
+    reason: str
+    """Why."""

@@ -1,0 +1,1 @@
+"""Notes: what sessions taught, as the user keeps it."""

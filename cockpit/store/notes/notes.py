@@ -1,0 +1,294 @@
+"""The table of notes: one row for each lesson, decided by the user alone.
+
+``proposed`` → ``kept`` | ``forgotten``; ``kept`` → ``forgotten``; ``forgotten`` → ``kept``. Later sessions
+find kept notes alone. Specified in ``docs/reference/notes.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
+from cockpit.core.secrets import mask
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.notes import (
+    NoteContradicted,
+    NoteEdited,
+    NoteForgotten,
+    NoteKept,
+    NoteProposed,
+    NoteSeenAgain,
+)
+
+Kind = Literal["decision", "pitfall", "command", "question"]
+KINDS: tuple[Kind, ...] = ("decision", "pitfall", "command", "question")
+LONGEST = 2_000
+"""Characters of a note; a longer one belongs into the project's documents."""
+MOST_CONTRADICTIONS = 2
+"""A kept note is forgotten when so many sessions have shown the opposite."""
+
+
+class NoteInvalid(CockpitError):
+    """A note is empty, too long, or of no kind that exists."""
+
+    code = "note_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDraft:
+    """A lesson of one session, before it is compared with the notes that exist."""
+
+    kind: Kind
+    subject: str
+    """By which it is the same as another of its kind."""
+    text: str
+    source: str
+    """What it was distilled from, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One row of ``notes``."""
+
+    note_id: str
+    kind: str
+    subject: str
+    text: str
+    source: str
+    task_type: str
+    task_id: str | None
+    session_id: str
+    """The session that taught it first; empty for a note that the user wrote."""
+    status: str
+    """``proposed``, ``kept`` or ``forgotten``."""
+    seen: int
+    """Sessions that taught it."""
+    contradicted: int
+    """Sessions that showed the opposite since it was last taught."""
+    reason: str
+    """Why it was forgotten."""
+    created_at: str
+    updated_at: str
+
+    @property
+    def ref(self) -> str:
+        """Its name as a scope item and in the knowledge index."""
+        return f"note:{self.note_id}"
+
+
+_COLUMNS = (
+    "note_id, kind, subject, text, source, task_type, task_id, coalesce(session_id, ''), status, seen,"
+    " contradicted, reason, created_at, updated_at"
+)
+_SELECT = f"SELECT {_COLUMNS} FROM notes"  # noqa: S608 - fixed columns
+
+
+def propose(
+    tx: Tx, draft: NoteDraft, *, session_id: str, task_type: str = "", task_id: str | None = None
+) -> Note | None:
+    """Store a lesson as a proposed note, or count it where a note says the same already.
+
+    None where the session has taught that note before, so a session that is resumed counts once, and where
+    the user has forgotten this very lesson: it is not proposed twice.
+    """
+    text, subject = mask(draft.text)[:LONGEST], mask(draft.subject)[:LONGEST]
+    row = tx.execute(
+        f"{_SELECT} WHERE kind=? AND subject=? ORDER BY status='forgotten', rowid DESC LIMIT 1",
+        (draft.kind, subject),
+    ).fetchone()
+    if row is not None:
+        note = _read(row)
+        forgotten_by_user = note.status == "forgotten" and not note.contradicted
+        if note.session_id == session_id or forgotten_by_user:
+            return None
+        if note.status != "forgotten":
+            return _see_again(tx, note, session_id)
+    note_id, now = tx.ids.new("n"), tx.now()
+    tx.execute(
+        "INSERT INTO notes(note_id, kind, subject, text, source, task_type, task_id, session_id, status,"
+        " created_at, updated_at) VALUES (?,?,?,?,?,?,?,?,'proposed',?,?)",
+        (
+            *(note_id, draft.kind, subject, text, mask(draft.source)[:LONGEST]),
+            *(task_type, task_id, session_id, now, now),
+        ),
+    )
+    tx.journal(
+        NoteProposed(
+            note_id=note_id, kind=draft.kind, text=text, subject=subject, source=mask(draft.source)
+        ),
+        actor="engine",
+        session_id=session_id,
+    )
+    return load(tx.connection, note_id)
+
+
+def _see_again(tx: Tx, note: Note, session_id: str) -> Note:
+    tx.execute(
+        "UPDATE notes SET seen=seen+1, contradicted=0, updated_at=? WHERE note_id=?",
+        (tx.now(), note.note_id),
+    )
+    tx.journal(
+        NoteSeenAgain(note_id=note.note_id, kind=note.kind, text=note.text, seen=note.seen + 1),
+        actor="engine",
+        session_id=session_id,
+    )
+    return load(tx.connection, note.note_id)
+
+
+def write(tx: Tx, kind: str, text: str, *, by: str = "person") -> Note:
+    """Store a note of the user's own; it is kept at once. Raises :class:`NoteInvalid`."""
+    if kind not in KINDS:
+        raise NoteInvalid(f"There is no kind of note {kind!r}; there are {', '.join(KINDS)}.")
+    text = _checked(text)
+    if tx.execute(
+        "SELECT 1 FROM notes WHERE kind=? AND subject=? AND status<>'forgotten'", (kind, text)
+    ).fetchone():
+        raise NoteInvalid("There is a note with this text already; nothing was stored.")
+    note_id, now = tx.ids.new("n"), tx.now()
+    tx.execute(
+        "INSERT INTO notes(note_id, kind, subject, text, source, status, created_at, updated_at)"
+        " VALUES (?,?,?,?,'written by the user','kept',?,?)",
+        (note_id, kind, text, text, now, now),
+    )
+    tx.journal(NoteKept(note_id=note_id, kind=kind, text=text), actor=by)
+    return load(tx.connection, note_id)
+
+
+def keep(tx: Tx, note_id: str, *, by: str = "person") -> Note:
+    """Keep a proposed note, or take one back that was forgotten. Raises ``NotFound``."""
+    note = load(tx.connection, note_id)
+    if note.status == "kept":
+        return note
+    same = tx.execute(
+        "SELECT note_id FROM notes WHERE kind=? AND subject=? AND status<>'forgotten' AND note_id<>?",
+        (note.kind, note.subject, note_id),
+    ).fetchone()
+    if same is not None:
+        raise IllegalTransition(f"{same[0]} says the same already. Keep or edit that one.")
+    tx.execute(
+        "UPDATE notes SET status='kept', contradicted=0, reason='', updated_at=? WHERE note_id=?",
+        (tx.now(), note_id),
+    )
+    tx.journal(
+        NoteKept(note_id=note_id, kind=note.kind, text=note.text),
+        actor=by,
+        session_id=note.session_id,
+    )
+    return load(tx.connection, note_id)
+
+
+def edit(tx: Tx, note_id: str, text: str, *, by: str = "person") -> Note:
+    """Change the text of a note; one that was proposed is kept by it.
+
+    Raises ``NoteInvalid``, and ``NotFound``.
+    """
+    note, text = load(tx.connection, note_id), _checked(text)
+    if note.status == "forgotten":
+        raise IllegalTransition(f"{note_id} was forgotten. Keep it first.")
+    tx.execute("UPDATE notes SET text=?, updated_at=? WHERE note_id=?", (text, tx.now(), note_id))
+    tx.journal(
+        NoteEdited(note_id=note_id, kind=note.kind, text=text),
+        actor=by,
+        session_id=note.session_id,
+    )
+    return keep(tx, note_id, by=by)
+
+
+def forget(tx: Tx, note_id: str, reason: str = "", *, by: str = "person") -> Note:
+    """Take a note out of memory; its row stays, and :func:`keep` takes it back. Raises ``NotFound``."""
+    note = load(tx.connection, note_id)
+    if note.status == "forgotten":
+        return note
+    reason = mask(reason)[:LONGEST]
+    tx.execute(
+        "UPDATE notes SET status='forgotten', reason=?, updated_at=? WHERE note_id=?",
+        (reason, tx.now(), note_id),
+    )
+    tx.journal(
+        NoteForgotten(note_id=note_id, kind=note.kind, text=note.text, reason=reason),
+        actor=by,
+        session_id=note.session_id,
+    )
+    return load(tx.connection, note_id)
+
+
+def contradict(tx: Tx, note: Note, reason: str, *, session_id: str) -> Note:
+    """Count that a session showed the opposite of a note; the second time it is forgotten.
+
+    A note that the user has not kept is forgotten the first time.
+    """
+    reason = mask(reason)[:LONGEST]
+    tx.execute(
+        "UPDATE notes SET contradicted=contradicted+1, updated_at=? WHERE note_id=?",
+        (tx.now(), note.note_id),
+    )
+    count = note.contradicted + 1
+    tx.journal(
+        NoteContradicted(
+            note_id=note.note_id,
+            kind=note.kind,
+            text=note.text,
+            contradicted=count,
+            reason=reason,
+        ),
+        actor="engine",
+        session_id=session_id,
+    )
+    if note.status == "proposed" or count >= MOST_CONTRADICTIONS:
+        return forget(tx, note.note_id, reason, by="engine")
+    return load(tx.connection, note.note_id)
+
+
+def load(connection: sqlite3.Connection, note_id: str) -> Note:
+    """Read one note. Raises :class:`~cockpit.core.errors.NotFound`."""
+    row = connection.execute(f"{_SELECT} WHERE note_id=?", (note_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no note {note_id}. `cockpit notes list --all` lists all notes.")
+    return _read(row)
+
+
+def select(
+    connection: sqlite3.Connection,
+    statuses: tuple[str, ...] = ("proposed", "kept"),
+    limit: int = 500,
+) -> list[Note]:
+    """Read notes of these statuses, those that changed last first."""
+    notes: list[Note] = []
+    for status in statuses:
+        rows = connection.execute(
+            f"{_SELECT} WHERE status=? ORDER BY updated_at DESC, note_id LIMIT ?", (status, limit)
+        )
+        notes += map(_read, rows)
+    return notes
+
+
+def select_of_session(connection: sqlite3.Connection, session_id: str) -> list[Note]:
+    """Read the notes that a session has taught first, oldest first."""
+    rows = connection.execute(f"{_SELECT} WHERE session_id=? ORDER BY rowid", (session_id,))
+    return [_read(row) for row in rows]
+
+
+def select_by_subject(connection: sqlite3.Connection, kind: Kind, subject: str) -> Note | None:
+    """Read the note of that kind and subject that was not forgotten, or None."""
+    row = connection.execute(
+        f"{_SELECT} WHERE kind=? AND subject=? AND status<>'forgotten'", (kind, subject)
+    ).fetchone()
+    return None if row is None else _read(row)
+
+
+def _checked(text: str) -> str:
+    plain = "".join(letter for letter in text if letter.isprintable() or letter == "\n")
+    text = mask(plain.strip())
+    if not text:
+        raise NoteInvalid("The note is empty; nothing was stored.")
+    if len(text) > LONGEST:
+        raise NoteInvalid(
+            f"The note has {len(text):,} characters; {LONGEST:,} are the most. Nothing was stored."
+        )
+    return text
+
+
+def _read(row: tuple[Any, ...]) -> Note:
+    return Note(*row)

@@ -1,0 +1,91 @@
+"""Notes in the store: proposed once, kept by the user alone, contradicted, forgotten, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from store_world import CANARY, begin, open_store
+
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.store.db.database import Store
+from cockpit.store.journal.verify_tables import verify_tables
+from cockpit.store.notes import notes
+from cockpit.store.notes.notes import LONGEST, Note, NoteDraft, NoteInvalid
+
+MAKE = NoteDraft("command", "make test", "`make test` runs tests.", "a command that ran tests")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path) as opened:
+        yield opened
+
+
+def propose(store: Store, draft: NoteDraft = MAKE, session: str | None = None) -> Note | None:
+    def step(tx):  # type: ignore[no-untyped-def]
+        return notes.propose(tx, draft, session_id=session or begin(tx), task_type="bug")
+
+    return store.write_now(step)
+
+
+def test_the_same_lesson_is_one_note_and_counts_once_for_a_session(store: Store) -> None:
+    first = propose(store)
+    assert first is not None
+    assert propose(store, session=first.session_id) is None
+    again = propose(store)
+    assert again is not None
+    assert (again.note_id, again.seen, again.status) == (first.note_id, 2, "proposed")
+    assert len(store.read_now(notes.select)) == 1
+
+
+def test_what_the_user_forgot_is_not_proposed_again_but_can_be_taken_back(store: Store) -> None:
+    note = propose(store)
+    assert note is not None
+    store.write_now(lambda tx: notes.forget(tx, note.note_id, "wrong"))
+    assert propose(store) is None
+    assert store.write_now(lambda tx: notes.keep(tx, note.note_id)).status == "kept"
+    seen = propose(store)
+    assert seen is not None
+    assert (seen.note_id, seen.seen) == (note.note_id, 2)
+
+
+def test_a_kept_note_is_forgotten_when_it_is_contradicted_twice(store: Store) -> None:
+    note = propose(store)
+    assert note is not None
+    kept = store.write_now(lambda tx: notes.keep(tx, note.note_id))
+    session = store.write_now(begin)
+    doubted = store.write_now(
+        lambda tx: notes.contradict(tx, kept, "it failed: boom", session_id=session)
+    )
+    assert (doubted.status, doubted.contradicted) == ("kept", 1)
+    gone = store.write_now(
+        lambda tx: notes.contradict(tx, doubted, "it failed: boom", session_id=session)
+    )
+    assert (gone.status, gone.reason) == ("forgotten", "it failed: boom")
+    learned = propose(store)  # not the user's own judgement, so it may be learned anew
+    assert learned is not None
+    assert learned.note_id != note.note_id
+    with pytest.raises(IllegalTransition, match="says the same already"):
+        store.write_now(lambda tx: notes.keep(tx, note.note_id))
+
+
+def test_a_note_of_the_user_is_kept_at_once_and_edited(store: Store) -> None:
+    note = store.write_now(lambda tx: notes.write(tx, "decision", " Rates\x1b[31m are in cents "))
+    assert (note.text, note.status, note.session_id) == ("Rates[31m are in cents", "kept", "")
+    edited = store.write_now(lambda tx: notes.edit(tx, note.note_id, "Rates are in cents"))
+    assert edited.text == "Rates are in cents"
+    for kind, text in (("joke", "x"), ("decision", " "), ("decision", "x" * (LONGEST + 1))):
+        with pytest.raises(NoteInvalid):
+            store.write_now(lambda tx, kind=kind, text=text: notes.write(tx, kind, text))
+    with pytest.raises(NotFound, match="cockpit notes list"):
+        store.write_now(lambda tx: notes.forget(tx, "n-none"))
+
+
+def test_secrets_are_masked_and_every_row_is_sealed(store: Store, tmp_path: Path) -> None:
+    draft = NoteDraft("decision", f"use {CANARY}", f"use {CANARY}", f"words {CANARY}")
+    assert propose(store, draft) is not None
+    store.write_now(lambda tx: notes.write(tx, "pitfall", f"never {CANARY}"))
+    assert CANARY.encode() not in b"".join(path.read_bytes() for path in tmp_path.glob("cockpit*"))
+    assert store.read_now(verify_tables).ok
