@@ -26,6 +26,8 @@ KINDS = {
     "git_commit": "execute",
     "push_branch": "execute",
     "github": "execute",
+    "own_tool": "execute",
+    "mcp_tool": "execute",
 }
 """The protocol's kind of a tool call by the type of the action; others are ``other``."""
 _LONGEST_OUTPUT = 100_000

@@ -154,6 +154,10 @@ ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit", "create_ski
 """The tools that change something, and so go through guards, approval and the outbox."""
 
 
+ADDED_ACTIONS = ("own_tool", "mcp_tool")
+"""The types of actions that call tools which cockpit does not bring."""
+
+
 def parse_call(name: str, arguments_json: str) -> Call:
     """Parse a model's call. Raises :class:`MalformedCall` with a message for the model."""
     record = TOOL_RECORDS.get(name)

@@ -17,6 +17,7 @@ from cockpit.decide.model_endpoint import Endpoint
 from cockpit.decide.model_settings import ModelPrice
 from cockpit.decide.provider_errors import Failure, broken_off, failure_of
 from cockpit.decide.provider_messages import to_messages, to_parameters, to_settings
+from cockpit.decide.provider_names import restore_names
 from cockpit.decide.provider_stream import ending, text_of
 
 FIRST_WAIT_S = 1.0
@@ -116,7 +117,7 @@ class ProviderModel:
                 raise _AttemptFailed(failure) from error
         if not has_text and _is_empty(rest):
             raise _AttemptFailed(failure or broken_off(endpoint))
-        for event in rest:
+        for event in restore_names(rest, prompt.tools):
             yield _priced(event, endpoint.price) if isinstance(event, Done) else event
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cockpit.decide.model import Prompt, PromptMessage
 from cockpit.decide.model_endpoint import Endpoint, Vendor
+from cockpit.decide.provider_names import provider_name
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
@@ -67,7 +68,9 @@ def to_messages(prompt: Prompt, *, vendor: Vendor) -> list[ModelMessage]:
                 answer.append(TextPart(_sendable(message.text)))
             answer += [
                 ToolCallPart(
-                    tool_name=call.name, args=_sendable(call.arguments), tool_call_id=call.call_id
+                    tool_name=provider_name(call.name),
+                    args=_sendable(call.arguments),
+                    tool_call_id=call.call_id,
                 )
                 for call in message.calls
             ]
@@ -77,7 +80,7 @@ def to_messages(prompt: Prompt, *, vendor: Vendor) -> list[ModelMessage]:
         elif message.role == "tool":
             parts.append(
                 ToolReturnPart(
-                    tool_name=message.tool_name,
+                    tool_name=provider_name(message.tool_name),
                     content=_sendable(message.text),
                     tool_call_id=message.call_id,
                 )
@@ -102,7 +105,7 @@ def to_parameters(prompt: Prompt) -> ModelRequestParameters:
     return ModelRequestParameters(
         function_tools=[
             ToolDefinition(
-                name=tool.name,
+                name=provider_name(tool.name),
                 description=tool.description,
                 parameters_json_schema=dict(tool.parameters),
                 strict=False,

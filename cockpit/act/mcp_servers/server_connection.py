@@ -137,7 +137,9 @@ class ServerConnection:
         self._stop.set()
         if self._task is None:
             return
-        done, _ = await asyncio.wait([self._task], timeout=6)
+        done: set[asyncio.Task[None]] = set()
+        if self._session is not None:
+            done, _ = await asyncio.wait([self._task], timeout=6)
         if not done:
             if self._process is not None:
                 await end_group(self._process.process)
@@ -174,7 +176,7 @@ class ServerConnection:
         except ServerFailed:
             raise
         except (ValueError, RuntimeError, OSError) as error:
-            self._failure = f"its answer cannot be read ({type(error).__name__})"
+            self._failure = f"its answer does not follow the protocol: {_find_fault(error)}"
             raise self._fail(maybe=maybe) from error
         finally:
             asking.cancel()
@@ -285,3 +287,11 @@ class ServerConnection:
         ):
             self._process = process
             yield read, write
+
+
+def _find_fault(error: Exception) -> str:
+    """Return the first fault of an answer, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (
+        clean_text(": ".join(lines[1:3] if len(lines) > 2 else lines), 200) or type(error).__name__
+    )

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 MAX_LINE = 4 * 1024 * 1024
 """Bytes of one message; a server that writes a longer one is ended."""
-MAX_UNASKED = 32 * 1024 * 1024
+MAX_UNASKED = 16 * 1024 * 1024
 """Bytes that a server may write between two requests; one that writes more is ended."""
+MAX_MESSAGES = 5_000
+"""Messages that a server may write between two requests; one that writes more is ended."""
 KEPT_STDERR = 8_000
 _CHUNK = 65_536
 
@@ -35,6 +37,7 @@ class ServerProcess:
     ended: str = ""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     unasked: int = 0
+    messages: int = 0
     stderr: bytes = b""
 
     def end(self, why: str) -> None:
@@ -44,7 +47,7 @@ class ServerProcess:
 
     def note_request(self) -> None:
         """Begin to count again what the server writes."""
-        self.unasked = 0
+        self.unasked = self.messages = 0
 
 
 @asynccontextmanager
@@ -120,6 +123,10 @@ async def _read_messages(running: ServerProcess, watch: Watch, to_session: Any) 
                 continue
             *lines, rest = bytes(buffer).split(b"\n")
             buffer = bytearray(rest)
+            running.messages += len(lines)
+            if running.messages > MAX_MESSAGES:
+                running.end(f"it wrote more than {MAX_MESSAGES:,} messages unasked")
+                return
             for line in lines:
                 message = _parse(jsonrpc_message_adapter, line)
                 if message is not None:

@@ -111,7 +111,7 @@ def _outcome(
         "digest": definition.digest,
         "duration_ms": answer.duration_ms,
     }
-    if printed := tail(answer.printed):
+    if printed := clean_text(tail(answer.printed), MAX_RESULT_CHARS):
         detail["stderr"] = printed
     if planted:
         detail["set_aside"] = list(planted)

@@ -10,8 +10,9 @@ from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.act.own_tools.tool_definition import ToolDefinition, clean_text
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.bubblewrap import Sandbox
+from cockpit.act.tools import ADDED_ACTIONS
 
-OWN_TOOL = "own_tool"
+OWN_TOOL = ADDED_ACTIONS[0]
 """The type of the action that calls a tool in Python."""
 
 

@@ -6,6 +6,7 @@ other proposal; the agent's own proposal ends as discussed.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -13,8 +14,7 @@ from typing import Any
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.principals import Caller
-from cockpit.act.preview import preview_action
-from cockpit.act.tools import parse_call
+from cockpit.act.tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect
@@ -23,6 +23,7 @@ from cockpit.loop.permissions.changed_input import editable_text
 from cockpit.loop.permissions.edit_permission import edit_permission
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.tools.run_added import parse_edited_call, preview_call
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import plans, proposals
@@ -55,6 +56,8 @@ async def load_editable_text(engine: Engine, proposal_id: str) -> tuple[str, str
         return effect.editable_text(proposal)
     arguments = await _load_arguments(engine, proposal)
     action_type = str(proposal.body["type"])
+    if action_type in ADDED_ACTIONS:
+        return json.dumps(arguments, ensure_ascii=False, indent=2) + "\n", ".json"
     if action_type == "run":
         argv = arguments.get("argv")
         return (shlex.join(argv) if argv else str(arguments.get("command", ""))), ".txt"
@@ -89,9 +92,13 @@ async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text:
                 editor=find_decider(tx, settings),
             )
         )
-    arguments = _with_text(proposal, await _load_arguments(engine, proposal), text)
-    call = parse_call(str(proposal.body["type"]), canonical_json(arguments))
-    preview = await preview_action(call, engine.ground)
+    if proposal.body["type"] in ADDED_ACTIONS:
+        call = parse_edited_call(engine, str(proposal.body["payload"]["tool_id"]), text)
+        arguments = dict(call.arguments)
+    else:
+        arguments = _with_text(proposal, await _load_arguments(engine, proposal), text)
+        call = parse_call(str(proposal.body["type"]), canonical_json(arguments))
+    preview = await preview_call(engine, call)
     body = {
         **preview.proposal_body(),
         "key": proposal.body["key"],

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
 from cockpit.act.own_tools.preview_call import OWN_TOOL, describe_call
 from cockpit.act.tool_payloads import AddedCall
-from cockpit.act.tools import ACTIONS, MalformedCall
+from cockpit.act.tools import ACTIONS, ADDED_ACTIONS, MalformedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
@@ -57,7 +57,7 @@ from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
-_ACTION_TYPES = (*ACTIONS, OWN_TOOL, MCP_TOOL)
+_ACTION_TYPES = (*ACTIONS, *ADDED_ACTIONS)
 MAX_REFUSED = 4_000
 """Characters of a malformed call's arguments that the journal keeps."""
 

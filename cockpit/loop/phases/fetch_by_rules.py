@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cockpit.act.tools import ACTIONS
+from cockpit.act.tools import ACTIONS, ADDED_ACTIONS
 from cockpit.core.canonical_json import parse_json
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
@@ -27,6 +27,7 @@ from cockpit.store.sessions.context_requests import ContextRequest
 _CHANGED_BY_ACTIONS = ("file", "search", "tree", "symbol", "diff", "log")
 """Sources that are read again after an action."""
 
+_ACTING = frozenset((*ACTIONS, *ADDED_ACTIONS))
 _DECIDER = "policy:rule/"
 
 
@@ -62,10 +63,12 @@ def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
         return False
     previous = f"{context.session.session_id}-w{context.wave.ordinal - 1}"
     plan = context.engine.recall(previous).plan
-    if plan is not None and not any(call["name"] in ACTIONS for call in plan.calls):
+    if plan is not None and not any(
+        call.get("action", call["name"]) in _ACTING for call in plan.calls
+    ):
         return False
     return any(
-        action.phase == "confirmed" and action.action_type in ACTIONS
+        action.phase == "confirmed" and action.action_type in _ACTING
         for action in outbox.select_for_wave(connection, previous)
     )
 

@@ -55,7 +55,7 @@ async def has_changed_nothing(context: WaveContext) -> bool:
     if finish is None or finish[0] != "done" or any(map(_is_change, actions)):
         return False
     if not before:
-        return not any(action.action_type == "run" for action in actions)
+        return not any(action.action_type in ("run", "own_tool") for action in actions)
     return await read_project_state(context.engine.place.root) == before
 
 
@@ -79,4 +79,4 @@ def _read(
 def _is_change(action: OutboxAction) -> bool:
     if action.action_type in ("write_file", "edit_file"):
         return action.payload.get("before_sha256") != action.payload.get("after_sha256")
-    return action.action_type in ("git_commit", "github")
+    return action.action_type in ("git_commit", "github", "mcp_tool")

@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from cockpit.act.guards import GuardState, PacketLines, argv_digest
 from cockpit.act.tool_payloads import Run
-from cockpit.act.tools import parse_call
+from cockpit.act.tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets
@@ -20,7 +20,7 @@ from cockpit.store.context.packets import Packet, detail_of
 from cockpit.store.sessions import messages, outbox
 from cockpit.store.sessions.outbox import OutboxAction
 
-_CHANGING_ACTIONS = ("write_file", "edit_file", "git_commit", "github")
+_CHANGING_ACTIONS = ("write_file", "edit_file", "git_commit", "github", *ADDED_ACTIONS)
 
 
 def read_guard_state(connection: sqlite3.Connection, context: WaveContext) -> GuardState:

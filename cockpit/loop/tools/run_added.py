@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.own_tools.parse_call import parse_added_call
 from cockpit.act.preview import preview_action
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import ActionRefused
@@ -25,6 +26,17 @@ async def preview_call(engine: Engine, call: Call) -> ActionPreview:
     if engine.added is None:
         raise ActionRefused(f"{call.name} cannot be called here.")
     return engine.added.preview(call.payload)
+
+
+def parse_edited_call(engine: Engine, tool_id: str, text: str) -> Call:
+    """Return the call of an added tool with the arguments that the user wrote.
+
+    Raises ``MalformedCall`` for arguments that it does not take, and ``ActionRefused``.
+    """
+    definition = None if engine.added is None else engine.added.find_approved(tool_id)
+    if definition is None:
+        raise ActionRefused(f"{tool_id} is not approved any more; reject the proposal instead.")
+    return parse_added_call(definition, text)
 
 
 def find_allowing_rule(engine: Engine, preview: ActionPreview) -> str | None:
