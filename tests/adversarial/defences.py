@@ -226,6 +226,8 @@ def fails_without(defence: Defence) -> tuple[bool, str]:
             try:
                 os.dup2(output.fileno(), 1)
                 os.dup2(output.fileno(), 2)
+                # In place of what captures the output of a test that plays this.
+                sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
                 os.environ["COLUMNS"] = str(_WIDTH)  # how the test failed is told in one line
                 take_out(defence)
                 words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header"]

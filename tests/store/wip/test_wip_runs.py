@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from cockpit.access.shell_commands import list_commands
 from cockpit.learn.test_output import TestResults as Results
@@ -320,6 +321,10 @@ def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     # And it has a folder of its own for temporary files: in the one of all users it would, as it ends,
     # delete what earlier runs of the whole suite left, for up to a minute.
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(folder)}
+    if words[2] == "pytest":
+        # Forked from a process that has loaded it: to load it takes far longer than to run these tests.
+        warm.load("load_pytest:load_pytest")
+        words = [*warm.script(), *words[1:]]
     return subprocess.run(
         words,
         cwd=folder,
