@@ -151,6 +151,7 @@ def _load() -> None:
             importlib.import_module(module.name)
     # Of agents that speak the protocol, and of cockpit as one: its records take half a second to build.
     importlib.import_module("acp.connection")
+    importlib.import_module("numpy.ma")  # by np.unique, where the facts of a session are alike
     count_tokens("loads the vocabulary")
     new_stores.install()
     certificates.install()

@@ -5,104 +5,33 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
 import subprocess
 import sys
-from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from replay_cases import cases, compiled
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.orient.compile_packet import ALGORITHM, ALGORITHMS, UnknownAlgorithm, compile_packet
-from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packets import REASONS
-from cockpit.store.context.profile_model import (
-    BANDS,
-    Band,
-    Profile,
-    Rule,
-    check,
-    load_shipped,
-    parse_predicate,
-    scale,
-)
+from cockpit.store.context.profile_model import load_shipped
 
 pytestmark = pytest.mark.slow
 
 HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json.gz"))
 CURRENT = [path for path in HISTORIES if ALGORITHM.replace("/", "-") in path.name]
-CASES = 150
 
 ANOTHER = """
 import gzip, json, sys
 sys.path.insert(0, sys.argv[1])
-from test_orient_replay import cases, compiled
+from replay_cases import cases, compiled
 for path in sys.argv[2:]:
     print(compiled(json.loads(gzip.decompress(open(path, "rb").read())), backwards=True).digest)
 for made in cases(backwards=True):
     print(made)
 """
-
-
-def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
-    """The packet of a recorded history, compiled now."""
-    body = history["profile"]
-    profile = check(
-        Profile(
-            history["profile_id"],
-            history["profile_version"],
-            body["total_token_budget"],
-            0,
-            "active",
-            body["ranking"],
-            tuple(Band(*band) for band in body["bands"]),
-            tuple(
-                Rule(rule_id, source, parse_predicate(when), *weights)
-                for rule_id, source, when, *weights in body["rules"]
-            ),
-        )
-    )
-    facts = [SessionFact(*fields) for fields in history["facts"]]
-    return compile_packet(
-        facts[::-1] if backwards else facts,
-        profile,
-        history["ordinal"],
-        algorithm=json.loads(history["packet"])["algorithm"],
-    )
-
-
-@lru_cache
-def cases(*, backwards: bool = False) -> list[str]:
-    """The digests of some hundred made packets, of each algorithm."""
-    found = []
-    for case in range(CASES):
-        dice = random.Random(case)
-        most = dice.choice((90, 900, 9_000))
-        facts = [
-            SessionFact(
-                f"f-{number:024x}",
-                kind := dice.choice(("file", "diff", "note", "log")),
-                f"{kind}:{dice.randrange(12)}",
-                dice.choice(BANDS),
-                dice.randrange(1, 5),
-                number,
-                False,
-                dice.randrange(9) == 0,
-                dice.randrange(1, 20) * 50_000,
-                (dice.randrange(1, most), dice.randrange(most // 3), dice.randrange(9)),
-                dice.choice(("", "", "k1", "k2")),
-            )
-            for number in range(dice.randrange(60))
-        ]
-        shape = replace(scale(load_shipped(), 9_000), ranking=dice.choice(("utility", "density")))
-        found += [
-            compile_packet(facts[::-1] if backwards else facts, shape, 4, algorithm=name).digest
-            for name in ALGORITHMS
-        ]
-    return found
 
 
 def recorded(path: Path) -> dict[str, Any]:
