@@ -135,8 +135,8 @@ class Panes(Container):
 
     def _arrange(self) -> None:
         solo = self.solo
-        self.set_class(self.narrow, "-narrow")
-        self.set_class(solo is not None, "-solo")
+        # At once: each change of a class here restyles all that is on the screen.
+        self.update_classes({"-narrow": self.narrow, "-solo": solo is not None})
         for name in PANES:
             self.pane(name).display = solo in (None, name)
         self.query_one("#right").display = solo != "conversation"
@@ -155,7 +155,7 @@ class Panes(Container):
         self.meter.show(views.meter)
         self.proposals.show(views.queue, hints)
         self.work.show(views.board)
-        self.set_class(views.queue.front is not None, "-pending")
+        self.proposals.set_class(views.queue.front is not None, "-pending")
         if views.queue.total != self._proposal_count:
             self._proposal_count = views.queue.total
             mark = (
