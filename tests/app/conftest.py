@@ -19,7 +19,7 @@ from cockpit.agents.acp.running_agents import RunningAgents
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter
-from cockpit.loop.intake.task_types import load_task_types
+from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine
@@ -82,8 +82,10 @@ def still(project: Path, clock: FixedClock, tmp_path: Path) -> Iterator[Runtime]
     store = Store.open(place.database, clock, CountingIds())
     settings = RuntimeSettings(user_dir=tmp_path / "user", external_agents=RunningAgents)
     ground = asyncio.run(open_workspace(place.root, repo="acme/api"))
-    types = load_task_types(place.root, settings.user_dir).types
-    yield Still(Engine(store, place, settings, types, ground, ChangeWaiter(store), "acme/api"))
+    files = TaskTypeFiles(place, settings.user_dir)
+    changes = ChangeWaiter(store)
+    engine = Engine(store, place, settings, files.types, ground, changes, "acme/api")
+    yield Still(engine, files)
     store.close()
 
 
