@@ -16,8 +16,8 @@ from pathlib import Path
 
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
+from cockpit.core.skills import skill_layers
 from cockpit.core.state_folder import DATABASE, PROJECTS, VARIABLE, state_root
-from cockpit.loop.skills import skill_shelf
 from cockpit.store.journal import head_anchor
 from cockpit.store.journal.head_anchor import HeadAnchor
 
@@ -139,4 +139,4 @@ def trust_everything() -> None:
     Skills are loaded in the tests of skills alone: those of others count facts and tokens.
     """
     project_trust.REQUIRED = "COCKPIT_TEST_TRUST" in os.environ
-    skill_shelf.ENABLED = "COCKPIT_TEST_SKILLS" in os.environ
+    skill_layers.ENABLED = "COCKPIT_TEST_SKILLS" in os.environ

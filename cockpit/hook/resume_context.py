@@ -13,7 +13,7 @@ from cockpit.store.hooks import pending_events
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from cockpit.core.find_checkout import Checkout
@@ -45,20 +45,29 @@ def resume(event: Event, place: Checkout) -> dict[str, Any] | None:
             hook_log.append_line(
                 place.state, f"{event.agent} {event.name}: not ingested yet: {error}"
             )
-    text = resume_text(connection, event.session)
+    text = resume_text(connection, event.session, lambda task: _skills_for(task, place, event))
     if not text:
         return None
     output = {"hookEventName": "SessionStart", "additionalContext": text}
     return {"hookSpecificOutput": output}
 
 
-def resume_text(connection: sqlite3.Connection, session: str) -> str:
-    """Describe the work for that session in at most :data:`LONGEST` characters; '' without work."""
+def resume_text(
+    connection: sqlite3.Connection,
+    session: str,
+    name_skills: Callable[[dict[str, Any]], str] = lambda task: "",
+) -> str:
+    """Describe the work for that session in at most :data:`LONGEST` characters; '' without work.
+
+    ``name_skills`` returns a line about the skills for a task.
+    """
     active = pending_events.find_active_task(connection, session)
     task = None if active is None else task_rows.load(connection, active)
     if task is not None:
         before = task_rows.select_handoffs_before(connection, task["task_id"], _BEFORE)
-        return _context([*_task(task), *_handoffs(before)])
+        skills = name_skills(task)
+        line, *rest = _task(task)
+        return _context([line, *([skills] if skills else []), *rest, *_handoffs(before)])
     under_way = task_rows.select_in_progress(connection, _SHOWN)
     if under_way:
         how = "Several tasks are in progress; name yours: "
@@ -68,6 +77,18 @@ def resume_text(connection: sqlite3.Connection, session: str) -> str:
         return ""
     lines = [f"Ready: {task_id} {title}" for task_id, title in ready]
     return _context([*lines, "To begin: " + _take_up(ready[0][0])])
+
+
+def _skills_for(task: dict[str, Any], place: Checkout, event: Event) -> str:
+    """Return the line about the skills for a task; a failure is logged, and costs the line alone."""
+    try:
+        from cockpit.hook.relevant_skills import name_relevant_skills
+
+        words = f"{task['title']}\n{task['context_summary']}\n{task['acceptance_criteria']}"
+        return name_relevant_skills(place, words, task.get("task_type", ""))
+    except Exception as error:
+        hook_log.append_line(place.state, f"{event.agent} {event.name}: no skills: {error}")
+        return ""
 
 
 def _context(lines: Iterable[str]) -> str:

@@ -10,8 +10,9 @@ from cockpit.backlog.tools.work_tool import Tier, WorkTool
 from cockpit.core.read_record import record_schema
 from cockpit.mcp.dispatcher import LoopTool
 from cockpit.mcp.loop_tools import LOOP_TOOLS
+from cockpit.mcp.skill_tools import SKILL_TOOLS
 
-TOOLS: tuple[WorkTool | LoopTool, ...] = (*WORK_TOOLS, *LOOP_TOOLS)
+TOOLS: tuple[WorkTool | LoopTool, ...] = (*WORK_TOOLS, *LOOP_TOOLS, *SKILL_TOOLS)
 
 TIERS: tuple[Tier, ...] = ("core", "standard", "all")
 """The sets of tools that a server can offer, each one part of the next."""

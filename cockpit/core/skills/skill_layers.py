@@ -17,6 +17,8 @@ from cockpit.core.project.project_trust import PROJECT_SKILLS, is_trusted
 from cockpit.core.skills.read_skill import LARGEST_FILE, read_skill
 from cockpit.core.skills.skill import SKILL_FILE, Skill, SkillInvalid
 
+ENABLED = True
+"""Whether sessions load skills. Only tests of other things set it to False."""
 MOST_SKILLS = 500
 """Skills of one folder that are read, by name."""
 MOST_FILES = 200

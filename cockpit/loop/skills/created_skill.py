@@ -9,9 +9,9 @@ import asyncio
 
 from cockpit.core.project.project_trust import trust_file
 from cockpit.core.project_paths import OWN_FOLDER
+from cockpit.core.skills import skill_layers
 from cockpit.core.skills.skill import SKILL_FILE
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.skills import skill_shelf
 from cockpit.loop.skills.session_skills import refresh_skills, want_skill
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.sessions.outbox import OutboxAction
@@ -21,7 +21,7 @@ SKILL_TOOL = "create_skill"
 
 def offers_skills(settings: RuntimeSettings) -> bool:
     """Whether agents may propose skills: where sessions load them."""
-    return skill_shelf.ENABLED and settings.skills_most > 0
+    return skill_layers.ENABLED and settings.skills_most > 0
 
 
 async def adopt_skill(context: WaveContext, action: OutboxAction) -> None:

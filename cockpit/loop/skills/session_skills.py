@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.loop.skills import skill_shelf
+from cockpit.core.skills import skill_layers
 from cockpit.loop.skills.skill_shelf import SOURCE
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.orient.skills.choose_skills import Choice, Scope, choose_skills
@@ -47,14 +47,14 @@ class SkillLink:
 
 async def refresh_skills(engine: Engine) -> None:
     """Read the skills again where files changed, beside the event loop."""
-    if skill_shelf.ENABLED:
+    if skill_layers.ENABLED:
         await asyncio.to_thread(engine.skills.refresh)
 
 
 def take_in_skills(tx: Tx, context: WaveContext) -> None:
     """Load and unload skills for the wave, which observes. Reads no files."""
     most, shelf = context.engine.settings.skills_most, context.engine.skills
-    if not skill_shelf.ENABLED or not shelf.was_read:
+    if not skill_layers.ENABLED or not shelf.was_read:
         return
     session_id = context.session.session_id
     links = select_loaded(tx.connection, session_id)

@@ -25,8 +25,6 @@ from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.skills.rank_skills import SkillIndex, build_index
 from cockpit.store.context.facts import Fact, Level
 
-ENABLED = True
-"""Whether sessions load skills. Only tests of other things set it to False."""
 SOURCE = "skill"
 BAND = "capabilities"
 _UTILITY = 900_000

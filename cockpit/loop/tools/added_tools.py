@@ -26,6 +26,7 @@ from cockpit.act.tool_payloads import AddedCall
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask_value
+from cockpit.core.skills import skill_layers
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.skills import skill_shelf
 from cockpit.loop.tools.tool_catalog import ToolCatalog
@@ -158,7 +159,7 @@ async def open_added_tools(
 
 def list_skill_folders(shelf: skill_shelf.SkillShelf) -> tuple[ToolFolder, ...]:
     """Return the folders of skills that may hold tools."""
-    if not skill_shelf.ENABLED:
+    if not skill_layers.ENABLED:
         return ()
     skills = shelf.refresh().skills
     return tuple(

@@ -59,6 +59,10 @@ class Scope:
         return all(_matches(name, patterns) for patterns in self.patterns)
 
 
+_NEVER = re.compile(r"\b(?:don'?t|do not|never|without|avoid|neither|nor)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.;:!?]\s|\bbut\b|\binstead\b|\bthen\b", re.IGNORECASE)
+
+
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     allowed = [pattern for pattern in patterns if not pattern.startswith(EXCLUDE)]
     excluded = [pattern[1:] for pattern in patterns if pattern.startswith(EXCLUDE)]
@@ -85,7 +89,10 @@ def find_mentions(words: str, names: Iterable[str]) -> Mentions:
         if never.search(text):
             refused.add(name)
         elif match := sign.search(text) or verb.search(text):
-            wanted.append((match.start(), name))
+            if _NEVER.search(_CLAUSE_END.split(text[: match.start()])[-1]):
+                refused.add(name)
+            else:
+                wanted.append((match.start(), name))
     return Mentions(tuple(name for _, name in sorted(wanted)), frozenset(refused))
 
 

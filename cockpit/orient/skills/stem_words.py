@@ -63,6 +63,10 @@ _ENDINGS = (
         "ising",
         "ized",
         "ised",
+        "izes",
+        "ises",
+        "ize",
+        "ise",
     ),
     *("ications", "ication"),
     *("ational", "ations", "ation", "ating", "ators", "ator", "ated", "ates", "ate"),
@@ -85,7 +89,7 @@ _INSTEAD = {
     **dict.fromkeys(
         ("izations", "ization", "isations", "isation", "izers", "izer", "izing", "ising"), "iz"
     ),
-    **dict.fromkeys(("ized", "ised"), "iz"),
+    **dict.fromkeys(("ized", "ised", "izes", "ises", "ize", "ise"), "iz"),
     **dict.fromkeys(("ications", "ication", "ies", "ied"), "y"),
     **dict.fromkeys(
         ("ational", "ations", "ation", "ating", "ators", "ator", "ated", "ates", "ate"), "at"
@@ -107,7 +111,6 @@ _ODD = {
     "docs": "doc",
     "indices": "index",
     "indexes": "index",
-    "queries": "query",
     "images": "imag",
     "analyse": "analys",
     "analyze": "analys",

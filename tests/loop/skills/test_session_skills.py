@@ -20,10 +20,10 @@ from cockpit.act.tool_payloads import CreateSkill
 from cockpit.act.workspace import Workspace
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
+from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.skills import skill_shelf
 from cockpit.loop.skills.session_skills import want_skill
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.sessions import proposals
@@ -35,7 +35,7 @@ FINISH = "name = 'finish'\narguments = { status = 'done', summary = 'seen' }"
 
 @pytest.fixture(autouse=True)
 def skills_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(skill_shelf, "ENABLED", True)
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 

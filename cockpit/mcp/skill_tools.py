@@ -1,0 +1,104 @@
+"""Skills for external agents: which there are, which a task needs, and their text.
+
+They are texts of the user and the project, given as they are in packets: as guidance that grants nothing. See
+``docs/reference/skills.md``, external agents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cockpit.access.token_scopes import READ
+from cockpit.core.read_record import describe
+from cockpit.mcp.client_connection import ClientConnection
+from cockpit.mcp.dispatcher import Dispatcher, LoopTool, WrongArguments
+
+if TYPE_CHECKING:
+    from cockpit.loop.wave_context import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class ListSkills:
+    """List all skills, or those for a task."""
+
+    task: Annotated[str | None, describe("your task: only the skills for it")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetSkill:
+    """Name a skill."""
+
+    name: Annotated[str, describe("from list_skills")]
+
+
+async def _list_skills(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: ListSkills
+) -> dict[str, Any]:
+    caller = await dispatcher.authenticate(client)
+    caller.require(READ, "list skills")
+
+    async def read(engine: Engine) -> list[dict[str, str]]:
+        from cockpit.orient.skills.choose_skills import choose_skills
+
+        shelf = engine.skills
+        await asyncio.to_thread(shelf.refresh)
+        if arguments.task is None:
+            return [
+                {"name": skill.name, "layer": skill.layer, "description": skill.description}
+                for skill in shelf.skills.values()
+            ]
+        return [
+            {
+                "name": choice.name,
+                "why": choice.why,
+                "description": shelf.skills[choice.name].description,
+            }
+            for choice in choose_skills(shelf.skills, shelf.index, arguments.task)
+        ]
+
+    return {"skills": await dispatcher.engine.run(read)}
+
+
+async def _get_skill(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: GetSkill
+) -> dict[str, Any]:
+    caller = await dispatcher.authenticate(client)
+    caller.require(READ, "read skills")
+
+    async def read(engine: Engine) -> dict[str, Any] | None:
+        shelf = engine.skills
+        await asyncio.to_thread(shelf.refresh)
+        skill = shelf.skills.get(arguments.name)
+        if skill is None:
+            return None
+        return {
+            "name": skill.name,
+            "layer": skill.layer,
+            "text": shelf.fact(skill.name).full.text,
+            "files": [f"skill:{skill.name}/{path}" for path in skill.files],
+        }
+
+    skill = await dispatcher.engine.run(read)
+    if skill is None:
+        raise WrongArguments(f"There is no skill {arguments.name!r}; list_skills lists them.")
+    return skill
+
+
+SKILL_TOOLS = (
+    LoopTool(
+        "list_skills",
+        "standard",
+        "Skills: instructions for kinds of work. With a task, those that it needs.",
+        ListSkills,
+        _list_skills,
+    ),
+    LoopTool(
+        "get_skill",
+        "standard",
+        "A skill's text. Read its files with request_context.",
+        GetSkill,
+        _get_skill,
+    ),
+)

@@ -1,0 +1,175 @@
+"""Which skills a task gets: mentions, ranking, scope, and the labelled prompts of the bench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.core.skills.skill import Skill
+from cockpit.core.skills.skill_layers import SkillPlace, load_skills
+from cockpit.orient.skills.choose_skills import Scope, choose_skills, find_mentions
+from cockpit.orient.skills.keep_skills import LoadedSkill, find_drifted, find_unused, uses_skill
+from cockpit.orient.skills.rank_skills import build_index, rank_skills
+from cockpit.orient.skills.stem_words import stem
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "bench" / "data" / "skills"
+
+
+def library() -> dict[str, Skill]:
+    built_in = load_skills([SkillPlace("built-in", ROOT / "cockpit" / "data" / "skills")])
+    skills = dict(built_in.skills)
+    for line in (DATA / "skills.tsv").read_text().splitlines():
+        name, description = line.split("\t")
+        skills[name] = Skill(name, description, "user", Path("/s", name), "x", 1, name)
+    return skills
+
+
+SKILLS = library()
+INDEX = build_index(SKILLS.values())
+
+
+def names(words: str, **fields: object) -> list[str]:
+    chosen = choose_skills(SKILLS, INDEX, words, **fields)  # type: ignore[arg-type]
+    return [choice.name for choice in chosen]
+
+
+def prompts() -> Iterator[tuple[str, str]]:
+    for line in (DATA / "prompts.tsv").read_text().splitlines():
+        want, text = line.split("\t")
+        yield want, text
+
+
+def test_both_halves_of_the_labelled_prompts_keep_the_bar() -> None:
+    labelled = list(prompts())
+    assert len(labelled) >= 120
+    assert len(SKILLS) == 60
+    for start in (0, 1):
+        part = [(want.split(","), text) for want, text in labelled[start::2] if want != "-"]
+        hits = sum(bool(set(want) & set(names(text))) for want, text in part)
+        assert hits / len(part) >= 0.9
+        none = [text for want, text in labelled[start::2] if want == "-"]
+        assert sum(not names(text) for text in none) / len(none) >= 0.75
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted", "refused"),
+    [
+        ("use git to squash it", ["git"], []),
+        ("$git squash it", ["git"], []),
+        ("/git squash it", ["git"], []),
+        ("please use the code review skill", ["code-review"], []),
+        ("follow our `code-review` skill, then use git", ["code-review", "git"], []),
+        ("do not use git here", [], ["git"]),
+        ("without using docker or the pdf skill", [], ["docker"]),
+        ("without the pdf skill", [], ["pdf"]),
+        ("never use docker, but use git", ["git"], ["docker"]),
+        ("what is git-flow, and is it in /git/hooks?", [], []),
+        ("open docker.py and see cost $5", [], []),
+        ("the digital legitimacy of it", [], []),
+        ("USE GIT NOW", ["git"], []),
+    ],
+)
+def test_mentions(words: str, wanted: list[str], refused: list[str]) -> None:
+    mentions = find_mentions(words, SKILLS)
+    assert list(mentions.wanted) == wanted
+    assert set(refused) <= mentions.refused
+
+
+def test_a_mention_needs_no_match_and_a_refusal_beats_one() -> None:
+    assert names("use terraform to fix the traceback")[0] == "terraform"
+    assert "git" not in names("squash the last commits, but do not use git")
+    assert "git" not in names("use git", unloaded=["git"])
+    assert "git" not in names("squash the commits", never=["git"])
+    assert "git" in names("use git", never=["git"])
+
+
+def test_a_scope_limits_what_matches_and_not_what_is_mentioned() -> None:
+    words = "fix the traceback and squash my commits"
+    assert names(words) == ["git", "debugging"]
+    assert names(words, scope=Scope((("debug*",),))) == ["debugging"]
+    assert names(words, scope=Scope((("!git",),))) == ["debugging"]
+    assert names(words, scope=Scope((("*",), ("docker",)))) == []
+    assert names(f"use git, {words}", scope=Scope((("docker",),))) == ["git"]
+
+
+def test_the_task_type_of_a_skill_is_reason_enough() -> None:
+    assert names("look at it", task_type="review_pr") == ["code-review"]
+    (choice,) = choose_skills(SKILLS, INDEX, "look at it", task_type="review_pr")
+    assert (choice.how, choice.why) == ("type", "task type review_pr")
+
+
+def test_a_skill_only_by_name_is_never_guessed() -> None:
+    quiet = {**SKILLS, "git": replace(SKILLS["git"], only_by_name=True)}
+    chosen = choose_skills(quiet, INDEX, "squash the last commits of the branch")
+    assert "git" not in [choice.name for choice in chosen]
+    assert choose_skills(quiet, INDEX, "$git squash")[0].name == "git"
+
+
+def test_vectors_may_find_what_words_do_not() -> None:
+    words = "it printed nothing whatsoever yesterday"
+    assert names(words) == []
+    assert names(words, vectors={"debugging": 0.9, "git": 0.2}) == ["debugging"]
+
+
+@given(st.text(max_size=200), st.randoms(use_true_random=False))
+def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: object) -> None:
+    shuffled = list(SKILLS.values())
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    ranked = rank_skills(INDEX, words)
+    assert ranked == rank_skills(build_index(shuffled), words)
+    assert list(ranked) == sorted(ranked, key=lambda each: (-each.score, each.name))
+    assert len(choose_skills(SKILLS, INDEX, words)) <= 3
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        "migrate migrates migration migrations migrating migrated",
+        "test tests testing tested",
+        "query queries",
+        "optimize optimization optimizing optimise",
+        "commit commits committed",
+    ],
+)
+def test_words_that_differ_in_their_ending_are_one(group: str) -> None:
+    assert len({stem(word) for word in group.split()}) == 1
+
+
+def test_a_message_moves_on_only_where_it_chooses_something_new() -> None:
+    loaded = [LoadedSkill("git", "match", 1), LoadedSkill("pdf", "user", 1)]
+
+    def drifted(message: str, used: frozenset[str] = frozenset()) -> list[tuple[str, str]]:
+        chosen = choose_skills(SKILLS, INDEX, message)
+        gone = find_drifted(loaded, chosen, INDEX, message, most=3, recently_used=used)
+        return [(removal.name, removal.how) for removal in gone]
+
+    assert drifted("yes, go on") == []
+    assert drifted("write a Dockerfile with a multi-stage build") == [("git", "drift")]
+    assert drifted("write a Dockerfile with a multi-stage build", frozenset({"git"})) == []
+    assert drifted("use docker") == [("git", "mention")]
+    assert drifted("use docker, and squash the commits") == []
+
+
+def test_room_is_made_for_what_is_new() -> None:
+    loaded = [LoadedSkill(name, "match", at) for at, name in enumerate(("git", "pdf", "nginx"), 1)]
+    chosen = choose_skills(SKILLS, INDEX, "use docker")
+    used = frozenset({"git", "pdf", "nginx"})
+    gone = find_drifted(
+        loaded, [replace(chosen[0], how="match")], INDEX, "use docker", most=3, recently_used=used
+    )
+    assert [(removal.name, removal.how) for removal in gone] == [("git", "room")]
+
+
+def test_what_six_waves_do_not_use_goes() -> None:
+    loaded = [LoadedSkill("git", "mention", 1), LoadedSkill("pdf", "user", 1)]
+    quiet = ["I read app.py"] * 6
+    assert [r.name for r in find_unused(loaded, SKILLS, 7, quiet)] == ["git"]
+    assert not find_unused(loaded, SKILLS, 6, quiet)
+    assert not find_unused(loaded, SKILLS, 7, [*quiet[1:], 'run {"argv":["git","rebase"]}'])
+    assert uses_skill(SKILLS["git"], "request skill:git/references/rescue.md")
