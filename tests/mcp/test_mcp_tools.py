@@ -72,6 +72,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "update_epic": {"epic_id": "E-1", "priority": "P0"},
     "compact_story_handoffs": {"story_id": "S-1"},
     "delete_epic_handoffs": {"epic_id": "E-1"},
+    "list_skills": {"task": "squash the commits"},
+    "get_skill": {"name": "git"},
     "propose_profile_change": {
         "base_profile_version": 99,
         "effective_waves": 2,

@@ -104,6 +104,14 @@ def open_trust(host: Host) -> None:
         host.open_screen(TrustScreen(host))
 
 
+def open_skills(host: Host) -> None:
+    """Open the skills, or close them."""
+    from cockpit.app.screens.skills_screen import SkillsScreen
+
+    if not isinstance(host.screen, SkillsScreen):
+        host.open_screen(SkillsScreen(host))
+
+
 def quit_program(host: Host) -> None:
     """Quit, after every session saved its state."""
     host.run_in_background(host.quit())
@@ -166,6 +174,10 @@ PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "trust", "Look", "Show trust rules, offers and inner loops", "trust", ("alt+r",),
         run=open_trust, when=_list_is_closed, needs="no open list",
+    ),
+    Action(
+        "skills", "Look", "Show skills, load and unload them", "skills", ("alt+k",),
+        run=open_skills, when=_list_is_closed, needs="no open list",
     ),
     Action("theme", "Look", "Change the theme", "theme", run=pick_theme),
     Action(

@@ -9,6 +9,7 @@ class SkillLoaded(Detail, frozen=True, kw_only=True):
     """A skill entered the session's context."""
 
     name: str
+    """The skill's name."""
     layer: str
     """``built-in``, ``user`` or ``project``."""
     how: str
@@ -27,6 +28,7 @@ class SkillUnloaded(Detail, frozen=True, kw_only=True):
     """A skill left the session's context."""
 
     name: str
+    """The skill's name."""
     how: str
     """``user``, ``mention``, ``drift``, ``unused``, ``room`` or ``gone``."""
     why: str
@@ -39,6 +41,7 @@ class SkillWanted(Detail, frozen=True, kw_only=True):
     """The user loads or unloads a skill; the session's next wave does it."""
 
     name: str
+    """The skill's name."""
     load: bool
     """Whether it is to be loaded."""
     why: str = ""

@@ -1,0 +1,110 @@
+"""What the screen shows of skills: those that a session has and why, and those that it could load.
+
+See ``docs/reference/skills.md``, screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cockpit.core.skills.skill import Skill, core_of
+from cockpit.loop.skills.session_skills import Wish, read_wishes, select_loaded, want_skill
+from cockpit.loop.skills.skill_shelf import SkillShelf
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSkill:
+    """A skill as the screen lists it."""
+
+    name: str
+    description: str
+    state: str
+    """``loaded``, ``waits`` (from the next wave on), ``leaves`` (likewise) or ``available``."""
+    why: str
+    """Why it is loaded, or was unloaded last."""
+    tokens: int
+    """Tokens of the part that enters a packet."""
+    layer: str
+    replaces: str
+    folder: str
+    files: tuple[str, ...]
+    core: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillOverview:
+    """The skills of a project as one session has them."""
+
+    skills: tuple[ListedSkill, ...] = ()
+    """The loaded ones first, then by name."""
+    problems: tuple[str, ...] = ()
+    """One sentence for each skill that is not used."""
+
+
+class SkillDesk:
+    """Reads the skills of a project, and loads and unloads them in a session for the user."""
+
+    def __init__(self, store: Store, shelf: SkillShelf) -> None:
+        self._store = store
+        self._shelf = shelf
+
+    async def read_overview(self, session_id: str) -> SkillOverview:
+        """Read all skills, and what the session has of them; '' is no session."""
+        loaded = await asyncio.to_thread(self._shelf.refresh)
+        state = await self._store.read(lambda connection: _read_state(connection, session_id))
+        rows = [self._describe(skill, state) for skill in loaded.skills.values()]
+        rows.sort(key=lambda row: (row.state == "available", row.name))
+        untrusted = [
+            f"{path} is not trusted; `cockpit trust` shows it." for path in loaded.untrusted
+        ]
+        return SkillOverview(tuple(rows), (*untrusted, *loaded.problems))
+
+    async def toggle(self, session_id: str, skill: ListedSkill) -> None:
+        """Load a skill that the session does not have, or unload it, from the next wave on."""
+        load = skill.state in ("available", "leaves")
+        await self._store.write(lambda tx: want_skill(tx, session_id, skill.name, load=load))
+
+    def _describe(self, skill: Skill, state: _State) -> ListedSkill:
+        return ListedSkill(
+            skill.name,
+            skill.description,
+            _find_state(skill.name in state.loaded, state.wishes.get(skill.name)),
+            state.reasons.get(skill.name, ""),
+            self._shelf.fact(skill.name).cost.full,
+            skill.layer,
+            skill.replaces,
+            str(skill.folder),
+            skill.files,
+            core_of(skill),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    loaded: frozenset[str]
+    wishes: Mapping[str, Wish]
+    reasons: Mapping[str, str]
+
+
+def _read_state(connection: sqlite3.Connection, session_id: str) -> _State:
+    if not session_id:
+        return _State(frozenset(), {}, {})
+    loaded = frozenset(link.skill.name for link in select_loaded(connection, session_id))
+    rows = connection.execute(
+        "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
+        " WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_LOADED), str(Action.SKILL_UNLOADED), session_id),
+    )
+    reasons = {str(name): str(why) for name, why in rows}
+    return _State(loaded, read_wishes(connection, session_id), reasons)
+
+
+def _find_state(is_loaded: bool, wish: Wish | None) -> str:
+    if wish is not None and wish.load != is_loaded:
+        return "waits" if wish.load else "leaves"
+    return "loaded" if is_loaded else "available"
