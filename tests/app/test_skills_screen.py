@@ -23,9 +23,7 @@ def session_id(still, tmp_path, monkeypatch) -> str:
     monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setattr(skill_layers, "ENABLED", True)
     words = "use git to find why it crashes with a traceback"
-    scene = Scene(still.store, still.place.root).session(
-        words, task_type="implement", title="Crash"
-    )
+    scene = Scene(still.store, still.place.root).begin(words, task_type="implement", title="Crash")
     scene.wave("observing")
     still.engine.skills.refresh()
 
@@ -52,7 +50,7 @@ async def test_a_key_loads_and_unloads(still, session_id):
     async with app.run_test(size=(150, 42)) as pilot:
         screen = await opened(pilot)
         assert [(each.name, each.why) for each in screen._overview.skills[:2]] == [
-            ("debugging", "it matches traceback, crashes, find"),
+            ("debugging", "it matches crashes, traceback, find"),
             ("git", "you mentioned it"),
         ]
         await pilot.press("enter")

@@ -173,7 +173,7 @@ def _row(skill: ListedSkill) -> QueuedView:
     words = _WORDS[skill.state]
     why = skill.why if skill.state == "loaded" else ""
     about = f"{skill.tokens:,} tokens · {why}" if why else skill.layer
-    return QueuedView(skill.name, f"{skill.name}  {skill.description}", sign, tone, words, about)
+    return QueuedView(skill.name, f"  {skill.description}", sign, tone, words, about)
 
 
 def _detail_lines(skill: ListedSkill) -> list[Content]:
@@ -183,6 +183,6 @@ def _detail_lines(skill: ListedSkill) -> list[Content]:
         ("why", skill.why),
         ("files", ", ".join(skill.files)),
     ]
-    lines = [line((skill.name, STRONG), (f"  {skill.description}", ""))]
+    lines = [line((skill.name, STRONG)), line(skill.description)]
     lines += [line((f"{name:<8}", DIM), value) for name, value in facts if value]
     return [*lines, Content(""), block(skill.core)]
