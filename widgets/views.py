@@ -233,6 +233,10 @@ class ProposalView(msgspec.Struct, frozen=True):
     """Whether the user may change it before it is approved."""
     rule: str = ""
     """What the user may allow from now on; empty where nothing may be."""
+    card_rule: str = ""
+    """The rule by which it is drawn as a short card; empty where it is drawn in full."""
+    card: str = ""
+    """The first line of what a short card would post."""
 
 
 class WaitingView(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ from widgets.proposals.shortened_diff import shorten_diff
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import hidden
 from widgets.text.numerals import duration
-from widgets.text.tone import BADGE, DIM, STRONG, WARN, block, line, spread
+from widgets.text.tone import ACCENT, BADGE, DIM, STRONG, WARN, block, line, spread
 from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
 
 SPLIT_CELLS = 110
@@ -57,6 +57,7 @@ class ProposalPanel(Vertical, can_focus=True):
         Binding("pageup", "page(-1)", "page up", show=False),
         Binding("space", "keep", "keep or drop", show=False),
         Binding("d", "split", "side by side", show=False),
+        Binding("v", "unfold", "all of a short card", show=False),
     ]
 
     view: reactive[QueueView] = reactive(QueueView(), init=False)
@@ -81,6 +82,8 @@ class ProposalPanel(Vertical, can_focus=True):
         self._blank = True
         self._ready = False
         self._split: bool | None = None
+        self._unfolded = ""
+        """The proposal whose short card was unfolded."""
 
     def compose(self) -> ComposeResult:
         yield WaitingRows()
@@ -164,6 +167,11 @@ class ProposalPanel(Vertical, can_focus=True):
                 classes="-none",
             )
             return
+        if front.card_rule and self._unfolded != front.proposal_id:
+            yield Static(_card(front))
+            if unseen := _unseen(front):
+                yield Static(_warning(unseen))
+            return
         if front.revises or front.changes:
             yield Static(_revision(front))
         if front.kind == "context" or front.purpose or front.question:
@@ -189,14 +197,7 @@ class ProposalPanel(Vertical, can_focus=True):
         if not is_work:
             yield from notes
         if unseen := _unseen(front):
-            yield Static(
-                line(
-                    (
-                        f"! {unseen} characters cannot be shown (control or invisible characters).",
-                        WARN,
-                    )
-                )
-            )
+            yield Static(_warning(unseen))
 
     def _diffs(self, diffs: Sequence[FileDiffView]) -> Iterator[Widget]:
         if diffs:
@@ -244,6 +245,14 @@ class ProposalPanel(Vertical, can_focus=True):
         self._split = not (self._wide if self._split is None else self._split)
         self._split_all(self._split)
 
+    def action_unfold(self) -> None:
+        """Show all of a short card, or the card again."""
+        front = self.view.front
+        if front is not None and front.card_rule:
+            self._unfolded = "" if self._unfolded == front.proposal_id else front.proposal_id
+            self._blank = True
+            self._redraw()
+
     def action_move(self, step: int) -> None:
         """Move over the items while narrowing, else scroll by a line."""
         scroll = self.query_one("#proposal-scroll", VerticalScroll)
@@ -266,6 +275,19 @@ class ProposalPanel(Vertical, can_focus=True):
         lists = list(self.query(Checklist))
         if self.narrowing and lists and lists[0].toggle():
             self.post_message(self.Narrowed(lists[0].kept))
+
+
+def _card(front: ProposalView) -> Content:
+    """Return a short card: what would be posted in one line, and the key that approves it."""
+    rows = [line(("Looks good ⏎", ACCENT), ("   v shows all of it", DIM))]
+    if front.card:
+        rows.insert(0, block(front.card))
+    rows.append(line((f"one key, as you accepted with {front.card_rule}", DIM)))
+    return Content("\n").join(rows)
+
+
+def _warning(unseen: int) -> Content:
+    return line((f"! {unseen} characters cannot be shown (control or invisible characters).", WARN))
 
 
 def _revision(front: ProposalView) -> Content:

@@ -168,11 +168,14 @@ def proposal(
         diffs=tuple(FileDiffView(diff.path, diff.before, diff.after) for diff in body.diffs),
         notes=body.notes,
         shift=shift(body) if changes_profile else None,
-        second_key=risk == "high" or body.widening,
+        # The user accepted with a second key that this shape takes one.
+        second_key=(risk == "high" and not body.card.rule_id) or body.widening,
         agent=body.agent if shown.kind in ("permission", "action") else "",
         project=body.project,
         branch=body.branch,
         rule=body.rule.what,
+        card_rule=body.card.rule_id,
+        card=body.card.line,
         editable=(shown.kind == "action" and not body.agent) or body.editable,
     )
 

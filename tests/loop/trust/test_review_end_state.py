@@ -1,0 +1,179 @@
+"""``review pr 24`` after learning: it reads by itself, reviews, and asks once: looks good ⏎."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from loop.intake.gh_standin import GhStandIn
+from loop.intake.repositories import Repo
+
+from cockpit.loop.runtime import Runtime
+from cockpit.loop.runtime_settings import TrustSettings
+from cockpit.store.journal import journal
+from cockpit.store.journal.details.trust import TrustUsed
+from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+
+pytestmark = pytest.mark.slow
+
+REVIEW = """
+[[turn]]
+when = { not_called = ["request_context"] }
+text = "I need the tests of this change."
+[[turn.call]]
+name = "request_context"
+arguments.purpose = "review the change"
+arguments.question = "do the tests cover it?"
+arguments.scope = ["pr:24 in tests/*.py", "file:tests/test_app.py"]
+
+[[turn]]
+when = { called = ["request_context"], not_called = ["github"] }
+text = "Tests cover it."
+[[turn.call]]
+name = "github"
+arguments.command = "gh pr review 24 --approve --body 'LGTM. One remark.\\n\\nName it better.'"
+
+[[turn]]
+when = { called = ["github"] }
+text = "Posted."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "approved" }
+"""
+DIFF = """diff --git a/tests/test_app.py b/tests/test_app.py
+index 1111111..2222222 100644
+--- a/tests/test_app.py
++++ b/tests/test_app.py
+@@ -1 +1 @@
+-x = 1
++x = 2
+"""
+
+
+@pytest.fixture
+def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GhStandIn:
+    standin = GhStandIn(tmp_path / "bin", {})
+    standin.answer("--version", "gh version 2.40.0\n")
+    for number in (21, 22, 23, 24, 25):
+        view = {
+            "title": "Count from two",
+            "body": "Why not.",
+            "state": "OPEN",
+            "author": {"login": "ada", "name": "Ada"},
+            "closingIssuesReferences": [],
+            "files": [{"path": "tests/test_app.py", "additions": 1, "deletions": 1}],
+        }
+        fields = "title,body,state,author,closingIssuesReferences,files"
+        standin.answer(f"pr view {number} --json {fields}", json.dumps(view))
+        size = {"additions": 1, "deletions": 1, "files": view["files"], "body": view["body"]}
+        standin.answer(f"pr view {number} --json additions,deletions,files,body", json.dumps(size))
+        standin.answer(f"pr diff {number}", DIFF)
+        standin.answer(f"pr review {number} --approve --body-file -", "ok\n")
+    monkeypatch.setenv("PATH", f"{standin.directory}{os.pathsep}{os.environ['PATH']}")
+    return standin
+
+
+def script(folder: Path, number: int) -> str:
+    """Write the scenario for a pull request; returns the model that plays it."""
+    path = folder / f"review-{number}.toml"
+    path.write_text(REVIEW.replace("24", str(number)))
+    return f"script:{path}"
+
+
+async def review(
+    runtime: Runtime,
+    number: int,
+    model: str,
+    decide: Callable[[Runtime, Proposal], object],
+    policy: str = "ask",
+) -> tuple[str, list[Proposal]]:
+    """Run a review to its end; returns the session's id and what the user was asked."""
+    session_id = await runtime.start(
+        f"review pr {number}", model=model, policy=policy, interactive=False
+    )
+    running = asyncio.create_task(runtime.run(session_id))
+    asked: list[Proposal] = []
+
+    def waiting() -> Proposal | bool | None:
+        rows = runtime.store.read_now(
+            lambda connection: proposals.select_for_session(connection, session_id)
+        )
+        pending = next((row for row in rows if row.status == "pending"), None)
+        return pending or running.done() or None
+
+    while True:
+        found = await runtime.engine.change_waiter.wait_for(waiting, 0.05)
+        if not isinstance(found, Proposal):
+            break
+        asked.append(found)
+        await decide(runtime, found)  # type: ignore[misc]
+    ended = await running
+    assert ended.status == "completed", ended
+    return session_id, asked
+
+
+async def approve(runtime: Runtime, proposal: Proposal) -> None:
+    await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
+
+
+async def test_review_pr_24_asks_once_after_learning(
+    project: Path, gh: GhStandIn, opened, tmp_path: Path
+) -> None:
+    Repo(project).commit("Test", {"tests/test_app.py": "x = 2\n"})
+    async with opened(trust=TrustSettings(3, 3, 90)) as runtime:
+        for number in (21, 22, 23):
+            _, asked = await review(
+                runtime, number, script(tmp_path, number), approve
+            )
+            assert [each.kind for each in asked] == ["context", "action"], "early: both are asked"
+            assert "card" not in asked[1].body
+        desk = await runtime.trust()
+        overview = await desk.read_overview()
+        assert [(each.effect, each.says) for each in overview.rules] == [
+            ("card", "github gh pr review (the task's own) --approve --body"),
+            ("pass", "read file tests/*.py"),
+            ("pass", "read pr (the task's own) in tests/*.py"),
+        ]
+        for rule in overview.rules:
+            evidence = await desk.read_evidence(rule.rule_id)
+            assert len(evidence) == 3
+            await desk.decide("accept", rule.rule_id)
+
+        session_id, asked = await review(
+            runtime, 24, script(tmp_path, 24), approve, policy="trusted"
+        )
+        (card,) = asked
+        assert (card.kind, card.risk) == ("action", "high")
+        assert card.body["card"]["line"] == "LGTM. One remark. (+2 lines)"
+        session = runtime.store.read_now(lambda c: sessions.load(c, session_id))
+        assert (session.status, session.result["status"]) == ("completed", "done")
+        assert gh.calls()[-1][:4] == ["pr", "review", "24", "--approve"]
+        rows = runtime.store.read_now(
+            lambda c: [row for row in journal.rows(c) if row.session_id == session_id]
+        )
+        used = [row.read(TrustUsed) for row in rows if row.action == "trust.used"]
+        assert [(each.effect, each.what) for each in used] == [
+            ("pass", "pr:24 in tests/*.py"),
+            ("pass", "file:tests/test_app.py"),
+            ("card", "gh pr review 24 --approve"),
+        ]
+        context = next(row for row in rows if row.action == "proposal.approved")
+        assert context.actor.startswith("trust:t-")
+
+        # One pushback on the card, and the next review is asked in full again.
+        async def refuse(runtime: Runtime, proposal: Proposal) -> None:
+            await runtime.reject(
+                proposal.proposal_id, shown_digest=proposal.shown_digest, reason="no"
+            )
+
+        await review(runtime, 25, script(tmp_path, 25), refuse, policy="trusted")
+        states = (await desk.read_overview()).rules
+        assert {rule.effect: rule.status for rule in states} == {
+            "card": "suspended",
+            "pass": "active",
+        }
