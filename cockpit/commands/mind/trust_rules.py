@@ -98,8 +98,10 @@ def accept(rule_id: str, yes: bool, as_json: bool) -> None:
 
     The evidence is shown first; then `y` accepts. An agent cannot accept a rule.
     """
-    from cockpit.loop.trust.decide_rules import accept_rule
+    from cockpit.loop.trust.decide_rules import accept_rule, require_the_user
 
+    # Before anything is shown: the holder of a token may not even look here.
+    _decide(lambda _, __, decider: require_the_user(decider, "accepting a trust rule"))
     rule, evidence = _find(rule_id)
     if not as_json:
         show("\n".join(rule_lines(rule, evidence)))
@@ -254,7 +256,7 @@ def _read(read: Callable[[sqlite3.Connection, Clock, RuntimeSettings], T]) -> T:
         return store.read_now(lambda connection: read(connection, store.clock, settings))
 
 
-def _decide(decide: Callable[[Tx, RuntimeSettings, Caller], Rule]) -> Rule:
+def _decide(decide: Callable[[Tx, RuntimeSettings, Caller], T]) -> T:
     from cockpit.loop.decisions.decide_proposal import find_holder
 
     require_records()

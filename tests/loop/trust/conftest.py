@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from trust_world import TrustWorld, open_trust
+from loop.trust.trust_world import TrustWorld, open_trust
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trust_world import TrustWorld, passed
+from loop.trust.trust_world import TrustWorld, passed
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed

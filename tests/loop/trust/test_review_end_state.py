@@ -127,9 +127,7 @@ async def test_review_pr_24_asks_once_after_learning(
     Repo(project).commit("Test", {"tests/test_app.py": "x = 2\n"})
     async with opened(trust=TrustSettings(3, 3, 90)) as runtime:
         for number in (21, 22, 23):
-            _, asked = await review(
-                runtime, number, script(tmp_path, number), approve
-            )
+            _, asked = await review(runtime, number, script(tmp_path, number), approve)
             assert [each.kind for each in asked] == ["context", "action"], "early: both are asked"
             assert "card" not in asked[1].body
         desk = await runtime.trust()

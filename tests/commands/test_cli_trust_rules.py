@@ -1,0 +1,62 @@
+"""``cockpit trust rules``: a rule is offered, read, accepted with a second key, and ended."""
+
+from __future__ import annotations
+
+import pytest
+from commands.cli_world import Project
+from loop.trust.trust_world import TrustWorld
+
+from cockpit.core.clock import RandomIds, SystemClock
+from cockpit.core.project_paths import locate_project
+from cockpit.store.db.database import Store
+
+pytestmark = pytest.mark.slow
+
+
+def learn(project: Project) -> None:
+    """Approve reads of test files in two sessions of the project's own store."""
+    place = locate_project(project.root)
+    place.prepare()
+    with Store.open(place.database, SystemClock(), RandomIds()) as store:
+        world = TrustWorld(store, project.root)
+        world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+
+
+def test_a_rule_from_its_offer_to_its_revocation(project: Project) -> None:
+    project.extra |= {"COCKPIT_TRUST_APPROVALS": "3", "COCKPIT_TRUST_SESSIONS": "2"}
+    learn(project)
+    (offer,) = project.json("trust", "rules", "offers", "--json")
+    rule_id = offer["rule_id"]
+    assert offer["says"] == "read file tests/*.py"
+    shown = project.run("trust", "rules", "show", rule_id).stdout
+    assert "evidence:" in shown and "file:tests/test_1.py" in shown
+    refused = project.run("trust", "rules", "accept", rule_id, expect=2)
+    assert "no rule was accepted" in refused.stderr, "Enter is no second key"
+    assert "is accepted until" in project.run("trust", "rules", "accept", rule_id, "--yes").stderr
+    (state,) = project.json("trust", "state", "--json")
+    assert (state["task_type"], state["orient"]["state"]) == ("review_pr", "trusted")
+    project.run("trust", "rules", "suspend", rule_id, "--reason", "too wide")
+    (rule,) = project.json("trust", "rules", "list", "--json")
+    assert (rule["status"], rule["why"]) == ("suspended", "too wide")
+    project.run("trust", "rules", "revoke", rule_id)
+    assert "No rules and no offers" in project.run("trust", "rules", "list").stderr
+    assert rule_id in project.run("trust", "rules", "list", "--all").stdout
+    assert project.run("journal", "verify").returncode == 0
+
+
+def test_the_other_meaning_of_trust_is_reached_as_before(project: Project) -> None:
+    assert project.run("trust", "--show").stdout == project.run("trust", "files", "--show").stdout
+    assert project.run("trust", str(project.root), "--show")
+
+
+def test_a_token_decides_no_rule(project: Project) -> None:
+    project.extra |= {"COCKPIT_TRUST_APPROVALS": "3", "COCKPIT_TRUST_SESSIONS": "2"}
+    learn(project)
+    (offer,) = project.json("trust", "rules", "offers", "--json")
+    issued = project.json(
+        *("tokens", "issue", "--namespace", "agent/s-1", "--scope", "orientation.approve", "--json")
+    )
+    project.extra["COCKPIT_TOKEN"] = issued["token"]
+    for words in (("accept", "--yes"), ("suspend",), ("revoke",)):
+        done = project.run("trust", "rules", words[0], offer["rule_id"], *words[1:], expect=3)
+        assert "may not" in done.stderr
