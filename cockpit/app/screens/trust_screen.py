@@ -43,6 +43,10 @@ class TrustScreen(BacklogScreen):
     """Rules and offers, one under the cursor with its evidence below; live."""
 
     NAME = "Trust rules"
+    DEFAULT_CSS = """
+    TrustScreen #trust-evidence { height: 40%; padding: 0 1; border-top: solid $rule; }
+    TrustScreen #trust-detail { height: auto; }
+    """
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("s", "suspend", "suspend", show=False),
         Binding("x", "ask('revoke')", "revoke", show=False),

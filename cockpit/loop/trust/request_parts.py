@@ -90,7 +90,12 @@ def list_parts(proposal: Asked, session: Session) -> tuple[RequestPart, ...]:
         words = body.get("shape")
         is_known = isinstance(words, list | tuple) and bool(words)
         shape = (
-            _shape(session, str(body["type"]), [str(word) for word in words or ()], body["agent"])
+            _shape(
+                session,
+                str(body.get("type")),
+                [str(word) for word in words or ()],
+                body.get("agent", ""),
+            )
             if is_known
             else None
         )
@@ -99,7 +104,10 @@ def list_parts(proposal: Asked, session: Session) -> tuple[RequestPart, ...]:
     if proposal.kind != "action" or not proposal.wave_id or "key" not in body:
         return ()
     kind, payload = str(body.get("type", "")), body.get("payload", {})
-    words, paths = _action_words(kind, payload, body, session)
+    try:
+        words, paths = _action_words(kind, payload, body, session)
+    except (KeyError, TypeError, ValueError):  # of another version of cockpit
+        words, paths = None, ()
     return (RequestPart(proposal.title, _shape(session, kind, words), paths),)
 
 
