@@ -229,7 +229,7 @@ class Scene:
         self, proposal_id: str = "p-action", *, title: str = "edit src/http/retry.py",
         kind: str = "edit_file", risk: str = "medium", fields=(), body: str = "", diffs=(),
         notes=(), payload=None, deadline_s: float | None = None, revises: str | None = None,
-        changes=(),
+        changes=(), card=None,
     ) -> Scene:  # fmt: skip
         """An action that waits."""
         shown = {
@@ -239,6 +239,8 @@ class Scene:
         }  # fmt: skip
         if changes:
             shown["changes"] = list(changes)
+        if card:
+            shown["card"] = card
 
         def step(tx: Tx) -> None:
             proposals.create(

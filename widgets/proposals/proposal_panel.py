@@ -279,7 +279,7 @@ class ProposalPanel(Vertical, can_focus=True):
 
 def _card(front: ProposalView) -> Content:
     """Return a short card: what would be posted in one line, and the key that approves it."""
-    rows = [line(("Looks good ⏎", ACCENT), ("   v shows all of it", DIM))]
+    rows = [line(("Looks good ⏎", ACCENT), ("   v here shows all of it", DIM))]
     if front.card:
         rows.insert(0, block(front.card))
     rows.append(line((f"one key, as you accepted with {front.card_rule}", DIM)))

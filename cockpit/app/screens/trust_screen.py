@@ -17,6 +17,7 @@ from textual.widgets import Static
 from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
+from cockpit.core.text import pluralize
 from cockpit.loop.trust.list_rules import EvidenceRow, ListedRule, TrustOverview
 from widgets.text.tone import ACCENT, DIM, STRONG, WARN, Part, line
 from widgets.views import KeyHintView
@@ -114,10 +115,16 @@ class TrustScreen(BacklogScreen):
 
     # Keys
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for actions on tasks: a key that withdraws a question must not begin one."""
+        if action in ("do", "pane_do") and parameters[0] not in ("palette", "help"):
+            return False
+        return super().check_action(action, parameters)
+
     def on_key(self, event: events.Key) -> None:
-        """Take the second key, whatever it is."""
+        """Take the second key, whatever it is; those that ask for it only ask again."""
         verb, rule_id = self._question
-        if not verb:
+        if not verb or event.key in ("enter", "x"):
             return
         self._question = ("", "")
         if event.key == "y":
@@ -219,7 +226,7 @@ def _row(rule: ListedRule) -> QueuedView:
     sign, tone = _SIGNS[rule.status]
     what = "short card" if rule.effect == "card" else "passes"
     where = " · ".join(filter(None, (rule.task_type or "any task type", rule.agent, what)))
-    uses = f" · used {rule.uses} times" if rule.uses else ""
+    uses = f" · {pluralize(rule.uses, 'use')}" if rule.uses else ""
     return QueuedView(rule.rule_id, rule.says, sign, tone, rule.status, f"{where}{uses}")
 
 
