@@ -119,7 +119,7 @@ async def runtime_over(
 class Runtime:
     """One open project. The methods raise ``CockpitError`` with a message for the user."""
 
-    def __init__(self, engine: Engine, files: TaskTypeFiles) -> None:
+    def __init__(self, engine: Engine, files: TaskTypeFiles | None = None) -> None:
         self.engine = engine
         self._files = files
         self.store = engine.store
@@ -159,7 +159,7 @@ class Runtime:
                 interactive=interactive,
                 task_id=task_id,
             )
-        await self._files.refresh()
+        await self._refresh_task_types()
         backlog_task, details = None, ""
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))
@@ -390,6 +390,10 @@ class Runtime:
             except CockpitError:
                 return  # its receipt, a notice and a new proposal say so
 
+    async def _refresh_task_types(self) -> None:
+        if self._files is not None:
+            await self._files.refresh()
+
     async def withdraw_abandoned(self) -> None:
         """Close permissions whose agent's process ended: nothing waits for their answers."""
         if await self.store.read(has_abandoned):
@@ -466,7 +470,7 @@ class Runtime:
         if model is not None:
             fields["model"] = self.engine.model(model).name
         if task_type is not None:
-            await self._files.refresh()
+            await self._refresh_task_types()
             if task_type not in self.engine.task_types:
                 names = ", ".join(sorted(self.engine.task_types))
                 raise IllegalTransition(f"There is no task type {task_type!r}; there are {names}.")
@@ -506,7 +510,7 @@ class Runtime:
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Return completions of the prompt: task commands for ``/``, project files for ``@``."""
         if kind == "/":
-            await self._files.refresh()
+            await self._refresh_task_types()
             commands = [
                 (task_type.command, task_type.arguments)
                 for task_type in self.engine.task_types.values()
