@@ -10,7 +10,7 @@ import json
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.errors import CockpitError
@@ -20,10 +20,15 @@ from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.dispatcher import Dispatcher
 from cockpit.mcp.tool_registry import TOOLS, tools_in_tier
 
+if TYPE_CHECKING:
+    from cockpit.mcp.call_result import CallResult
+
 INSTRUCTIONS = (
     "cockpit keeps this project's tasks, work in progress and handoffs, and is its one gate for reading"
     " and acting: you propose, the user decides. Begin with get_session_context."
 )
+OWN_WAIT_S = 20
+"""Seconds that a call of an approved function waits for the user."""
 _MAX_NAME = 40
 _MAX_ERROR = 2_000
 """Characters of an error: it may quote an argument of any length."""
@@ -46,26 +51,36 @@ class ToolServer:
                 "name": tool.name,
             }
             for tool in self._offered.values()
-        ]
+        ] + self._list_own()
+
+    def _list_own(self) -> list[dict[str, Any]]:
+        return [] if self._tier == "core" else self._dispatcher.own_tools.list_tools()
 
     async def call(
         self, name: str, client: ClientConnection, arguments: Mapping[str, Any] | None
     ) -> tuple[str, bool]:
         """Call the tool ``name``; returns the text of the answer, and whether it is an error."""
         tool = self._offered.get(name)
-        if tool is None:
+        own = None
+        if tool is None and self._tier != "core":
+            own = self._dispatcher.own_tools.find(name)
+        if tool is None and own is None:
             return _clip_error(self._explain_unknown_tool(name)), True
         try:
-            answer = await self._dispatcher.call(tool, client, arguments)
+            if tool is not None:
+                answer = await self._dispatcher.call(tool, client, arguments)
+            elif own is not None:
+                result = await self._dispatcher.call_own(own, client, arguments, OWN_WAIT_S)
+                answer = _render_own(result)
         except CockpitError as error:
-            await self._dispatcher.refused.add(error.code, str(error), tool.name)
+            await self._dispatcher.refused.add(error.code, str(error), name)
             return _clip_error(str(error)), True
         except asyncio.CancelledError:
             raise
         except Exception as error:
             print(mask("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201 - the log of a stdio server
             return _clip_error(
-                f"{tool.name} failed unexpectedly ({type(error).__name__}). Try it once more; if it"
+                f"{name} failed unexpectedly ({type(error).__name__}). Try it once more; if it"
                 " fails again, tell the user: the server's log has the details."
             ), True
         return json.dumps(answer, ensure_ascii=False, separators=(",", ":")), False
@@ -78,6 +93,17 @@ class ToolServer:
                     f" `cockpit mcp --tier {tool.tier}`."
                 )
         return f"There is no tool {name[:60]!r}. The tools are: {', '.join(self._offered)}."
+
+
+def _render_own(result: CallResult) -> dict[str, Any]:
+    answer = {"status": result.status, "result": result.message}
+    if result.proposal_id:
+        answer["proposal_id"] = result.proposal_id
+    if result.status in ("pending", "working"):
+        answer["next"] = (
+            "Continue with other work; call propose_action with this proposal_id alone."
+        )
+    return answer
 
 
 def identify_client(token: str, name: str, http_session: str = "") -> ClientConnection:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cockpit.act.tools import parse_call
+from cockpit.act.own_tools.parse_call import parse_added_call
+from cockpit.act.tools import TOOL_RECORDS, parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.decide.external_agent import PREFIX, ExternalAgentModel
@@ -27,6 +28,19 @@ from cockpit.store.sessions import events, messages, proposals, sessions
 from cockpit.store.sessions.sessions import Session
 
 CALLED = "outside.called"
+
+
+def _check_call(
+    connection: sqlite3.Connection, engine: Engine, name: str, arguments_json: str
+) -> None:
+    """Raise ``MalformedCall`` for arguments that the tool does not take."""
+    if name not in TOOL_RECORDS and engine.added is not None:
+        usable = engine.added.catalog.read_usable(connection)
+        definition = next((each for each in usable if each.name == name), None)
+        if definition is not None:
+            parse_added_call(definition, arguments_json)
+            return
+    parse_call(name, arguments_json)
 
 
 class StillWaiting(CockpitError):
@@ -58,7 +72,9 @@ class ClientSession:
         Raises ``MalformedCall`` and :class:`StillWaiting`; then nothing was proposed.
         """
         arguments_json = canonical_json(dict(arguments))
-        parse_call(name, arguments_json)
+        await engine.store.read(
+            lambda connection: _check_call(connection, engine, name, arguments_json)
+        )
         async with self._lock:
             pending = await engine.store.read(
                 lambda connection: _pending_proposal(connection, self.session_id)

@@ -20,11 +20,15 @@ from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.engine_thread import EngineThread
+from cockpit.mcp.own_tools import OwnTools, call_own_tool
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 if TYPE_CHECKING:
+    from cockpit.act.own_tools.tool_definition import ToolDefinition
+    from cockpit.loop.wave_context import Engine
+    from cockpit.mcp.call_result import CallResult
     from cockpit.mcp.client_session import ClientSession
 
 
@@ -56,6 +60,7 @@ class Dispatcher:
     def __init__(self, store: Store, place: ProjectPaths, settings: RuntimeSettings) -> None:
         self.store = store
         self.engine = EngineThread(store, place, require_user_decisions(settings))
+        self.own_tools = OwnTools(store, place, settings)
         self._answer_tokens = settings.answer_tokens
         self.refused = RefusedRequests(store, "mcp")
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
@@ -91,6 +96,22 @@ class Dispatcher:
         if tool.writes:
             return await self.store.write(lambda tx: run(tx, tx.connection))
         return await self.store.read(lambda connection: run(connection, connection))
+
+    async def call_own(
+        self,
+        definition: ToolDefinition,
+        client: ClientConnection,
+        arguments: Mapping[str, Any] | None,
+        wait_s: float,
+    ) -> CallResult:
+        """Propose a call of an approved function of the user or the project."""
+        caller = await self.authenticate(client)
+
+        async def run(engine: Engine) -> CallResult:
+            session = self.session(caller, client)
+            return await call_own_tool(engine, session, caller, definition, arguments or {}, wait_s)
+
+        return await self.engine.run(run)
 
     async def authenticate(self, client: ClientConnection) -> Caller:
         """Return who the client is now. Raises ``TokenRefused``."""

@@ -21,12 +21,11 @@ from cockpit.mcp.client_connection import ClientConnection
 
 def create_server(tools: ToolServer, token: str = "") -> Server[Any]:
     """Create a server of ``tools``. ``token`` is that of a client that cannot send one."""
-    listing = types.ListToolsResult(
-        tools=[types.Tool.model_validate(tool) for tool in tools.list_tools()]
-    )
 
     async def list_tools(ctx: ServerRequestContext[Any], params: Any) -> types.ListToolsResult:
-        return listing
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(tool) for tool in tools.list_tools()]
+        )
 
     async def call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams

@@ -134,14 +134,7 @@ async def open_added_tools(
         await store.write(lambda tx: _journal(tx, event, "error"))
 
     variables = {**os.environ, **settings.environment}
-    shelf = skill_shelf.open_shelf(place, settings.user_dir, variables)
-    catalog = ToolCatalog(
-        place.home,
-        settings.user_dir,
-        settings.mcp,
-        has_sandbox=ground.sandbox.works,
-        skill_folders=lambda: list_skill_folders(shelf),
-    )
+    catalog = open_catalog(place, settings, has_sandbox=ground.sandbox.works)
     servers = RunningServers(
         settings.mcp,
         ground.sandbox,
@@ -155,6 +148,21 @@ async def open_added_tools(
         yield AddedTools(store, ground, catalog, servers)
     finally:
         await asyncio.shield(servers.close())
+
+
+def open_catalog(
+    place: ProjectPaths, settings: RuntimeSettings, *, has_sandbox: bool
+) -> ToolCatalog:
+    """Return the catalog of a project's tools; nothing is read yet."""
+    variables = {**os.environ, **settings.environment}
+    shelf = skill_shelf.open_shelf(place, settings.user_dir, variables)
+    return ToolCatalog(
+        place.home,
+        settings.user_dir,
+        settings.mcp,
+        has_sandbox=has_sandbox,
+        skill_folders=lambda: list_skill_folders(shelf),
+    )
 
 
 def list_skill_folders(shelf: skill_shelf.SkillShelf) -> tuple[ToolFolder, ...]:
