@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
+    from cockpit.loop.tools.tool_desk import ToolDesk
     from cockpit.loop.trust.trust_desk import TrustDesk
     from cockpit.loop.views.packet_inspection import Difference, Explanation
     from cockpit.store.context.pins import Pin
@@ -130,6 +131,10 @@ class Engine(Protocol):
         model: str | None = None,
         task_type: str | None = None,
     ) -> object: ...
+
+    async def tools(self) -> ToolDesk:
+        """Return what reads and approves the project's tools."""
+        ...
 
     async def trust(self) -> TrustDesk:
         """Return what reads and decides the project's trust rules."""

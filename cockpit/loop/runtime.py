@@ -46,6 +46,7 @@ from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
 from cockpit.loop.tools.added_tools import open_added_tools
+from cockpit.loop.tools.tool_desk import ToolDesk
 from cockpit.loop.trust.trust_desk import TrustDesk
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
@@ -492,6 +493,10 @@ class Runtime:
     async def trust(self) -> TrustDesk:
         """Return what reads and decides the project's trust rules."""
         return TrustDesk(self.store, self.engine.settings)
+
+    async def tools(self) -> ToolDesk:
+        """Return what reads and approves the project's tools."""
+        return ToolDesk(self.engine.added, self.engine.settings)
 
     async def chain_options(self) -> Mapping[str, str]:
         """Return the options of `cockpit work` that stand for these settings."""

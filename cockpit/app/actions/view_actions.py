@@ -112,6 +112,14 @@ def open_skills(host: Host) -> None:
         host.open_screen(SkillsScreen(host))
 
 
+def open_tools(host: Host) -> None:
+    """Open the tools of the user, the project and MCP servers."""
+    from cockpit.app.screens.tools_screen import ToolsScreen
+
+    if not isinstance(host.screen, ToolsScreen):
+        host.open_screen(ToolsScreen(host))
+
+
 def quit_program(host: Host) -> None:
     """Quit, after every session saved its state."""
     host.run_in_background(host.quit())
@@ -178,6 +186,10 @@ PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "skills", "Look", "Show skills, load and unload them", "skills", ("alt+k",),
         run=open_skills, when=_list_is_closed, needs="no open list",
+    ),
+    Action(
+        "tools", "Look", "Show tools of yours and of MCP servers", "tools", ("alt+t",),
+        run=open_tools, when=_list_is_closed, needs="no open list",
     ),
     Action("theme", "Look", "Change the theme", "theme", run=pick_theme),
     Action(

@@ -150,7 +150,7 @@ def run_tool(
     async def call(added: AddedTools) -> bool:
         from cockpit.act.own_tools.parse_call import parse_added_call
 
-        await added.store.write(lambda tx: find_user(tx, token, "running a tool by hand"))
+        await _require_user(added, token, "running a tool by hand")
         usable = await added.store.read(added.catalog.read_usable)
         definition = next(
             (each for each in usable if name == each.name or name in each.aliases), None
@@ -199,7 +199,7 @@ def approve_tool(name: str, yes: bool, token: str) -> None:
     async def approve(added: AddedTools) -> None:
         from cockpit.loop.tools.approve_tools import approve_file, approve_server_tools
 
-        await added.store.write(lambda tx: find_user(tx, token, "approving a tool"))
+        await _require_user(added, token, "approving a tool")
         server = _find_server(added, name)
         if server is not None:
             offered, problems = await _list_server(added, server, name)
@@ -253,11 +253,8 @@ def forget_tool(name: str, token: str) -> None:
         if not ids:
             raise NotFound(f"No tool {name} is approved. `cockpit tools list` lists them.")
 
-        def write(tx: Any) -> None:
-            find_user(tx, token, "forgetting a tool")
-            forget_tools(tx, ids, by="person")
-
-        await added.store.write(write)
+        await _require_user(added, token, "forgetting a tool")
+        await added.store.write(lambda tx: forget_tools(tx, ids, by="person"))
         say(f"Forgotten: {', '.join(ids)}")
 
     _with_tools(forget)
@@ -275,6 +272,12 @@ def _with_tools(step: Callable[[AddedTools], Awaitable[T]]) -> T:
             return await step(runtime.engine.added)
 
     return asyncio.run(run())
+
+
+async def _require_user(added: AddedTools, token: str, activity: str) -> None:
+    from cockpit.loop.tools.approve_tools import require_person
+
+    await added.store.write(lambda tx: require_person(find_user(tx, token, activity)))
 
 
 async def _read_rows(added: AddedTools) -> list[ToolRow]:

@@ -15,6 +15,7 @@ from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.sandbox_checks import sandbox_checks
+from cockpit.commands.setup.tool_checks import server_checks
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
@@ -49,6 +50,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_models(settings),
         *_providers(),
         *_runners(settings),
+        *await server_checks(place, settings),
         *await _github(place),
         await _ripgrep(place),
         *await sandbox_checks(*_confined(settings)),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import NotAllowed
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import ToolFileRefused
@@ -22,6 +24,12 @@ class ToolChanged(CockpitError):
     """The tool is not as it was shown; nothing was approved."""
 
     code = "tool_changed"
+
+
+def require_person(caller: Caller) -> None:
+    """Raise ``NotAllowed`` unless ``caller`` is the user: no token approves a tool or runs one by hand."""
+    if caller.kind != "person":
+        raise NotAllowed(f"{caller.namespace} may not decide this: only the user may.")
 
 
 async def approve_file(
