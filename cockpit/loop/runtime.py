@@ -45,6 +45,7 @@ from cockpit.loop.phases.project_change import STATE, read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
+from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.tools.tool_desk import ToolDesk
 from cockpit.loop.trust.trust_desk import TrustDesk
@@ -279,7 +280,7 @@ class Runtime:
         try:
             if task_type is not None:
                 return await resolve_as(types[task_type], words, details, git)
-            return await resolve(words, types, git)
+            return await resolve(words, types, git, await list_commands(self.engine, words))
         except UnknownCommand as error:
             if not self.engine.type_problems:
                 raise

@@ -109,12 +109,14 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     Before the facts it says whether the wave appended to its epoch or began one and why, and how much of
     the prompt the provider's cache had.
     """
+    from cockpit.loop.views.packet_inspection import name_skill_reasons
     from cockpit.loop.views.prompt_cost import read_prompt_cost
     from cockpit.orient.explain_packet import FactVerdict, explain_stored
 
     def read(connection: sqlite3.Connection) -> tuple[tuple[FactVerdict, ...], str]:
         wave_record, stored = _pick(connection, session, wave)
         verdicts = explain_stored(connection, wave_record.session_id, stored.packet)
+        verdicts = name_skill_reasons(connection, wave_record.session_id, verdicts)
         return verdicts, read_prompt_cost(connection, stored).words
 
     explanations, words = read_store(read)

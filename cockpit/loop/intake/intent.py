@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +69,13 @@ _CHANGE = re.compile(
 )
 
 
-async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> Task:
-    """Return the task that the user's ``words`` name.
+async def resolve(
+    words: str,
+    types: Mapping[str, TaskType],
+    git: GitFacts,
+    skills: Collection[str] = (),
+) -> Task:
+    """Return the task that the user's ``words`` name; ``/NAME`` may also be one of ``skills``.
 
     Raises :class:`UnknownCommand` for an unknown slash command, and :class:`IntentUnclear` for
     empty words, a command without the target it needs, or a target that does not exist.
@@ -80,7 +85,12 @@ async def resolve(words: str, types: Mapping[str, TaskType], git: GitFacts) -> T
         raise IntentUnclear(
             "The task is empty. Describe it, or give a command such as /review-pr 24."
         )
-    if match := _SLASH.match(text):
+    match = _SLASH.match(text)
+    if match and _names_skill(match[1].lower(), types, skills):
+        # The words keep the command: it is how they mention the skill.
+        rest = text[match.end() :].strip()
+        return _plain(types["implement" if asks_for_change(rest) else "investigate"], text)
+    if match:
         kind = _commanded(match[1].lower(), types)
         rest = text[match.end() :].strip()
         if kind.needs_issue:
@@ -139,6 +149,12 @@ def asks_for_change(words: str) -> bool:
         text = text.partition("?")[2]
     bare = (_POLITE.sub("", clause.strip(), count=1) for clause in _CLAUSE.split(text))
     return any(_CHANGE.match(clause) for clause in bare)
+
+
+def _names_skill(command: str, types: Mapping[str, TaskType], skills: Collection[str]) -> bool:
+    """Whether a slash command is a skill's name, and no command of a task type."""
+    commands = {word.lower() for kind in types.values() for word in (kind.command, *kind.aliases)}
+    return command.removeprefix("/") in skills and command.replace("_", "-") not in commands
 
 
 def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:

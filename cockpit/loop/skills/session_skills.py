@@ -51,6 +51,14 @@ async def refresh_skills(engine: Engine) -> None:
         await asyncio.to_thread(engine.skills.refresh)
 
 
+async def list_commands(engine: Engine, words: str) -> frozenset[str]:
+    """Return the names of skills where ``words`` begin with a slash: ``/git`` mentions one."""
+    if not words.lstrip().startswith("/") or not engine.settings.skills_most:
+        return frozenset()
+    await refresh_skills(engine)
+    return frozenset(engine.skills.skills)
+
+
 def take_in_skills(tx: Tx, context: WaveContext) -> None:
     """Load and unload skills for the wave, which observes. Reads no files."""
     most, shelf = context.engine.settings.skills_most, context.engine.skills

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
 from cockpit.store.context import facts, packets, pins
 from cockpit.store.context.packets import StoredPacket
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
@@ -65,9 +66,31 @@ def explained(
 
     stored = _packet(connection, session_id, ordinal)
     packet = stored.packet
-    verdicts = explain_stored(connection, session_id, packet, band=band)
+    verdicts = name_skill_reasons(
+        connection, session_id, explain_stored(connection, session_id, packet, band=band)
+    )
     pinned = pins.select_pinned(connection, session_id)
     return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned)
+
+
+def name_skill_reasons(
+    connection: sqlite3.Connection, session_id: str, verdicts: tuple[FactVerdict, ...]
+) -> tuple[FactVerdict, ...]:
+    """Return the verdicts with the reason for which each loaded skill was loaded."""
+    if not any(verdict.source_type == "skill" for verdict in verdicts):
+        return verdicts
+    rows = connection.execute(
+        "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
+        " WHERE action=? AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_LOADED), session_id),
+    )
+    reasons = {f"skill:{name}": str(why) for name, why in rows}
+    return tuple(
+        replace(verdict, reason=reasons[verdict.source_ref])
+        if verdict.verdict != "dropped" and verdict.source_ref in reasons
+        else verdict
+        for verdict in verdicts
+    )
 
 
 def difference(
