@@ -24,6 +24,11 @@ def main() -> int:
         from cockpit.commands.sessions.open_screen import main as open_screen
 
         return open_screen()
+    import gc
+
+    # After 50,000 new objects, not 700: what is imported stays, and to look through it for garbage again and
+    # again is a sixth of a short command's time.
+    gc.set_threshold(50_000, 20, 20)
     from cockpit.cli import main as run_command
 
     return run_command()

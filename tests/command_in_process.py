@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import itertools
 import logging
 import os
@@ -206,6 +207,7 @@ def _as_own_process(interpreter: str, words: Sequence[str]) -> Iterator[None]:
     from cockpit.core import processes
 
     before = (sys.argv, sys.executable, logging.root.handlers[:], logging.root.level)
+    garbage = gc.get_threshold()
     sys.argv, sys.executable = [str(entry.__file__), *words], interpreter
     logging.root.handlers[:] = []
     logging.root.setLevel(logging.WARNING)
@@ -228,3 +230,4 @@ def _as_own_process(interpreter: str, words: Sequence[str]) -> Iterator[None]:
         processes._cached_name.cache_clear()
         sys.argv, sys.executable, logging.root.handlers[:], level = before
         logging.root.setLevel(level)
+        gc.set_threshold(*garbage)

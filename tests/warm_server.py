@@ -165,6 +165,7 @@ def _load() -> None:
 
 def _freeze() -> None:
     """Let what is loaded stay as it is: a fork copies each page that it writes to."""
+    gc.set_threshold(50_000, 20, 20)  # as for every command
     gc.collect()
     gc.freeze()
     _use_large_pages()

@@ -229,7 +229,7 @@ def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
         (["run", REVIEW, "--deadline", "soon"], "not a duration"),
         (["run", REVIEW, "--max-waves", "0"], "from 1 to"),
         (["run", REVIEW, "--approve", "everything"], "is not one of"),
-        (["run", REVIEW, "--approve", "trusted"], "is not one of"),
+        (["run", REVIEW, "--approve", "everything"], "is not one of"),
         (["run", REVIEW, "--model", "made-up:1"], "not a model's name"),
         (["run", REVIEW, "--model", "script:gone.toml"], "gone.toml"),
         (["review", "main..gone"], "gone"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import re
@@ -16,6 +18,7 @@ import warm
 from cli_world import PATIENCE_S, Project
 from state_for_tests import copy_project
 
+from cockpit.__main__ import main
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core import processes
 
@@ -65,6 +68,19 @@ def test_nothing_of_it_stays(project: Project, monkeypatch: pytest.MonkeyPatch) 
     ):
         _run_here(project, words, "")
         assert _describe_process() == before, words
+
+
+def test_a_command_looks_for_garbage_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = gc.get_threshold(), (0, 0, 0)
+    monkeypatch.setattr(sys, "argv", ["cockpit", "--version"])
+    try:
+        gc.set_threshold(700, 10, 10)
+        with contextlib.suppress(SystemExit):
+            main()
+        after = gc.get_threshold()
+    finally:
+        gc.set_threshold(*before)
+    assert after[0] >= 50_000
 
 
 def test_each_has_a_name_among_processes_that_ends_with_it(project: Project) -> None:

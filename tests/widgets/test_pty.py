@@ -6,11 +6,11 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import termios
 from pathlib import Path
 
 import pytest
+import warm
 from widget_cases import WIDGETS
 from widget_pty_app import end_of
 
@@ -49,10 +49,10 @@ def bytes_on_a_terminal() -> bytes:
         "TEXT": json.dumps(TEXT),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
-        "PYTHONPATH": os.pathsep.join([str(PROGRAM.parent), str(PROGRAM.parent.parent)]),
     }
+    warm.load_screen()
     program = subprocess.Popen(
-        [sys.executable, str(PROGRAM)],
+        [*warm.script(), str(PROGRAM)],
         stdin=follower,
         stdout=follower,
         stderr=follower,
