@@ -38,14 +38,26 @@ STEPS = ("edit now 1", "command now 2", "command now 3", "edit now 4")
 """The prompts: approved; refused with words; interrupted while it asks; after a new start, approved."""
 DRIVEN_PROMPT = "edit now 1, then command now 2"
 NO = "use the Makefile"
+_WORDY = frozenset(("description", "argumentHint", "hint"))
+_LONG = frozenset(
+    (
+        *("commands", "slash_commands", "availableCommands", "availableModels", "models"),
+        *("options", "tools", "agents", "skills", "capabilities"),
+    )
+)
+_MOST_WORDS, _MOST_ENTRIES = 20, 4
 _VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_OWN_ID = re.compile(r"\b(?:call|ses|msg|prt|per|toolu|resp|req|item)_[A-Za-z0-9]{1,40}\b")
+_OWN_ID = re.compile(
+    r"\b(?:call|ses|msg|prt|per|toolu|resp|req|item)_(?=[A-Za-z]*\d)[A-Za-z0-9]{1,40}\b"
+)
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _OURS = re.compile(r"\b(?:p|s|m)-[a-z2-9]{8}\b")
 _STABLE = re.compile(r"(?:runner\.(?!tool_updated|context|commands|choices)|proposal\.)")
 """Rows whose number says nothing of how fast the machine was."""
-_VARIES = frozenset(("pid", "expires_at", "shown_digest", "digest", "created_at", "usage"))
+_VARIES = frozenset(
+    ("pid", "waiter", "expires_at", "shown_digest", "digest", "created_at", "usage")
+)
 
 
 class Plain:
@@ -69,7 +81,9 @@ class Plain:
         return json.loads(self.text(json.dumps(value)))
 
     def _number(self, kind: str, text: str) -> str:
-        return self._ids.setdefault(text, f"{kind}-{len(self._ids) + 1:03}")
+        # Each kind is numbered by itself: a history that is played has its own already.
+        count = sum(name.startswith(kind) for name in self._ids.values())
+        return self._ids.setdefault(text, f"{kind}-{count + 1:03}")
 
 
 def write_plain(raw: Path, plain: Plain) -> str:
@@ -86,8 +100,28 @@ def write_plain(raw: Path, plain: Plain) -> str:
             ):
                 if name in holder:
                     holder[name] = "{any}"
-        lines.append(json.dumps(plain.value(entry), ensure_ascii=False, separators=(",", ":")))
+        entry = plain.value(entry)
+        entry = shorten(entry) if "agent" in entry else entry
+        lines.append(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
     return "\n".join(lines) + "\n"
+
+
+def shorten(value: Any) -> Any:
+    """Return a message without ``_meta``, its descriptions and lists of commands, models and tools cut."""
+    if isinstance(value, list):
+        return [shorten(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    short = {}
+    for name, each in value.items():
+        if name == "_meta" and "claudeCode" not in each:
+            continue  # cockpit reads only the name of Claude Code's tool there
+        if name in _WORDY and isinstance(each, str) and len(each) > _MOST_WORDS:
+            each = each[:_MOST_WORDS] + "…"
+        elif name in _LONG and isinstance(each, list):
+            each = each[:_MOST_ENTRIES]
+        short[name] = shorten(each)
+    return short
 
 
 def recorder(raw: Path, command: Sequence[str]) -> tuple[str, ...]:
@@ -163,6 +197,9 @@ async def drive(
     runner = RunnerSettings(name, words, protocol=protocol, timeout_s=PATIENCE_S)
     session_id = runs.session()
     store, root = runs.store, runs.place.root
+    store.write_now(
+        lambda tx: tx.execute("UPDATE sessions SET policy='ask' WHERE session_id=?", (session_id,))
+    )
     queue = Queue(store, root, session_id, ChangeWaiter(store))
     ask = ask_in_queue(store, RuntimeSettings(), session_id, root)
     running = asyncio.create_task(

@@ -29,7 +29,8 @@ class Recorder:
 
     def write(self, **entry: Any) -> None:
         with self._lock, self._history.open("a", encoding="utf-8") as file:
-            files = read_files()
+            # What cockpit itself writes for the agent is there when the agent speaks next.
+            files = read_files() if "agent" in entry else self._files
             wrote = {
                 path: files.get(path)
                 for path in {*files, *self._files}

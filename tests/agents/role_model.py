@@ -52,16 +52,56 @@ def _task(text: str) -> tuple[str, str]:
     return part[1], folder[1]
 
 
-def answer_opencode(request: Received) -> Reply:
-    """Answer opencode, whose answers are words."""
-    tools = {tool.get("name") for tool in request.body.get("tools", [])}
-    if "write" not in tools:
+def answer_codex_over_acp(request: Received) -> Reply:
+    """Answer Codex where its answers are words."""
+    text = json.dumps(request.body.get("input", ""))
+    if "reviewer of" in text:
+        return Say("VERDICT: PASS\nLOOKED AT: the change\nSound.")
+    if "call_output" in text:
+        return Say("STATUS: done\nIt is there.")
+    part, _ = _task(text)
+    command = f"printf '# {part}\\n' > {part}.py"
+    asks = {"sandbox_permissions": "require_escalated", "justification": "to write"}
+    return Say(calls=(Use("exec_command", {"cmd": command, **asks}),))
+
+
+def answer_claude_over_acp(request: Received) -> Reply:
+    """Answer Claude Code where its answers are words."""
+    return _in_words(request, "Write", "file_path", '"tool_result"')
+
+
+def answer_vibe(request: Received) -> Reply:
+    """Answer Mistral Vibe, whose answers are words."""
+    return _in_words(request, "write_file", "path", '"tool_call_id"')
+
+
+def _in_words(request: Received, tool: str, argument: str, result: str) -> Reply:
+    tools = [
+        entry.get("name") or entry.get("function", {}).get("name")
+        for entry in request.body.get("tools", [])
+    ]
+    if tool not in tools:
         return Say("ok")
     text = json.dumps(request.body["messages"])
     if "reviewer of" in text:
         return Say("VERDICT: PASS\nLOOKED AT: the change\nSound.")
-    if '"tool_result"' in text:
+    if result in text:
         return Say("STATUS: done\nIt is there.")
     part, folder = _task(text)
-    path = f"{folder}/{part}.py"
-    return Say(calls=(Use("write", {"filePath": path, "content": f"# {part}\n"}),))
+    written = {argument: f"{folder}/{part}.py", "content": f"# {part}\n"}
+    return Say(calls=(Use(tool, written),))
+
+
+def claim(request: Received) -> Reply:
+    """Say that the task is done, and do nothing: in words, or in the form that the request carries."""
+    tools = [tool.get("name") for tool in request.body.get("tools", [])]
+    if "StructuredOutput" in tools:
+        return Say(calls=(Use("StructuredOutput", DONE),))
+    if "json_schema" in json.dumps(request.body.get("text", "")):
+        return Say(json.dumps(DONE))
+    return Say("STATUS: done\nIt is there.")
+
+
+def answer_opencode(request: Received) -> Reply:
+    """Answer opencode, whose answers are words."""
+    return _in_words(request, "write", "filePath", '"tool_result"')

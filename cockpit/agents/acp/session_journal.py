@@ -260,7 +260,8 @@ class SessionJournal:
                 kind=call.kind,
                 places=call.places(root) or UNSET,
                 diff=diff or UNSET,
-                gated=call.gated,
+                # One that ended in vain while it waited for its answer was not done without asking.
+                gated=call.gated or (failed and call.asked),
             ),
             result="error" if failed else "ok",
         )

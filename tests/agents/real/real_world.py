@@ -20,7 +20,7 @@ PATHS = os.pathsep.join(
     filter(None, (os.environ.get("COCKPIT_AGENTS", ""), os.environ.get("PATH", "")))
 )
 """``COCKPIT_AGENTS`` names folders of programs before the PATH."""
-ALL = ("claude", "codex", "opencode", "vibe")
+ALL = ("claude", "codex", "opencode", "vibe", "qwen")
 PATIENCE_S = 180.0
 """A program that unpacks itself takes half a minute to start while others do the same."""
 
@@ -51,6 +51,15 @@ def prepare(name: str, home: Path, server: Loopback) -> dict[str, str]:
             folder.mkdir(parents=True)
             (folder / "opencode.json").write_text(json.dumps(opencode_settings(server)))
             return {}
+        case "qwen":
+            (home / ".qwen").mkdir()
+            settings = {"security": {"auth": {"selectedType": "openai"}}}
+            (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
+            return {
+                "OPENAI_API_KEY": "sk-test",
+                "OPENAI_BASE_URL": server.openai_url,
+                "OPENAI_MODEL": "m",
+            }
         case _:
             (home / ".vibe").mkdir()
             (home / ".vibe" / "config.toml").write_text(
@@ -88,6 +97,9 @@ def edit_call(name: str, folder: Path, file: str = "made.txt") -> Use:
         case "opencode":
             arguments = {"filePath": str(folder / file), "content": "hi\n"}
             return Use("write", arguments, call_id)
+        case "qwen":
+            arguments = {"file_path": str(folder / file), "content": "hi\n"}
+            return Use("write_file", arguments, call_id)
         case "vibe":
             return Use("write_file", {"path": file, "content": "hi\n"}, call_id)
     return command_call(name, f"touch {file}", ["exec_command"])
@@ -103,6 +115,8 @@ def command_call(name: str, command: str, tools: list[str]) -> Use:
             "justification": "to write",
         }
         return Use("exec_command", arguments, call_id)
+    if name == "qwen":
+        return Use("run_shell_command", {"command": command, "is_background": False}, call_id)
     shell = next(tool for tool in tools if tool.lower() == "bash")
     arguments = {"command": command}
     if name != "vibe":
@@ -114,7 +128,7 @@ _NUMBERS = itertools.count(1)
 _ACTS = re.compile(r"(edit|command)(?: (\S+\.txt))? now (\d+)")
 
 
-_FOLDER = re.compile(r"[Ww]orking directory: (/[^\s\\\"<]+)")
+_FOLDER = re.compile(r"(?:[Ww]orking|in the) directory: (/[^\s\\\"<]+)")
 
 
 def model(name: str) -> Callable[[Received], Reply]:

@@ -87,6 +87,17 @@ class Terminals:
             time.sleep(look_s)
         return seen
 
+    def refuse(self, words: str) -> None:
+        """Answer the permission in front with no, and why; Escape counts like Enter."""
+
+        def press() -> bool:
+            if "for a plain no" not in self.screen("cockpit"):
+                self.press("cockpit", "Escape")
+            return "for a plain no" in self.screen("cockpit")
+
+        self.wait(press, lambda: self.screen("cockpit"), PRESS_S)
+        self.write("cockpit", words)
+
     def cockpit(self, *words: str) -> str:
         """Run a command of cockpit's, outside of any terminal."""
         done = subprocess.run(

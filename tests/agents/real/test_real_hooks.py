@@ -28,7 +28,7 @@ def terminals(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Termin
     agent = request.param
     with open_terminals(tmp_path, agent) as opened:
         # A hook does nothing in a folder without a store of cockpit's.
-        opened.cockpit("tasks", "list")
+        opened.cockpit("tasks", "add", "Open the shop")
         opened.cockpit("hook", "install", agent, *LOCAL[agent], "--approve", "--yes")
         yield opened
 
@@ -86,9 +86,7 @@ def test_claude_code_goes_on_when_it_is_allowed_and_its_own_no_withdraws(
 
     terminals.write("claude", "command three.txt now 3")
     asked(terminals)
-    terminals.press("cockpit", "Escape")
-    terminals.until("cockpit", "why not")
-    terminals.write("cockpit", "use the Makefile")
+    terminals.refuse("use the Makefile")
     terminals.until("claude", "I will use the Makefile.")
     assert not (terminals.root / "three.txt").exists()
 
@@ -146,9 +144,7 @@ def test_codex_goes_on_when_it_is_allowed_and_escape_there_withdraws(terminals: 
 
     terminals.write("codex", "command two.txt now 2")
     asked(terminals)
-    terminals.press("cockpit", "Escape")
-    terminals.until("cockpit", "why not")
-    terminals.write("cockpit", "use the Makefile")
+    terminals.refuse("use the Makefile")
     terminals.until("codex", "I will use the Makefile.")
     assert not (terminals.root / "two.txt").exists()
 

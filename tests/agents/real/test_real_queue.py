@@ -72,9 +72,7 @@ def answer_front(terminals: Terminals, refused: str, answered: dict[str, str]) -
     def answer() -> bool:
         if len(terminals.permissions("pending")) == before and find_front() == front:
             if front == refused:
-                terminals.press("cockpit", "Escape")
-                terminals.until("cockpit", "why not")
-                terminals.write("cockpit", "use the Makefile")
+                terminals.refuse("use the Makefile")
             else:
                 terminals.press("cockpit", "Enter")
         return len(terminals.permissions("pending")) < before

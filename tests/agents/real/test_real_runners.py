@@ -1,4 +1,4 @@
-"""Chains whose tasks real programs do: Claude Code and Codex, with a model on the loopback."""
+"""Chains whose tasks real programs do, with a model on the loopback; and the same with one that does nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 import state_for_tests
-from agents.role_model import answer_claude, answer_codex, answer_opencode
+from agents.real.real_world import find_program, prepare
+from agents.role_model import (
+    answer_claude,
+    answer_claude_over_acp,
+    answer_codex,
+    answer_codex_over_acp,
+    answer_opencode,
+    answer_vibe,
+    claim,
+)
 from chains.chain_world import WORK, Chains
-from loopback.server import LoopbackThread
+from loopback.server import Loopback, LoopbackThread
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
 
@@ -26,10 +35,11 @@ def work(world: Chains, runner: str) -> str:
     env = {state_for_tests.VARIABLE: state_for_tests.folder(), **world.project.env}
     words = (sys.executable, "-P", "-m", "cockpit", *WORK, "--all", "--runner", runner)
     done = subprocess.run(
-        words, cwd=world.root, env=env, capture_output=True, text=True, timeout=300
+        words, cwd=world.root, env=env, capture_output=True, text=True, timeout=600
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    return told
 
 
 def test_a_chain_of_three_tasks_with_claude_code(tmp_path: Path) -> None:
@@ -99,3 +109,54 @@ def test_a_chain_of_three_tasks_with_opencode_over_acp(tmp_path: Path) -> None:
     assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
     assert [row["format"] for row in world.rows("runner.started")] == ["acp"] * 9
     assert {row["kind"] for row in world.rows("proposal.created")} == {"permission"}
+
+
+MODELS = {
+    "claude": answer_claude,
+    "codex": answer_codex,
+    "acp:claude": answer_claude_over_acp,
+    "acp:codex": answer_codex_over_acp,
+    "acp:opencode": answer_opencode,
+    "acp:vibe": answer_vibe,
+}
+"""What plays the model, by runner."""
+PROGRAMS = {"acp:claude": "claude-agent-acp", "acp:codex": "codex-acp", "acp:vibe": "vibe-acp"}
+INSTALLED = [
+    runner
+    for runner in MODELS
+    if find_program(PROGRAMS.get(runner, runner.removeprefix("acp:"))) is not None
+]
+
+
+def outside(world: Chains, runner: str, server: Loopback) -> None:
+    """Let the runner work outside of the sandbox, where it reaches its model on this machine."""
+    home = world.project.config.parent / "home"
+    home.mkdir(exist_ok=True)
+    variables = prepare(runner.removeprefix("acp:"), home, server)
+    world.project.config.mkdir(exist_ok=True)
+    (world.project.config / "config.toml").write_text("[sandbox]\nagents = false\n")
+    world.project.extra |= {"PATH": agents_path(), "HOME": str(home), **variables}
+
+
+@pytest.mark.parametrize("runner", [name for name in INSTALLED if name not in ("claude", "codex")])
+def test_a_chain_of_three_tasks_over_acp(tmp_path: Path, runner: str) -> None:
+    world = Chains.made(tmp_path, 3)
+    with LoopbackThread([MODELS[runner]] * 120) as server:
+        outside(world, runner, server)
+        told = work(world, runner)
+    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
+    assert [row["status"] for row in world.rows("runner.ended")] == ["finished"] * 9
+    decided = [row["decided_by"] for row in world.rows("proposal.approved")]
+    assert decided == ["policy:all"] * 3
+
+
+@pytest.mark.parametrize("runner", INSTALLED)
+def test_an_agent_that_does_nothing_ends_no_task(tmp_path: Path, runner: str) -> None:
+    world = Chains.made(tmp_path, 3)
+    with LoopbackThread([claim] * 120) as server:
+        outside(world, runner, server)
+        told = work(world, runner)
+    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "blocked"), told
+    for task in ("T-1", "T-2", "T-3"):
+        shown = world.project.json("tasks", "show", task, "--json")
+        assert shown["blocker"].startswith("The implementer used no tool and changed nothing.")

@@ -1,0 +1,47 @@
+"""What real agents said is said again: the same proposals, the same journal, the same end.
+
+Claude Code, Codex, opencode and Mistral Vibe over ACP, and the first two over protocols of their own, in the
+versions that ``recorded/`` names. How they were recorded: ``tests/agents/histories.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.histories import ACP, DRIVEN, RECORDED, lines_of
+from agents.play_histories import play_conversation, play_run
+
+from cockpit.core.secrets import mask
+
+pytestmark = pytest.mark.slow
+
+MOST = 200_000
+"""Bytes of all histories with what must come of them."""
+
+
+def outcome_of(name: str) -> Any:
+    return json.loads((RECORDED / f"{name}.outcome.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ACP)
+async def test_a_conversation_over_acp(name: str, tmp_path: Path) -> None:
+    played = await play_conversation(tmp_path, name, RECORDED / f"{name}-acp.jsonl")
+    assert lines_of(played) == lines_of(outcome_of(f"{name}-acp"))
+
+
+@pytest.mark.parametrize(("name", "protocol"), DRIVEN.items())
+async def test_a_run_over_an_agents_own_protocol(name: str, protocol: str, tmp_path: Path) -> None:
+    played = await play_run(tmp_path, name, RECORDED / f"{name}-{protocol}.jsonl")
+    assert lines_of(played) == lines_of(outcome_of(f"{name}-{protocol}"))
+
+
+def test_histories_are_small_and_hold_no_secret() -> None:
+    files = list(RECORDED.iterdir())
+    assert sum(path.stat().st_size for path in files) < MOST
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        assert mask(text) == text
+        assert not [place for place in ("/tmp/", "/root/", "/home/") if place in text]
