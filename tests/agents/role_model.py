@@ -60,7 +60,7 @@ def answer_codex_over_acp(request: Received) -> Reply:
     if "call_output" in text:
         return Say("STATUS: done\nIt is there.")
     part, _ = _task(text)
-    command = f"printf '# {part}\\n' > {part}.py"
+    command = f"cp calc.py {part}.py"
     asks = {"sandbox_permissions": "require_escalated", "justification": "to write"}
     return Say(calls=(Use("exec_command", {"cmd": command, **asks}),))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -169,6 +170,18 @@ def open_terminals(top: Path, *agents: str) -> Iterator[Terminals]:
         finally:
             if (top / "tmux").exists():
                 terminals.tmux("kill-server")
+            end_daemons(home)
+
+
+def end_daemons(home: Path) -> None:
+    """End what an agent has left running from this home: Codex starts a server that outlives its terminal."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes()
+            if words.startswith(os.fsencode(home)):
+                os.kill(int(folder.name), signal.SIGKILL)
+        except (OSError, ProcessLookupError):
+            continue  # it ended meanwhile, or is not ours
 
 
 def trust_folder(home: Path, root: Path, agents: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Chains whose tasks real programs do, with a model on the loopback; and the same with one that does nothing."""
+"""Chains whose tasks real programs do, with a model on the loopback, and with one that does nothing."""
 
 from __future__ import annotations
 
