@@ -71,7 +71,7 @@ async def answer_permission(
         cwd=str(context.root),
     )
     call = context.journal.calls.update(tool_call)
-    call.asked = True
+    call.has_asked = True
     answer = await context.ask(request)
     call.gated = True
     if answer.allowed:

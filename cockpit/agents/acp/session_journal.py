@@ -261,7 +261,7 @@ class SessionJournal:
                 places=call.places(root) or UNSET,
                 diff=diff or UNSET,
                 # One that ended in vain while it waited for its answer was not done without asking.
-                gated=call.gated or (failed and call.asked),
+                gated=call.gated or (failed and call.has_asked),
             ),
             result="error" if failed else "ok",
         )

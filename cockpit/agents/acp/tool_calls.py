@@ -37,7 +37,7 @@ class ToolCall:
     started: bool = False
     """Whether its beginning is journalled."""
     ended: bool = False
-    asked: bool = False
+    has_asked: bool = False
     """Whether the agent asked before it."""
     gated: bool = False
     """Whether the agent asked before it, and the user or their policy answered."""
