@@ -22,6 +22,7 @@ MOST_QUESTION_CHARS = 20_000
 WORD = re.compile(r"[^\W_]+")
 """A word, as the tokenizer cuts text."""
 _MOST_STEMS = 200_000
+_CACHE = "counts"
 _LONGEST_WORD = 64
 
 STOP_WORDS = frozenset(
@@ -50,6 +51,20 @@ class Term:
     """How much it tells: its rarity in the index. 0 where no chunk has it."""
     often: int
     """How often the question has it."""
+
+    @property
+    def importance(self) -> float:
+        """The weight, greater for what the question repeats."""
+        return (1 + log(self.often)) * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What was counted since the index last changed."""
+
+    revision: tuple[int, int]
+    chunks: int
+    by_stem: dict[str, int]
 
 
 class Stemmer:
@@ -133,18 +148,24 @@ def read_terms(index: KnowledgeIndex, question: str) -> list[Term]:
     # Whole numbers: ties must not depend on how a machine rounds.
     best = sorted(
         (at for at, term in enumerate(terms) if counts.get(term.stem)),
-        key=lambda at: (-round(1e6 * (1 + log(terms[at].often)) * terms[at].weight), at),
+        key=lambda at: (-round(1e6 * terms[at].importance), at),
     )
     return [terms[at] for at in sorted(best[:MOST_TERMS])]
 
 
 def _count_chunks(index: KnowledgeIndex, stems: Sequence[str]) -> tuple[int, dict[str, int]]:
     """Return how many chunks there are, and how many of them have each stem."""
-    counts: dict[str, int] = {}
     with index.lock:
-        (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
+        revision = index.revision()
+        cached = index.cached.get(_CACHE)
+        if not isinstance(cached, _Counts) or cached.revision != revision:
+            (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
+            cached = index.cached[_CACHE] = _Counts(revision, chunks, {})
         for stem in stems:
             # One by one: with a list of terms the whole vocabulary is read.
-            row = index.connection.execute("SELECT doc FROM terms WHERE term=?", (stem,)).fetchone()
-            counts[stem] = row[0] if row else 0
-    return chunks, counts
+            if stem not in cached.by_stem:
+                row = index.connection.execute(
+                    "SELECT doc FROM terms WHERE term=?", (stem,)
+                ).fetchone()
+                cached.by_stem[stem] = row[0] if row else 0
+        return cached.chunks, {stem: cached.by_stem[stem] for stem in stems}

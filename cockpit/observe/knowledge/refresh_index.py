@@ -1,0 +1,185 @@
+"""Bring the index up to date with the project's files: what is new, changed or gone since the last time.
+
+Files are compared by size and times, then by digest: a file that only looks changed is not cut again. Paths
+are confined to the project, and nothing that git ignores is read. See ``docs/reference/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.secret_files import is_sensitive
+from cockpit.observe.knowledge.chunk_document import kind_of_file
+from cockpit.observe.knowledge.index_store import KnowledgeIndex
+from cockpit.observe.knowledge.passage import FILE_KINDS
+from cockpit.observe.project_files import list_files
+from cockpit.observe.project_snapshot import ProjectSnapshot
+
+MAX_DOCUMENTS = 20_000
+"""Files of one project that are indexed, the first by path."""
+MAX_BYTES = 1_000_000
+"""Larger files are not indexed."""
+STEP_S = 0.01
+"""Seconds of work after which a refresh lets other threads go first."""
+_FRESH_NS = 100_000_000
+"""A file that changed this shortly before it was read is read again: its times may not change once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document that is no file: a note, a handoff or a skill."""
+
+    kind: str
+    ref: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh did."""
+
+    looked_at: int = 0
+    """Files that could be documents."""
+    changed: int = 0
+    """Documents that were indexed, newly or again."""
+    dropped: int = 0
+    is_complete: bool = True
+    """False when it stopped early, or when the project has more documents than are indexed."""
+
+
+async def list_documents(ground: ProjectSnapshot) -> list[str]:
+    """Return the paths of the files that could be documents. Raises ``SourceFailed``."""
+    listed = await list_files(ground)
+    return [entry.path for entry in listed if is_document(entry.path) and entry.size <= MAX_BYTES]
+
+
+def is_document(path: str) -> bool:
+    """Whether a file of this name is indexed."""
+    return kind_of_file(path) is not None and not is_sensitive(path)
+
+
+async def refresh_files(
+    index: KnowledgeIndex,
+    ground: ProjectSnapshot,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+) -> Refreshed:
+    """Index what changed in the whole project, in a thread and in small steps.
+
+    ``stop`` is asked between files. Raises ``SourceFailed`` where the files cannot be listed, and
+    :class:`~cockpit.observe.knowledge.index_store.IndexUnusable`.
+    """
+    paths = await list_documents(ground)
+    within = paths[:MAX_DOCUMENTS]
+
+    def run() -> Refreshed:
+        indexed = index.list_stamps(FILE_KINDS)
+        gone = [key for key in indexed if key[1] not in set(within)]
+        done = _run_steps(_change(index, ground.confined, within, indexed), gone, index, stop)
+        complete = done.is_complete and len(within) == len(paths)
+        return Refreshed(len(paths), done.changed, done.dropped, complete)
+
+    return await asyncio.to_thread(run)
+
+
+def refresh_paths(
+    index: KnowledgeIndex, ground: ProjectSnapshot, paths: Iterable[str]
+) -> Refreshed:
+    """Index again the files at ``paths``, as a watcher reports them. Blocks.
+
+    The caller leaves out files that git ignores. Raises
+    :class:`~cockpit.observe.knowledge.index_store.IndexUnusable`.
+    """
+    named = sorted({path for path in paths if is_document(path)})
+    changed = dropped = 0
+    for path in named:
+        outcome = _index_file(index, ground.confined, path, {})
+        changed += outcome is True
+        dropped += outcome is None and any([index.drop_document(kind, path) for kind in FILE_KINDS])
+    return Refreshed(len(named), changed, dropped)
+
+
+def refresh_stored(
+    index: KnowledgeIndex, kinds: Sequence[str], documents: Iterable[StoredDocument]
+) -> Refreshed:
+    """Make the documents of ``kinds`` exactly these. Blocks."""
+    indexed = index.list_stamps(kinds)
+    current: set[tuple[str, str]] = set()
+    changed = 0
+    for document in documents:
+        current.add((document.kind, document.ref))
+        changed += index.put_document(
+            document.kind, document.ref, document.title, document.text, stamp="stored"
+        )
+    dropped = sum(index.drop_document(*key) for key in indexed if key not in current)
+    return Refreshed(len(current), changed, dropped)
+
+
+def _run_steps(
+    changes: Iterator[bool],
+    gone: Iterable[tuple[str, str]],
+    index: KnowledgeIndex,
+    stop: Callable[[], bool],
+) -> Refreshed:
+    changed = dropped = 0
+    pause_at = time.monotonic() + STEP_S
+    for has_changed in changes:
+        changed += has_changed
+        if stop():
+            return Refreshed(changed=changed, is_complete=False)
+        if time.monotonic() >= pause_at:
+            time.sleep(STEP_S / 10)  # the event loop's thread is waiting for the interpreter
+            pause_at = time.monotonic() + STEP_S
+    for key in gone:
+        dropped += index.drop_document(*key)
+    return Refreshed(changed=changed, dropped=dropped)
+
+
+def _change(
+    index: KnowledgeIndex,
+    confined: Confined,
+    paths: Sequence[str],
+    indexed: Mapping[tuple[str, str], str],
+) -> Iterator[bool]:
+    for path in paths:
+        outcome = _index_file(index, confined, path, indexed)
+        if outcome is None:
+            for kind in FILE_KINDS:
+                if (kind, path) in indexed:
+                    index.drop_document(kind, path)
+        yield bool(outcome)
+
+
+def _index_file(
+    index: KnowledgeIndex,
+    confined: Confined,
+    path: str,
+    indexed: Mapping[tuple[str, str], str],
+) -> bool | None:
+    """Index a file; returns whether its text changed, None for one that is no document (any more)."""
+    kind = kind_of_file(path)
+    if kind is None:
+        return None
+    try:
+        status = os.lstat(confined.root / path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            return None
+        stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+        if indexed.get((kind, path)) == stamp:
+            return False
+        with confined.open_read(path) as file:
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, PathRefused):
+        return None  # gone or unreadable since it was listed: no document now
+    if b"\0" in content or len(content) > MAX_BYTES:
+        return None
+    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _FRESH_NS:
+        stamp = ""
+    return index.put_document(kind, path, "", content.decode("utf-8", "replace"), stamp=stamp)
