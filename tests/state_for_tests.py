@@ -18,6 +18,7 @@ from cockpit.core.project import project_trust
 from cockpit.core.project_paths import PROJECT_FILE, locate_project, read_project_record
 from cockpit.core.skills import skill_layers
 from cockpit.core.state_folder import DATABASE, PROJECTS, VARIABLE, state_root
+from cockpit.loop.knowledge import knowledge_settings
 from cockpit.store.journal import head_anchor
 from cockpit.store.journal.head_anchor import HeadAnchor
 
@@ -129,6 +130,8 @@ def _anchor_copy(database: Path) -> None:
 
 LOAD_SKILLS = {"COCKPIT_TEST_SKILLS": "on"}
 """With this in its environment, a process of the tests loads skills as cockpit does."""
+SEARCH_KNOWLEDGE = {"COCKPIT_TEST_KNOWLEDGE": "on"}
+"""With this in its environment, a process of the tests searches by itself as cockpit does."""
 ASK_TRUST = {"COCKPIT_TEST_TRUST": "ask"}
 """With this in its environment, a process of the tests asks for trust as cockpit does."""
 
@@ -136,7 +139,9 @@ ASK_TRUST = {"COCKPIT_TEST_TRUST": "ask"}
 def trust_everything() -> None:
     """Let this process load the files of every project, so that each test need not trust its own.
 
-    Skills are loaded in the tests of skills alone: those of others count facts and tokens.
+    Skills are loaded in the tests of skills alone, and knowledge in those of knowledge: those of others count
+    facts and tokens.
     """
     project_trust.REQUIRED = "COCKPIT_TEST_TRUST" in os.environ
     skill_layers.ENABLED = "COCKPIT_TEST_SKILLS" in os.environ
+    knowledge_settings.ENABLED = "COCKPIT_TEST_KNOWLEDGE" in os.environ

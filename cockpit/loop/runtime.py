@@ -116,6 +116,7 @@ async def runtime_over(
             yield runtime
         finally:
             await runtime.close_agents()
+            engine.close()
 
 
 class Runtime:

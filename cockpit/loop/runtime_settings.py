@@ -11,6 +11,7 @@ from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
+from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -117,6 +118,7 @@ class RuntimeSettings:
     adaptation: ProfileChangeLimits = field(default_factory=ProfileChangeLimits)
     skills_most: int = 3
     """Skills that are loaded at once without the user's key; 0 loads none."""
+    knowledge: KnowledgeSettings = field(default_factory=KnowledgeSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     user_dir: Path = Path()
     """The folder of the user's own task types, roles and skills."""

@@ -16,9 +16,11 @@ from cockpit.decide.model import Model
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
+from cockpit.loop.knowledge.librarian import Librarian, describe_skills
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.skills.skill_shelf import SkillShelf, open_shelf
 from cockpit.loop.tools.added_tools import AddedTools
+from cockpit.observe.knowledge.refresh_index import StoredDocument
 from cockpit.store.context import profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -74,10 +76,24 @@ class Engine:
     """The texts of facts that were rendered."""
     shelves: list[SkillShelf] = field(default_factory=list)
     """The shelf of skills, once it was needed."""
+    librarians: list[Librarian] = field(default_factory=list)
+    """The librarian, once it was needed."""
     added: AddedTools | None = None
     """The tools beside cockpit's own; None where there can be none."""
     type_problems: Sequence[str] = ()
     """One sentence for each task-type file that is not used because it is invalid."""
+
+    @property
+    def librarian(self) -> Librarian:
+        """The index of what the project says about itself."""
+        if not self.librarians:
+            knowledge = self.settings.knowledge
+            self.librarians.append(Librarian(self.place, knowledge, self.store, self._read_skills))
+        return self.librarians[0]
+
+    def _read_skills(self) -> list[StoredDocument]:
+        """Return the skills as the index has them."""
+        return describe_skills(self.skills.refresh().skills.values())
 
     @property
     def skills(self) -> SkillShelf:
@@ -123,6 +139,11 @@ class Engine:
         self.written[wave_id] = replace(self.recall(wave_id), **rows)
         while len(self.written) > MOST_WRITTEN:
             del self.written[next(iter(self.written))]
+
+    def close(self) -> None:
+        """Close what was opened when it was first needed."""
+        for librarian in self.librarians:
+            librarian.close()
 
     def forget(self, wave_id: str) -> None:
         """Read the wave again: its run was cut off, and another process may go on with it."""

@@ -27,18 +27,19 @@ from cockpit.observe.fan_out import (
     fan_out,
     run_jobs,
 )
+from cockpit.observe.knowledge.passage import KnowledgeSearch
 from cockpit.observe.preview_cost import Preview, Source, band_for
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.diff import DiffSource
-from cockpit.observe.sources.docs import DocsSource
+from cockpit.observe.sources.docs import DOCS, KNOWLEDGE, NOTES
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.gh_read import GhReadSource
 from cockpit.observe.sources.github import IssueSource, PullRequestSource
 from cockpit.observe.sources.log import LogSource
 from cockpit.observe.sources.search import SearchSource
 from cockpit.observe.sources.skill import SkillSource
-from cockpit.observe.sources.stored import NoteSource, RecordSource
+from cockpit.observe.sources.stored import RecordSource
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.tree import TreeSource
@@ -59,8 +60,9 @@ SOURCES: dict[str, Source] = {
     "receipt": RecordSource(),
     "handoff": RecordSource(),
     "wip": RecordSource(),
-    "note": NoteSource(),
-    "docs": DocsSource(),
+    "note": NOTES,
+    "docs": DOCS,
+    "knowledge": KNOWLEDGE,
     "skill": SkillSource(),
 }
 """The source of each kind of scope item."""
@@ -75,6 +77,8 @@ PER_SOURCE = {
     "issue": 4,
     "gh": 4,
     "docs": 2,
+    "note": 2,
+    "knowledge": 2,
 }
 """How many jobs of a source run at once; files have no quota."""
 
@@ -151,12 +155,16 @@ class ContextGateway:
         limits: Limits | None = None,
         records: StoredRecords | None = None,
         skills: Mapping[str, Path] | None = None,
+        knowledge: KnowledgeSearch | None = None,
     ) -> ContextGateway:
         """Create the gateway of the project at ``root``; ``records`` are those of the session.
 
-        ``skills`` are the folders of skills by name. Raises ``PathRefused``.
+        ``skills`` are the folders of skills by name, ``knowledge`` searches the project's index.
+        Raises ``PathRefused``.
         """
-        ground = ProjectSnapshot.at(root, rev=rev, repo=repo, records=records, skills=skills)
+        ground = ProjectSnapshot.at(
+            root, rev=rev, repo=repo, records=records, skills=skills, knowledge=knowledge
+        )
         return cls(ground, limits or Caps())
 
     async def preview(self, request: ContextRequest) -> tuple[Preview, ...]:

@@ -44,6 +44,7 @@ BANDS = {
     "handoff": "exploration",
     "note": "exploration",
     "docs": "exploration",
+    "knowledge": "exploration",
     "wip": "objectives",
     "skill": "capabilities",
 }
@@ -64,6 +65,7 @@ _UTILITY = {
     "wip": 800_000,
     "note": 500_000,
     "docs": 500_000,
+    "knowledge": 500_000,
     "skill": 800_000,
 }
 

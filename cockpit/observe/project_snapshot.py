@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.access.confined_paths import Confined
 from cockpit.core.errors import CockpitError
 from cockpit.observe.sources.stored_records import StoredRecords
+
+if TYPE_CHECKING:
+    from cockpit.observe.knowledge.passage import KnowledgeSearch
 
 
 class SourceFailed(CockpitError):
@@ -33,6 +37,8 @@ class ProjectSnapshot:
     records: StoredRecords | None = None
     skills: Mapping[str, Path] | None = None
     """The folders of the session's skills, by name."""
+    knowledge: KnowledgeSearch | None = None
+    """The librarian; None where there is no index to search."""
 
     @classmethod
     def at(
@@ -43,9 +49,10 @@ class ProjectSnapshot:
         repo: str | None = None,
         records: StoredRecords | None = None,
         skills: Mapping[str, Path] | None = None,
+        knowledge: KnowledgeSearch | None = None,
     ) -> ProjectSnapshot:
         """Open the project at ``root``. Raises ``PathRefused``."""
-        return cls(Confined(root), rev, repo, records=records, skills=skills)
+        return cls(Confined(root), rev, repo, records=records, skills=skills, knowledge=knowledge)
 
     @property
     def root(self) -> Path:

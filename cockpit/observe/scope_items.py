@@ -2,8 +2,8 @@
 
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
 GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; what was dropped or done before:
-``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``; and
-``skill:NAME[/FILE][:A-B]``. Each may end in `` @outline``, `` @reference`` or `` @full``. A path or glob
+``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``,
+``knowledge:QUESTION``; and ``skill:NAME[/FILE][:A-B]``. Each may end in `` @outline``, `` @reference`` or `` @full``. A path or glob
 that needs it is written as a JSON string
 (``file:"odd\\nname"``). See ``docs/reference/loop.md``.
 """
@@ -26,7 +26,7 @@ from cockpit.store.context.facts import LEVELS
 
 KINDS = (
     *("file", "search", "tree", "symbol", "diff", "log", "pr", "issue", "gh"),
-    *("receipt", "handoff", "wip", "note", "docs", "skill"),
+    *("receipt", "handoff", "wip", "note", "docs", "knowledge", "skill"),
 )
 """The sources that a scope item may name."""
 
@@ -48,6 +48,7 @@ EXAMPLES = {
     "wip": "wip:T-4",
     "note": "note:retry of payments",
     "docs": "docs:how to release",
+    "knowledge": "knowledge:why are payments retried",
     "skill": "skill:git/references/rescue.md",
 }
 _MAX_ITEM = 2_000
@@ -325,6 +326,14 @@ def _query(text: str) -> str:
     return text
 
 
+def _question(text: str) -> str:
+    """A question of any length that an item can have, on one line."""
+    words = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    if not words:
+        raise ScopeRefused(f"knowledge: asks nothing; write for example {EXAMPLES['knowledge']}")
+    return words
+
+
 _READERS = {
     "search": _regex,
     "tree": lambda text: _path(text, "tree"),
@@ -339,4 +348,5 @@ _READERS = {
     "wip": _task,
     "note": _query,
     "docs": _query,
+    "knowledge": _question,
 }

@@ -15,6 +15,11 @@ from cockpit.core.canonical_json import parse_json
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.decisions.await_decision import DISCUSS_NOTICE, DecidedProposal, await_decision
 from cockpit.loop.intake.baseline_facts import baseline, task_fact, tools_fact
+from cockpit.loop.knowledge.gather_knowledge import (
+    find_question,
+    is_by_librarian,
+    request_knowledge,
+)
 from cockpit.loop.phases.fetch_by_rules import (
     has_acted,
     has_due_rules,
@@ -63,6 +68,7 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
         await _await_requests(context)
         await _await_discussion(context)
     await request_by_rules(context)
+    await request_knowledge(context)
     work = context.store.read_now(
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
@@ -90,6 +96,7 @@ def observe_at_once(tx: Tx, context: WaveContext) -> Wave | None:
         or context_requests.has_open(connection, session.session_id)
         or (session.interactive and _find_silent_discussion(connection, context) is not None)
         or has_due_rules(connection, context)
+        or find_question(connection, context) is not None
         or _list_changed_files(connection, context)
     ):
         return None
@@ -336,6 +343,7 @@ def _unread_context(tx: Tx, context: WaveContext) -> list[Fact]:
         if request.wave_id == context.wave.wave_id
         and request.proposal_id is None
         and not is_by_rule(request)
+        and not is_by_librarian(request)
         for outcome in request.outcomes
         if outcome.get("error")
     ]

@@ -88,6 +88,7 @@ def open_gateway(context: WaveContext) -> ContextGateway:
         limits=engine.settings.observe,
         records=StoredRecords(engine.store, context.session.session_id),
         skills=engine.skills.folders(),
+        knowledge=engine.librarian,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cockpit.core.clock import Clock
+from cockpit.loop.knowledge.gather_knowledge import is_by_librarian
 from cockpit.loop.phases.fetch_by_rules import is_by_rule, quotas_by_request
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway
@@ -68,11 +69,16 @@ def list_work(
     )
     granted = context_requests.select_granted(connection, session_id)
     full_facts = _facts_full_in_all_packets(
-        connection, [request for request in granted if not is_by_rule(request)]
+        connection, [request for request in granted if not _is_unasked(request)]
     )
     return ObservationWork(
         granted, earlier_reads, planned, bool(planned) and not counted, full_facts
     )
+
+
+def _is_unasked(request: ContextRequest) -> bool:
+    """Whether cockpit made the request itself: by an attention rule, or by its own search."""
+    return is_by_rule(request) or is_by_librarian(request)
 
 
 def _facts_full_in_all_packets(
@@ -118,7 +124,7 @@ async def run_observation_jobs(
         wave.ordinal,
         wave.pinned_now,
         work.full_facts,
-        frozenset(request.request_id for request in work.granted if is_by_rule(request)),
+        frozenset(request.request_id for request in work.granted if _is_unasked(request)),
     )
     unwritten = await _run_jobs(context, look, jobs)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)

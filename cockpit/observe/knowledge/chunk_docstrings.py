@@ -18,7 +18,7 @@ from cockpit.observe.outline import parse_python
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_SOURCE_CHARS = 400_000
+MAX_SOURCE_CHARS = 150_000
 """Longer source files are not parsed: they are generated, and a parser cannot be interrupted."""
 _DEEPEST = 12
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

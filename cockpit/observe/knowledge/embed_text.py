@@ -39,7 +39,9 @@ class Embedder:
 
         content = files(PACKAGES[1]).joinpath("model.onnx").read_bytes()
         if hashlib.sha256(content).hexdigest() != SHA256:
-            raise ValueError(f"the model in {PACKAGES[1]} is not the one that cockpit was built for")
+            raise ValueError(
+                f"the model in {PACKAGES[1]} is not the one that cockpit was built for"
+            )
         options = onnxruntime.SessionOptions()
         # One thread: the vectors of a text are the same on every machine, and others have the rest.
         options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -28,6 +28,7 @@ MAX_DOCUMENT_CHARS = 1_000_000
 MAX_CHUNKS = 100_000
 """Chunks of one index; documents past it are left out, and :meth:`KnowledgeIndex.count` says so."""
 BUSY_TIMEOUT_S = 10.0
+_MODEL = "model"
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
 _TABLES = f"""
@@ -239,17 +240,34 @@ class KnowledgeIndex:
         )
         return {row[0]: StoredChunk(*row) for row in rows}
 
+    @_translated
+    def read_about(self, name: str) -> str:
+        """Return what the index keeps about itself under ``name``; empty where it keeps nothing."""
+        row = self.connection.execute("SELECT value FROM about WHERE name=?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    @_translated
+    def write_about(self, name: str, value: str) -> None:
+        """Keep ``value`` under ``name``."""
+        if self.read_about(name) != value:
+            self.connection.execute("REPLACE INTO about VALUES (?, ?)", (name, value))
+
     # Vectors
+
+    @_translated
+    def has_vectors(self, model: str) -> bool:
+        """Whether any chunk has a vector of this model."""
+        row = self.connection.execute("SELECT 1 FROM vectors LIMIT 1").fetchone()
+        return row is not None and self.read_about(_MODEL) == model
 
     @_translated
     def set_model(self, model: str) -> None:
         """Forget the vectors of any other embedding model than ``model``."""
-        row = self.connection.execute("SELECT value FROM about WHERE name='model'").fetchone()
-        if row == (model,):
+        if self.read_about(_MODEL) == model:
             return
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute("DELETE FROM vectors")
-        self.connection.execute("REPLACE INTO about VALUES ('model', ?)", (model,))
+        self.connection.execute("REPLACE INTO about VALUES (?, ?)", (_MODEL, model))
         self.connection.execute("COMMIT")
 
     @_translated

@@ -1,11 +1,13 @@
-"""A passage of the knowledge index, and the kinds of documents that it can come from.
+"""A passage of the knowledge index, the kinds of documents that it can come from, and who finds it.
 
 See ``docs/reference/knowledge.md``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 KINDS = ("docs", "docstring", "note", "handoff", "skill")
 """The kinds of documents: files of prose, doc comments of code, and what the store and skills say."""
@@ -43,3 +45,23 @@ class Chunk:
     end: int
     title: str
     text: str
+
+
+class KnowledgeSearch(Protocol):
+    """Searches the index of a project, brought up to date before."""
+
+    async def find(
+        self, query: str, *, kinds: Sequence[str], limit: int, threshold: float = 0.0
+    ) -> tuple[Passage, ...]:
+        """Return passages, the best first. Raises ``CockpitError``."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The user's ``knowledge_limit``."""
+        ...
+
+    @property
+    def threshold(self) -> float:
+        """The user's ``knowledge_threshold``."""
+        ...

@@ -81,7 +81,8 @@ async def refresh_files(
 
     def run() -> Refreshed:
         indexed = index.list_stamps(FILE_KINDS)
-        gone = [key for key in indexed if key[1] not in set(within)]
+        current = set(within)
+        gone = [key for key in indexed if key[1] not in current]
         done = _run_steps(_change(index, ground.confined, within, indexed), gone, index, stop)
         complete = done.is_complete and len(within) == len(paths)
         return Refreshed(len(paths), done.changed, done.dropped, complete)
@@ -102,7 +103,7 @@ def refresh_paths(
     for path in named:
         outcome = _index_file(index, ground.confined, path, {})
         changed += outcome is True
-        dropped += outcome is None and any([index.drop_document(kind, path) for kind in FILE_KINDS])
+        dropped += outcome is None and any(index.drop_document(kind, path) for kind in FILE_KINDS)
     return Refreshed(len(named), changed, dropped)
 
 

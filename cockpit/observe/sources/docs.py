@@ -1,110 +1,127 @@
-"""``docs:QUERY``: the sections of the project's documents that match the words best."""
+"""``docs:QUERY``, ``note:QUERY`` and ``knowledge:QUERY``: the passages of the index that answer best.
+
+See ``docs/reference/loop.md``, scope items, and ``docs/reference/knowledge.md``.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
+from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
+from cockpit.observe.knowledge.search_snapshot import find_in_snapshot
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimate_preview
-from cockpit.observe.project_files import list_files, read_contents
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sources.rank_texts import rank_texts
 from cockpit.store.context.facts import Fact
 
-SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".adoc")
-"""Files that are documents."""
-MAX_DOCUMENTS = 2_000
-MAX_SECTIONS = 5
-"""Sections of one query."""
-MAX_SECTION_LINES = 120
-
-_HEADING = re.compile(r"#{1,6} \S|=+ \S")
-_UNDERLINE = re.compile(r"([=\-~^\"'`*+#])\1{2,}\s*$")
+MAX_PASSAGES = 5
+"""Passages of one query."""
+_OUTLINE_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Lines ``first`` to ``last`` of a document, from one heading to the next."""
+class KnowledgeSource:
+    """Searches the documents of some kinds."""
 
-    path: str
-    first: int
-    last: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DocsSource:
-    """Searches documents by words."""
+    kinds: Sequence[str]
+    what: str
+    """The documents, for the message that nothing matches."""
+    is_automatic: bool = False
+    """Whether the user's limit and threshold apply, as to what cockpit searches by itself."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """By searching; what is read for it is discarded."""
-        sections = await _find_sections(item, ground)
-        size = sum(len(section.text.encode("utf-8", "replace")) for section in sections)
-        names = pluralize(len(sections), "section")
-        return estimate_preview(item, estimate_bytes(size), note=names)
+        """By searching."""
+        passages = await self._find(item, ground)
+        size = sum(len(passage.text.encode("utf-8", "replace")) for passage in passages)
+        names = ", ".join(place_of(passage) for passage in passages[:3])
+        note = f"{pluralize(len(passages), 'passage')}: {names}"
+        return estimate_preview(item, estimate_bytes(size), note=note)
 
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
-        """One fact for each of the five best sections; its source names file and lines."""
+        """One fact for each passage; its source names file and lines."""
         return [
-            make_fact(
-                ScopeItem(
-                    "file", section.path, lines=(section.first, section.last), level=item.level
-                ),
-                section.text,
-                reference=f"{section.path}: {section.text.splitlines()[0]}",
-                outline="\n".join(section.text.splitlines()[:8]),
-                provenance={
-                    "path": section.path,
-                    "rev": ground.rev,
-                    "lines": [section.first, section.last],
-                    "sha256": text_digest(section.text),
-                },
-                key=f"{section.path}:{section.first}-{section.last}",
-                source_type="docs",
-            )
-            for section in await _find_sections(item, ground)
+            make_passage_fact(passage, ground, level=item.level)
+            for passage in await self._find(item, ground)
         ]
 
+    async def _find(self, item: ScopeItem, ground: ProjectSnapshot) -> tuple[Passage, ...]:
+        limit, threshold = MAX_PASSAGES, 0.0
+        knowledge = ground.knowledge
+        if self.is_automatic and knowledge is not None:
+            limit, threshold = knowledge.limit, knowledge.threshold
+        passages: tuple[Passage, ...] = ()
+        if ground.rev is None and knowledge is not None:
+            passages = await knowledge.find(
+                item.ref, kinds=self.kinds, limit=limit, threshold=threshold
+            )
+        else:
+            # The index is of the files on disk: what a revision says is read from it.
+            if knowledge is not None:
+                others = tuple(kind for kind in self.kinds if kind not in FILE_KINDS)
+                passages = await knowledge.find(
+                    item.ref, kinds=others, limit=limit, threshold=threshold
+                )
+            files = tuple(kind for kind in self.kinds if kind in FILE_KINDS)
+            if files:
+                passages += await find_in_snapshot(
+                    ground, item.ref, kinds=files, limit=limit, threshold=threshold
+                )
+            passages = tuple(sorted(passages, key=lambda passage: -passage.score)[:limit])
+        if not passages:
+            raise SourceFailed(f"{self.what} {item.ref!r}")
+        return passages
 
-async def _find_sections(item: ScopeItem, ground: ProjectSnapshot) -> list[Section]:
-    documents = [
-        entry
-        for entry in await list_files(ground)
-        if entry.path.lower().endswith(SUFFIXES) and not is_sensitive(entry.path)
-    ][:MAX_DOCUMENTS]
-    sections: list[Section] = []
-    async for chunk in read_contents(ground, documents):
-        for path, content in chunk:
-            sections += split_sections(path, content.decode("utf-8", "replace"))
-    texts = [f"{part.path} {part.text}" for part in sections]
-    best = await asyncio.to_thread(rank_texts, item.ref, texts, MAX_SECTIONS)
-    if not best:
-        raise SourceFailed(f"no document of the project mentions {item.ref!r}")
-    return [sections[at] for at in best]
+
+@dataclass(frozen=True, slots=True)
+class StoredNotes(KnowledgeSource):
+    """Searches what the store says; needs a session's store."""
+
+    async def _find(self, item: ScopeItem, ground: ProjectSnapshot) -> tuple[Passage, ...]:
+        if ground.knowledge is None:
+            raise SourceFailed("the store of a session is needed to read it")
+        return await KnowledgeSource._find(self, item, ground)
 
 
-def split_sections(path: str, text: str) -> list[Section]:
-    """Split a document at its headings, and longer sections after 120 lines."""
-    lines = text.splitlines()
-    starts = {0}
-    for at, line in enumerate(lines):
-        if _HEADING.match(line):
-            starts.add(at)
-        elif at and lines[at - 1].strip() and _UNDERLINE.fullmatch(line):
-            starts.add(at - 1)
-    sections: list[Section] = []
-    ordered = [*sorted(starts), len(lines)]
-    for begin, end in pairwise(ordered):
-        for first in range(begin, end, MAX_SECTION_LINES):
-            part = lines[first : min(first + MAX_SECTION_LINES, end)]
-            if any(line.strip() for line in part):
-                sections.append(Section(path, first + 1, first + len(part), "\n".join(part)))
-    return sections
+DOCS = KnowledgeSource(FILE_KINDS, "no document of the project mentions")
+NOTES = StoredNotes(("note", "handoff"), "no note, handoff or work in progress says anything about")
+KNOWLEDGE = KnowledgeSource(KINDS, "nothing in the knowledge index answers", is_automatic=True)
+
+
+def place_of(passage: Passage) -> str:
+    """Return where a passage stands, as users read it: ``docs/setup.md:12-30``."""
+    return f"{passage.ref}:{passage.start}-{passage.end}"
+
+
+def item_of(passage: Passage, level: str = "full") -> ScopeItem:
+    """Return the scope item that reads a passage again."""
+    if passage.kind in FILE_KINDS:
+        return ScopeItem("file", passage.ref, lines=(passage.start, passage.end), level=level)
+    kind, _, name = passage.ref.partition(":")
+    return (
+        ScopeItem(kind, name, level=level) if name else ScopeItem("note", passage.ref, level=level)
+    )
+
+
+def make_passage_fact(passage: Passage, ground: ProjectSnapshot, *, level: str = "full") -> Fact:
+    """Make a fact of a passage; its provenance has the lines and the digest of the text."""
+    is_file = passage.kind in FILE_KINDS
+    lines = passage.text.splitlines() or [""]
+    name = {"path": passage.ref, "rev": ground.rev} if is_file else {"record": passage.ref}
+    return make_fact(
+        item_of(passage, level),
+        passage.text,
+        reference=f"{passage.ref}: {passage.title or lines[0]}",
+        outline="\n".join(lines[:_OUTLINE_LINES]),
+        provenance={
+            **name,
+            "lines": [passage.start, passage.end],
+            "sha256": text_digest(passage.text),
+        },
+        key=f"{passage.ref}:{passage.start}-{passage.end}",
+        source_type="docs" if is_file or passage.kind == "skill" else "note",
+    )

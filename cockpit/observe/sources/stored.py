@@ -12,19 +12,15 @@ from typing import TypeVar
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.failure_lines import clip_middle
-from cockpit.core.text import pluralize
 from cockpit.observe.count_tokens import estimate_bytes
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimate_preview
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem
-from cockpit.observe.sources.rank_texts import rank_texts
 from cockpit.observe.sources.stored_records import (
-    StoredNote,
     find_handoff,
     find_result,
     find_wip,
-    select_notes,
 )
 from cockpit.store.context.facts import Fact
 
@@ -48,36 +44,6 @@ class RecordSource:
     async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
         """One fact with the whole record."""
         return [_make_record_fact(item, await _read_record(item, ground))]
-
-
-@dataclass(frozen=True, slots=True)
-class NoteSource:
-    """Finds handoffs and work in progress by words."""
-
-    async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
-        """By searching."""
-        notes = await _find_notes(item, ground)
-        size = sum(len(note.text.encode("utf-8", "replace")) for note in notes)
-        return estimate_preview(item, estimate_bytes(size), note=pluralize(len(notes), "note"))
-
-    async def fetch(self, item: ScopeItem, ground: ProjectSnapshot) -> list[Fact]:
-        """One fact for each of the five best matches; its source is the record's own name."""
-        return [
-            _make_record_fact(
-                ScopeItem(note.kind, note.task_id, level=item.level), note.text, source_type="note"
-            )
-            for note in await _find_notes(item, ground)
-        ]
-
-
-async def _find_notes(item: ScopeItem, ground: ProjectSnapshot) -> list[StoredNote]:
-    notes = await _query(ground, lambda connection, session_id: select_notes(connection))
-    best = rank_texts(item.ref, [note.text for note in notes], MAX_MATCHES)
-    if not best:
-        raise SourceFailed(
-            f"no handoff and no work in progress mentions {item.ref!r}; docs: searches documents"
-        )
-    return [notes[at] for at in best]
 
 
 async def _read_record(item: ScopeItem, ground: ProjectSnapshot) -> str:

@@ -1,0 +1,20 @@
+"""The settings of the librarian. See ``docs/reference/knowledge.md``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ENABLED = True
+"""Whether sessions search by themselves. Only tests of other things set it to False."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeSettings:
+    """When cockpit searches by itself, and what it takes from the results."""
+
+    enable_rag: bool = True
+    """Whether sessions search when a task asks for knowledge."""
+    limit: int = 3
+    """Passages that one search adds to a packet."""
+    threshold: float = 0.5
+    """The score that a passage needs, from 0 to 1."""

@@ -1,0 +1,268 @@
+"""The librarian of one project: opens the index, brings it up to date, and searches it.
+
+The index is a file of its own in the project's state folder. It is derived: a damaged one is rebuilt. See
+``docs/reference/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from cockpit.access.confined_paths import Confined
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.skills.skill import Skill
+from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
+from cockpit.observe.knowledge import embed_text
+from cockpit.observe.knowledge.index_store import (
+    IndexCounts,
+    IndexUnusable,
+    KnowledgeIndex,
+    remove_index,
+)
+from cockpit.observe.knowledge.nearest_chunks import NearestChunks
+from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
+from cockpit.observe.knowledge.refresh_index import (
+    Refreshed,
+    StoredDocument,
+    refresh_files,
+    refresh_paths,
+    refresh_stored,
+)
+from cockpit.observe.knowledge.search_index import search_passages
+from cockpit.observe.project_snapshot import ProjectSnapshot
+from cockpit.observe.sources.stored_records import select_notes
+from cockpit.store.db.database import Store
+
+INDEX_FILE = "knowledge.db"
+STORED_KINDS = tuple(kind for kind in KINDS if kind not in FILE_KINDS)
+_ROOT = "root"
+EMBED_BATCH = 8
+"""Texts that are embedded before their vectors are stored."""
+
+embed_texts = embed_text.embed_texts
+"""Vectors of texts, each of length 1; None without the extra ``vector``. Blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index of a project as a user looks at it."""
+
+    path: Path
+    counts: IndexCounts
+    has_vectors: bool
+    """Whether the extra ``vector`` is installed."""
+    notice: str = ""
+
+
+def index_path(place: ProjectPaths) -> Path:
+    """Return the file of the index of this worktree: each has documents of its own."""
+    if place.root == place.home:
+        return place.state / INDEX_FILE
+    name = sha256(str(place.root).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return place.state / f"knowledge-{name}.db"
+
+
+@dataclass(slots=True)
+class Librarian:
+    """The index of one worktree. Create one for a process; close it with :meth:`close`."""
+
+    place: ProjectPaths
+    settings: KnowledgeSettings
+    store: Store | None = None
+    """The project's store, whose notes and handoffs are indexed; None leaves them out."""
+    read_skills: Callable[[], Iterable[StoredDocument]] = tuple
+    _index: KnowledgeIndex | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    notice: str = ""
+    """Why the index was rebuilt; empty when it was not."""
+
+    @property
+    def limit(self) -> int:
+        """The most passages that a search by itself adds."""
+        return self.settings.limit
+
+    @property
+    def threshold(self) -> float:
+        """The score that a passage of a search by itself needs."""
+        return self.settings.threshold
+
+    async def find(
+        self, query: str, *, kinds: Sequence[str], limit: int, threshold: float = 0.0
+    ) -> tuple[Passage, ...]:
+        """Bring the index up to date and search it. Raises ``CockpitError``."""
+        await self.refresh()
+        return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        kinds: Sequence[str] | None = None,
+        limit: int,
+        threshold: float = 0.0,
+    ) -> tuple[Passage, ...]:
+        """Search the index as it is."""
+
+        def run(index: KnowledgeIndex) -> tuple[Passage, ...]:
+            return search_passages(
+                index,
+                query,
+                kinds=kinds,
+                limit=limit,
+                threshold=threshold,
+                nearest=_find_nearest(index),
+            )
+
+        return await asyncio.to_thread(lambda: run(self._open()))
+
+    async def refresh(self) -> Refreshed:
+        """Index what changed since the last time. Raises ``CockpitError``."""
+        async with self._lock:
+            try:
+                return await self._refresh()
+            except IndexUnusable:
+                # It was damaged while it was open; whatever it had is in the project.
+                await asyncio.to_thread(self._rebuild, "was damaged")
+                return await self._refresh()
+
+    async def refresh_changed(self, paths: Iterable[str]) -> Refreshed:
+        """Index again the files at ``paths``, as a watcher reports them."""
+        ground = ProjectSnapshot(Confined(self.place.root))
+        async with self._lock:
+            return await asyncio.to_thread(lambda: refresh_paths(self._open(), ground, paths))
+
+    async def rebuild(self) -> Refreshed:
+        """Delete the index and build it again."""
+        async with self._lock:
+            await asyncio.to_thread(self._rebuild, "")
+            return await self._refresh()
+
+    async def embed(self, most: int = EMBED_BATCH) -> int:
+        """Give vectors to up to ``most`` chunks without; returns how many. 0 without the extra."""
+        return await asyncio.to_thread(self._embed, most)
+
+    async def read_state(self) -> IndexState:
+        """Return what the index contains."""
+        counts = await asyncio.to_thread(lambda: self._open().count())
+        return IndexState(index_path(self.place), counts, embed_text.is_installed(), self.notice)
+
+    def close(self) -> None:
+        """Close the index."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    async def _refresh(self) -> Refreshed:
+        index = await asyncio.to_thread(self._open)
+        files = await refresh_files(index, ProjectSnapshot(Confined(self.place.root)))
+        stored: list[StoredDocument] = []
+        if self.store is not None:
+            stored += await self.store.read(read_notes)
+        skills = await asyncio.to_thread(lambda: list(self.read_skills()))
+        kept = await asyncio.to_thread(refresh_stored, index, STORED_KINDS, [*stored, *skills])
+        return Refreshed(
+            files.looked_at + kept.looked_at,
+            files.changed + kept.changed,
+            files.dropped + kept.dropped,
+            files.is_complete,
+        )
+
+    def _open(self) -> KnowledgeIndex:
+        index = self._index
+        if index is not None and index.is_current():
+            return index
+        if index is not None:
+            index.close()  # another process rebuilt the file
+        self.place.prepare()
+        path = index_path(self.place)
+        if not path.exists():
+            self._begin_with_copy(path)
+        index = self._index = KnowledgeIndex.open(path)
+        index.write_about(_ROOT, str(self.place.root))
+        self.notice = index.notice or self.notice
+        return index
+
+    def _begin_with_copy(self, path: Path) -> None:
+        """Begin a worktree's index with the main checkout's: most of its documents are the same."""
+        main = self.place.state / INDEX_FILE
+        if path == main:
+            return
+        for old in self.place.state.glob("knowledge-*.db"):
+            if not _has_worktree(old):
+                remove_index(old)
+        if not main.exists():
+            return
+        try:
+            with closing(sqlite3.connect(main)) as source, closing(sqlite3.connect(path)) as copy:
+                source.backup(copy)
+        except sqlite3.Error:
+            remove_index(path)  # it is built from the files instead
+
+    def _rebuild(self, why: str) -> None:
+        self.close()
+        remove_index(index_path(self.place))
+        self.notice = f"The knowledge index {why} and is rebuilt from the project." if why else ""
+
+    def _embed(self, most: int) -> int:
+        embedder = embed_text.load_embedder()
+        if embedder is None:
+            return 0
+        index = self._open()
+        index.set_model(embed_text.MODEL)
+        rows = [
+            (key, embed_text.pack_vector(embedder.embed(text)))
+            for key, text in index.list_unembedded(most)
+        ]
+        if rows:
+            index.put_vectors(rows)
+        else:
+            index.drop_unused_vectors()
+        return len(rows)
+
+
+def _has_worktree(path: Path) -> bool:
+    """Whether the worktree that an index is of is still there."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            row = connection.execute("SELECT value FROM about WHERE name=?", (_ROOT,)).fetchone()
+    except sqlite3.Error:
+        return False
+    return row is not None and Path(str(row[0])).is_dir()
+
+
+def read_notes(connection: sqlite3.Connection) -> list[StoredDocument]:
+    """Read handoffs and work in progress as documents."""
+    return [
+        StoredDocument(
+            "handoff" if note.kind == "handoff" else "note",
+            f"{note.kind}:{note.task_id}",
+            note.text.split("\n", 1)[0],
+            note.text,
+        )
+        for note in select_notes(connection)
+    ]
+
+
+def describe_skills(skills: Iterable[Skill]) -> list[StoredDocument]:
+    """Return skills as documents."""
+    return [
+        StoredDocument(
+            "skill", f"skill:{skill.name}", skill.name, f"{skill.description}\n\n{skill.body}"
+        )
+        for skill in skills
+        if not skill.only_by_name
+    ]
+
+
+def _find_nearest(index: KnowledgeIndex) -> NearestChunks | None:
+    """Return the search by vectors, where the index has some and the model is there."""
+    if not embed_text.is_installed() or not index.has_vectors(embed_text.MODEL):
+        return None
+    embedder = embed_text.load_embedder()
+    return None if embedder is None else NearestChunks(embedder)
