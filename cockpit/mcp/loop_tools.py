@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import PROPOSE, READ
 from cockpit.core.read_record import describe
 from cockpit.mcp.client_connection import ClientConnection
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 MAX_WAIT_S = 600
 """The longest that one call may wait for the user, in seconds."""
+
+MOST_QUERY = 2_000
+"""Characters of a search."""
+
+MOST_PASSAGES = 20
+"""Passages of one search."""
 
 DEFAULT_WAIT_S = 20
 """How long a call waits unless it says otherwise: shorter than any client's own timeout."""
@@ -103,6 +110,45 @@ class GetPacket:
     wave: int | None = None
     fields: FieldSet = "standard"
     offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchKnowledge:
+    """Search the project's documents, docstrings, notes, handoffs and skills."""
+
+    query: str
+    kinds: tuple[Literal["docs", "docstring", "note", "handoff", "skill"], ...] | None = None
+    limit: int | None = None
+    offset: int = 0
+
+
+async def _search_knowledge(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: SearchKnowledge
+) -> dict[str, Any]:
+    caller = await dispatcher.authenticate(client)
+    caller.require(READ, "search the project's knowledge")
+    if not arguments.query.strip() or len(arguments.query) > MOST_QUERY:
+        raise WrongArguments(f"search_knowledge: query must have 1 to {MOST_QUERY} characters.")
+    if arguments.limit is not None and not 1 <= arguments.limit <= MOST_PASSAGES:
+        raise WrongArguments(f"search_knowledge: limit must be 1 to {MOST_PASSAGES}.")
+    session_id = dispatcher.session_id(caller, client)
+
+    async def run(engine: Engine) -> list[dict[str, Any]]:
+        from cockpit.loop.knowledge.search_for_agent import search_for_agent
+
+        return await search_for_agent(
+            engine,
+            arguments.query,
+            kinds=arguments.kinds,
+            limit=arguments.limit,
+            actor=journal_actor(caller),
+            session_id=session_id,
+        )
+
+    passages = await dispatcher.engine.run(run)
+    if not passages:
+        return {"passages": [], "next": "Nothing answers. Try other words, or request_context."}
+    return render_page("passages", passages, arguments.offset)
 
 
 async def _request_context(
@@ -201,6 +247,13 @@ LOOP_TOOLS = (
         "Ask to read. The user sees items and cost; if pending, ask again.",
         RequestContext,
         _request_context,
+    ),
+    LoopTool(
+        "search_knowledge",
+        "standard",
+        "Search the project's documents, docstrings, notes, handoffs and skills. Passages with lines.",
+        SearchKnowledge,
+        _search_knowledge,
     ),
     LoopTool(
         "propose_action",

@@ -3,9 +3,9 @@
 ``file:PATH[:A-B]``, ``search:REGEX [in GLOB]``, ``tree:DIR``, ``symbol:NAME``, ``diff:RANGE [in
 GLOB]``, ``log:RANGE``, ``pr:N [in GLOB]``, ``issue:N``, ``gh:COMMAND``; what was dropped or done before:
 ``receipt:WAVE.CALL``, ``handoff:TASK``, ``wip:TASK``, ``note:QUERY``, ``docs:QUERY``,
-``knowledge:QUESTION``; and ``skill:NAME[/FILE][:A-B]``. Each may end in `` @outline``, `` @reference`` or `` @full``. A path or glob
-that needs it is written as a JSON string
-(``file:"odd\\nname"``). See ``docs/reference/loop.md``.
+``knowledge:QUESTION``; and ``skill:NAME[/FILE][:A-B]``. Each may end in `` @outline``, `` @reference`` or
+`` @full``. A path or glob that needs it is written as a JSON string (``file:"odd\\nname"``).
+See ``docs/reference/loop.md``.
 """
 
 from __future__ import annotations

@@ -107,18 +107,23 @@ PIP = "pydantic-ai-slim[openai]>=2.60,<3"
     ("marker", "source", "editable", "expected"),
     [
         ("", "", False, ("/e/bin/python", "-m", "pip", "install", PIP)),
-        ("uv-receipt.toml", "", False, ("uv", "tool", "install", "cockpit[anthropic,openai]")),
+        (
+            "uv-receipt.toml",
+            "",
+            False,
+            ("uv", "tool", "install", "cockpit[anthropic,openai,vector]"),
+        ),
         (
             "uv-receipt.toml",
             "file:///a%20b",
             False,
-            ("uv", "tool", "install", "cockpit[anthropic,openai] @ file:///a%20b"),
+            ("uv", "tool", "install", "cockpit[anthropic,openai,vector] @ file:///a%20b"),
         ),
         (
             "uv-receipt.toml",
             "file:///a%20b",
             True,
-            ("uv", "tool", "install", "--editable", "/a b[anthropic,openai]"),
+            ("uv", "tool", "install", "--editable", "/a b[anthropic,openai,vector]"),
         ),
         ("pipx_metadata.json", "file:///a", False, ("pipx", "inject", "cockpit", PIP)),
         (

@@ -47,7 +47,7 @@ SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
     "--install",
     "extra",
     type=click.Choice(EXTRAS),
-    help="Install the SDK of a provider, after asking.",
+    help="Install the SDK of a provider, or vector search, after asking.",
 )
 @click.option("--yes", is_flag=True, help="With --install: do not ask.")
 @click.option(

@@ -23,7 +23,7 @@ from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
-from cockpit.decide.provider_extras import EXTRAS, is_installed
+from cockpit.decide.provider_extras import EXTRAS, VECTOR, is_installed
 from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
@@ -49,6 +49,7 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_files(place),
         *_models(settings),
         *_providers(),
+        _vector_search(),
         *_runners(settings),
         *await server_checks(place, settings),
         *await _github(place),
@@ -143,13 +144,27 @@ def _models(settings: Settings | None) -> list[Check]:
 def _providers() -> list[Check]:
     """Check which providers' SDKs are installed."""
     checks = []
-    for extra in (extra for extra in EXTRAS if extra != "all"):
+    for extra in (extra for extra in EXTRAS if extra not in ("all", VECTOR)):
         if is_installed(extra):
             checks.append(Check(f"extra {extra}", "ok", "installed"))
             continue
         fix = f"run `cockpit doctor --install {extra}` to use that provider"
         checks.append(Check(f"extra {extra}", "missing", "not installed", fix))
     return checks
+
+
+def _vector_search() -> Check:
+    """Check whether documents are searched by meaning as well as by keywords."""
+    if not is_installed(VECTOR):
+        detail = "not installed: knowledge is searched by keywords alone"
+        fix = f"run `cockpit doctor --install {VECTOR}` to search by meaning too"
+        return Check(f"extra {VECTOR}", "missing", detail, fix)
+    from cockpit.observe.knowledge.embed_text import why_unusable
+
+    if problem := why_unusable():
+        fix = f"install it again: `cockpit doctor --install {VECTOR}` names the packages"
+        return Check(f"extra {VECTOR}", "broken", f"the model does not run: {problem}", fix)
+    return Check(f"extra {VECTOR}", "ok", "installed: knowledge is searched by meaning too")
 
 
 def _runners(settings: Settings | None) -> list[Check]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.access.confined_paths import Confined
 from cockpit.core.project_paths import ProjectPaths
@@ -39,6 +40,9 @@ from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.sources.stored_records import select_notes
 from cockpit.store.db.database import Store
 
+if TYPE_CHECKING:
+    from cockpit.loop.runtime_settings import RuntimeSettings
+
 INDEX_FILE = "knowledge.db"
 STORED_KINDS = tuple(kind for kind in KINDS if kind not in FILE_KINDS)
 _ROOT = "root"
@@ -58,6 +62,26 @@ class IndexState:
     has_vectors: bool
     """Whether the extra ``vector`` is installed."""
     notice: str = ""
+
+
+@contextmanager
+def open_librarian(
+    place: ProjectPaths, settings: RuntimeSettings, store: Store | None
+) -> Iterator[Librarian]:
+    """Open the librarian of a project outside of a runtime."""
+    from cockpit.loop.skills.skill_shelf import open_shelf
+
+    shelf = open_shelf(place, settings.user_dir, settings.environment)
+    librarian = Librarian(
+        place,
+        settings.knowledge,
+        store,
+        lambda: describe_skills(shelf.refresh().skills.values()),
+    )
+    try:
+        yield librarian
+    finally:
+        librarian.close()
 
 
 def index_path(place: ProjectPaths) -> Path:
@@ -97,7 +121,11 @@ class Librarian:
     ) -> tuple[Passage, ...]:
         """Bring the index up to date and search it. Raises ``CockpitError``."""
         await self.refresh()
-        return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
+        try:
+            return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
+        except IndexUnusable:
+            await self.rebuild("was damaged")
+            return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
 
     async def search(
         self,
@@ -137,10 +165,10 @@ class Librarian:
         async with self._lock:
             return await asyncio.to_thread(lambda: refresh_paths(self._open(), ground, paths))
 
-    async def rebuild(self) -> Refreshed:
-        """Delete the index and build it again."""
+    async def rebuild(self, why: str = "") -> Refreshed:
+        """Delete the index and build it again; ``why`` becomes the notice."""
         async with self._lock:
-            await asyncio.to_thread(self._rebuild, "")
+            await asyncio.to_thread(self._rebuild, why)
             return await self._refresh()
 
     async def embed(self, most: int = EMBED_BATCH) -> int:

@@ -56,6 +56,10 @@ class IndexUnusable(CockpitError):
     code = "knowledge_unusable"
 
 
+class _Unfit(Exception):
+    """A file that is no index of this version; the message goes on from its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
     """What an index contains."""
@@ -129,19 +133,12 @@ class KnowledgeIndex:
         """
         notice = ""
         try:
-            connection = _connect(path)
             try:
-                problem = _find_problem(connection)
-            except sqlite3.DatabaseError as error:
-                if _is_busy(error):
-                    raise
-                problem = f"was damaged ({error})"
-            if problem:
-                connection.close()
-                remove_index(path)
-                notice = f"The knowledge index {problem} and is rebuilt from the project."
                 connection = _connect(path)
-            _create_tables(connection)
+            except _Unfit as error:
+                remove_index(path)
+                notice = f"The knowledge index {error} and is rebuilt from the project."
+                connection = _connect(path)
         except (sqlite3.Error, OSError) as error:
             raise IndexUnusable(
                 f"The knowledge index {path} cannot be opened: {error}. Check its folder."
@@ -363,10 +360,16 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
         # Derived data: a power cut may cost the newest rows, which are indexed again.
-        connection.execute(
-            "PRAGMA synchronous=OFF" if path is None else "PRAGMA synchronous=NORMAL"
-        )
+        connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")
+        if problem := _find_problem(connection):
+            raise _Unfit(problem)
+        _create_tables(connection)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if _is_busy(error):
+            raise
+        raise _Unfit(f"was damaged ({error})") from error
     except BaseException:
         connection.close()
         raise

@@ -82,6 +82,7 @@ class Action(StrEnum):
     NOTE_SEEN_AGAIN = "note.seen_again"
     NOTE_CONTRADICTED = "note.contradicted"
     NOTE_FORGOTTEN = "note.forgotten"
+    KNOWLEDGE_SEARCHED = "knowledge.searched"
     FACT_PINNED = "fact.pinned"
     FACT_UNPINNED = "fact.unpinned"
     FEEDBACK_RECORDED = "feedback.recorded"

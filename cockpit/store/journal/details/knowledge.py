@@ -1,0 +1,13 @@
+"""Details of searches of the knowledge index outside of a session's waves."""
+
+from __future__ import annotations
+
+from cockpit.store.journal.details.detail import Detail
+
+
+class KnowledgeSearched(Detail, frozen=True, kw_only=True):
+    """An agent outside searched the knowledge index; what a wave searches is a context request."""
+
+    query: str
+    passages: tuple[str, ...]
+    """The passages that it was given, as name and lines."""

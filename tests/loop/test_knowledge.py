@@ -1,0 +1,158 @@
+"""A session searches by itself: what it finds, when it searches again, and what it never does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from loop_calc import git
+
+from cockpit.loop.knowledge import knowledge_settings
+from cockpit.loop.knowledge.gather_knowledge import DECIDER
+from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
+from cockpit.loop.knowledge.librarian import index_path
+
+GUIDE = """\
+# Rounding
+
+## Money
+
+Amounts are rounded half to even, with two digits after the point.
+
+## Weights
+
+Weights are rounded up to whole grams.
+"""
+ANSWER = """\
+[[turn]]
+text = "I see."
+"""
+TWICE = """\
+[[turn]]
+text = "Half to even."
+
+[[turn]]
+text = "Up."
+"""
+
+
+@pytest.fixture(autouse=True)
+def searching(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge_settings, "ENABLED", True)
+
+
+@pytest.fixture
+def documented(project: Path) -> Path:
+    (project / "docs").mkdir()
+    (project / "docs/rounding.md").write_text(GUIDE)
+    (project / "docs/other.md").write_text("# Colours\n\nThe logo is green.\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "Add docs")
+    return project
+
+
+def _facts(runtime, session_id: str) -> list[tuple[str, str, str]]:
+    return runtime.store.read_now(
+        lambda connection: connection.execute(
+            "SELECT s.band, s.source_type, s.source_ref FROM session_facts AS s"
+            " WHERE s.session_id=? AND s.source_type IN ('docs', 'note') ORDER BY ordinal, position",
+            (session_id,),
+        ).fetchall()
+    )
+
+
+def _searches(runtime, session_id: str) -> list[tuple[str, str, str]]:
+    return runtime.store.read_now(
+        lambda connection: connection.execute(
+            "SELECT wave_id, purpose, status FROM context_requests WHERE session_id=? AND decided_by=?"
+            " ORDER BY created_at, request_id",
+            (session_id, DECIDER),
+        ).fetchall()
+    )
+
+
+async def test_a_question_brings_passages_with_file_and_lines(documented, opened, script) -> None:
+    async with opened() as runtime:
+        sid = await runtime.start(
+            "how are amounts of money rounded?", model=script(ANSWER), interactive=False
+        )
+        await runtime.run(sid)
+        assert _facts(runtime, sid)[0] == ("exploration", "docs", "file:docs/rounding.md:3-5")
+        ((wave, purpose, status),) = _searches(runtime, sid)
+        assert (wave, status) == (f"{sid}-w1", "fetched")
+        assert purpose == "knowledge: it is a question ('how')"
+        rows = runtime.store.read_now(
+            lambda c: c.execute(
+                "SELECT actor, action FROM journal WHERE session_id=? ORDER BY seq",
+                (sid,),
+            ).fetchall()
+        )
+        assert (DECIDER, "context.requested") in rows
+
+
+async def test_a_new_question_is_searched_for_and_a_command_is_not(
+    documented, opened, script
+) -> None:
+    async with opened() as runtime:
+        sid = await runtime.start(
+            "how are amounts of money rounded?", model=script(TWICE), interactive=True
+        )
+        await runtime.run(sid)
+        await runtime.say(sid, "commit my changes")
+        await runtime.run(sid)
+        assert len(_searches(runtime, sid)) == 1
+    async with opened() as runtime:
+        sid = await runtime.start(
+            "how are amounts of money rounded?", model=script(TWICE), interactive=True
+        )
+        await runtime.run(sid)
+        await runtime.say(sid, "and how are weights rounded?")
+        await runtime.run(sid)
+        assert [wave for wave, _, _ in _searches(runtime, sid)] == [f"{sid}-w1", f"{sid}-w2"]
+        assert "file:docs/rounding.md:7-9" in [ref for _, _, ref in _facts(runtime, sid)]
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("commit my changes", {}),
+        ("how are amounts rounded?", {"knowledge": KnowledgeSettings(enable_rag=False)}),
+        ("how do penguins sleep in winter storms?", {}),
+    ],
+)
+async def test_nothing_is_searched_or_recorded(documented, opened, script, words, fields) -> None:
+    async with opened(**fields) as runtime:
+        sid = await runtime.start(words, model=script(ANSWER), interactive=False)
+        await runtime.run(sid)
+        assert _searches(runtime, sid) == []
+        assert _facts(runtime, sid) == []
+
+
+async def test_a_damaged_index_is_rebuilt_while_a_session_needs_it(
+    documented, opened, script
+) -> None:
+    async with opened() as runtime:
+        path = index_path(runtime.place)
+        path.write_bytes(b"noise" * 5000)
+        sid = await runtime.start(
+            "how are amounts of money rounded?", model=script(ANSWER), interactive=False
+        )
+        await runtime.run(sid)
+        assert _facts(runtime, sid)
+        assert "rebuilt" in runtime.engine.librarian.notice
+
+
+async def test_worktrees_have_documents_of_their_own(documented, opened, script, tmp_path) -> None:
+    async with opened() as runtime:
+        await runtime.engine.librarian.refresh()
+        other = tmp_path / "other"
+        git(documented, "worktree", "add", "-q", str(other), "-b", "other")
+        (other / "docs/rounding.md").write_text(GUIDE.replace("even", "odd"))
+        from cockpit.core.project_paths import locate_project
+        from cockpit.loop.knowledge.librarian import Librarian
+
+        there = Librarian(locate_project(other), KnowledgeSettings(), runtime.store)
+        (here, *_) = await runtime.engine.librarian.find("money amounts", kinds=("docs",), limit=1)
+        (odd, *_) = await there.find("money amounts", kinds=("docs",), limit=1)
+        assert "half to even" in here.text and "half to odd" in odd.text
+        there.close()
