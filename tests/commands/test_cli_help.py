@@ -32,12 +32,13 @@ VERBS = {
         "Reject",
         "Remove",
     ),
-    *("Move", "Take", "Trust"),
+    *("Count", "Index", "Move", "Search", "Take", "Trust"),
     *("Reopen", "Replay", "Resume", "Review", "Revoke", "Roll", "Run", "Serve", "Set", "Show"),
     *("Stop", "Suggest", "Try", "Turn", "Unblock", "Unpin", "Verify", "Work", "Write", "Direct"),
 }
 OPTION_VERBS = VERBS | {
     *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
+    *("Follow", "Forget"),
     *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
     *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
 }

@@ -82,6 +82,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "request_context": {"purpose": "p", "question": "q", "scope": ["file:shapes.py"], "wait_s": 0},
     "propose_action": {"proposal_id": "the one that waits", "wait_s": 0},
     "get_orientation_packet": {"fields": "full"},
+    "search_knowledge": {"query": "areas"},
 }
 """A call that every tool answers, in an order in which they can be made."""
 
@@ -104,6 +105,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "request_context": {"purpose": "p", "question": "q", "scope": ["nonsense"], "wait_s": 0},
     "propose_action": {"action": "write_file", "arguments": {"nonsense": 1}},
     "get_orientation_packet": {"session_id": "s-none"},
+    "search_knowledge": {"query": " "},
     "get_story": {"story_id": "S-77"},
     "update_epic": {"epic_id": "E-1"},
 }

@@ -37,7 +37,7 @@ def knowledge() -> None:
 @knowledge.command(
     "index", epilog=examples("cockpit knowledge index", "cockpit knowledge index --rebuild")
 )
-@click.option("--rebuild", is_flag=True, help="Delete the index first.")
+@click.option("--rebuild", is_flag=True, help="Start again with an empty index.")
 @click.option(
     "--watch",
     is_flag=True,
@@ -82,15 +82,15 @@ def index_project(rebuild: bool, watch: bool) -> None:
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Search only documents of this kind. Repeatable. Default: all.",
+    help="Use only documents of this kind. Repeatable. Default: all.",
 )
 @AS_JSON
 def search_project(
     question: tuple[str, ...], limit: int, threshold: float, kinds: tuple[str, ...], as_json: bool
 ) -> None:
-    """Print the passages that answer a question, the best first, with file and lines.
+    """Print the passages that answer a question.
 
-    The index is brought up to date before.
+    Each has its score, file and lines, the best first. The index is brought up to date before.
     """
     with _opened() as librarian:
         passages = asyncio.run(
@@ -112,7 +112,7 @@ def search_project(
 @knowledge.command("stats", epilog=examples("cockpit knowledge stats"))
 @AS_JSON
 def count_index(as_json: bool) -> None:
-    """Count what the index contains, and say whether it searches by vectors."""
+    """Count documents, chunks and vectors."""
     with _opened() as librarian:
         state = asyncio.run(librarian.read_state())
         _say_notice(librarian)

@@ -53,8 +53,8 @@ class NearestChunks:
         vectors = _load_vectors(index)
         if not vectors.chunk_ids:
             return {}
-        asked = self.embedder.embed(shorten_question(question, terms), MOST_PIECES)
-        cosines: numpy.ndarray[Any, Any] = vectors.matrix @ asked
+        target = self.embedder.embed(shorten_question(question, terms), MOST_PIECES)
+        cosines: numpy.ndarray[Any, Any] = vectors.matrix @ target
         wanted = set(kinds)
         # Rounded, and by place in the index: equal vectors must not come in an order of their own.
         order = numpy.argsort(-numpy.round(cosines, 6), kind="stable")
