@@ -11,6 +11,7 @@ from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.gather_knowledge import DECIDER
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.knowledge.librarian import index_path
+from cockpit.store.notes import notes
 
 GUIDE = """\
 # Rounding
@@ -156,3 +157,15 @@ async def test_worktrees_have_documents_of_their_own(documented, opened, script,
         (odd, *_) = await there.find("money amounts", kinds=("docs",), limit=1)
         assert "half to even" in here.text and "half to odd" in odd.text
         there.close()
+
+
+async def test_kept_notes_are_found_and_forgotten_ones_are_not(documented, opened) -> None:
+    async with opened() as runtime:
+        note = runtime.store.write_now(
+            lambda tx: notes.write(tx, "decision", "Prices are stored in cents, never as floats.")
+        )
+        librarian = runtime.engine.librarian
+        (best, *_) = await librarian.find("how are prices stored?", kinds=("note",), limit=3)
+        assert (best.ref, best.kind) == (f"note:{note.note_id}", "note")
+        runtime.store.write_now(lambda tx: notes.forget(tx, note.note_id))
+        assert await librarian.find("how are prices stored?", kinds=("note",), limit=3) == ()

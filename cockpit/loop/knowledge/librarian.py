@@ -39,6 +39,7 @@ from cockpit.observe.knowledge.search_index import search_passages
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.sources.stored_records import select_notes
 from cockpit.store.db.database import Store
+from cockpit.store.notes import notes
 
 if TYPE_CHECKING:
     from cockpit.loop.runtime_settings import RuntimeSettings
@@ -265,16 +266,22 @@ def _has_worktree(path: Path) -> bool:
 
 
 def read_notes(connection: sqlite3.Connection) -> list[StoredDocument]:
-    """Read handoffs and work in progress as documents."""
-    return [
+    """Read handoffs, work in progress, and the notes that the user keeps, as documents."""
+    records = [
         StoredDocument(
-            "handoff" if note.kind == "handoff" else "note",
-            f"{note.kind}:{note.task_id}",
-            note.text.split("\n", 1)[0],
-            note.text,
+            "handoff" if record.kind == "handoff" else "note",
+            f"{record.kind}:{record.task_id}",
+            record.text.split("\n", 1)[0],
+            record.text,
         )
-        for note in select_notes(connection)
+        for record in select_notes(connection)
+        if record.kind in ("handoff", "wip")
     ]
+    kept = [
+        StoredDocument("note", f"note:{note.note_id}", f"{note.kind}: {note.subject}", note.text)
+        for note in notes.select(connection, ("kept",))
+    ]
+    return [*records, *kept]
 
 
 def describe_skills(skills: Iterable[Skill]) -> list[StoredDocument]:
