@@ -65,7 +65,7 @@ def list_tools(as_json: bool) -> None:
                     row.name,
                     _place_text(row),
                     row.state_text,
-                    row.note if row.state == "refused" else row.signature,
+                    row.note if row.state == "refused" else row.signature.removeprefix(row.name),
                 )
                 for row in rows
             ],
