@@ -46,11 +46,13 @@ def find_argument_problem(definition: ToolDefinition, arguments: Mapping[str, An
 
 
 def describe_parameters(schema: Mapping[str, Any]) -> str:
-    """Return the parameters of a schema in one line: name, type, and whether one may be left out."""
+    """Return the parameters of a schema in one line, those that are required first."""
     required = schema.get("required", ())
     shown = [
         f"{name} ({describe_type(part)}{'' if name in required else ', optional'})"
-        for name, part in schema.get("properties", {}).items()
+        for name, part in sorted(
+            schema.get("properties", {}).items(), key=lambda each: each[0] not in required
+        )
     ]
     return ", ".join(shown) or "nothing"
 

@@ -72,7 +72,7 @@ async def run_child(
     }
     ended = await run_confined(
         limit_sandbox(sandbox),
-        (sys.executable, "-I", "-B", child.__file__),
+        (_find_interpreter(), "-I", "-B", child.__file__),
         root,
         {**environment, "PYTHONDONTWRITEBYTECODE": "1"},
         timeout_s=timeout_s,
@@ -134,6 +134,17 @@ def limit_sandbox(sandbox: Sandbox) -> Sandbox:
 
 
 @cache
+def _find_interpreter() -> str:
+    """Return this environment's Python: what started this process may be a wrapper of it."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for name in (version, "python3"):
+        program = Path(sys.prefix, "bin", name)
+        if program.exists():
+            return str(program)
+    return sys.executable
+
+
+@cache
 def _python_places() -> tuple[tuple[Path, Path], ...]:
     """Return the places of this Python, its packages and the child, to be read in the sandbox."""
     places = {Path(child.__file__).parents[2]}
@@ -143,7 +154,7 @@ def _python_places() -> tuple[tuple[Path, Path], ...]:
         spec = find_spec(package)  # only located: it is imported in the child
         if spec is not None and spec.origin is not None:
             places.add(Path(spec.origin).parents[1])
-    places.add(Path(os.path.realpath(sys.executable)))
+    places.add(Path(os.path.realpath(_find_interpreter())))
     shown = [
         place
         for place in sorted(places)

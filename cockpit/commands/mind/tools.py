@@ -149,6 +149,7 @@ def run_tool(
 
     async def call(added: AddedTools) -> bool:
         from cockpit.act.own_tools.parse_call import parse_added_call
+        from cockpit.act.tools import MalformedCall
 
         await _require_user(added, token, "running a tool by hand")
         usable = await added.store.read(added.catalog.read_usable)
@@ -161,7 +162,10 @@ def run_tool(
                 f"{name} does not run: {row.state_text}. See `cockpit tools show {name}`."
             )
         text = json_arguments or json.dumps(_read_pairs(definition, arguments))
-        parsed = parse_added_call(definition, text)
+        try:
+            parsed = parse_added_call(definition, text)
+        except MalformedCall as error:
+            raise WrongUse(str(error)) from error
         preview = added.preview(parsed.payload)  # type: ignore[arg-type]  # an added tool's call
         adapter = added.adapters()[preview.type]
         outcome = await adapter.perform(preview.payload, "by hand", added.ground)
@@ -238,6 +242,7 @@ def forget_tool(name: str, token: str) -> None:
     async def forget(added: AddedTools) -> None:
         from cockpit.loop.tools.approve_tools import forget_tools
 
+        await _require_user(added, token, "forgetting a tool")
         approved = await _read_approved(added)
         chosen = [
             each
@@ -253,7 +258,6 @@ def forget_tool(name: str, token: str) -> None:
         if not ids:
             raise NotFound(f"No tool {name} is approved. `cockpit tools list` lists them.")
 
-        await _require_user(added, token, "forgetting a tool")
         await added.store.write(lambda tx: forget_tools(tx, ids, by="person"))
         say(f"Forgotten: {', '.join(ids)}")
 

@@ -88,7 +88,11 @@ class ToolCatalog:
         if not approved:
             return ()
         order = {folder.place: at for at, folder in reversed([*enumerate(self.list_folders())])}
-        usable = [each for each in approved if self._is_usable(each)]
+        usable = [
+            each
+            for each in approved
+            if (each.kind == "mcp" or each.place in order) and self._is_usable(each)
+        ]
         usable.sort(key=lambda each: (each.kind == "mcp", order.get(each.place, 0), each.name))
         names = set(TOOL_RECORDS)
         chosen = []

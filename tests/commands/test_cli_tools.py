@@ -1,0 +1,97 @@
+"""``cockpit tools``: found without running, approved by the user, run, changed, forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_world import Project
+
+from cockpit.act.sandbox.bubblewrap import detect
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not asyncio.run(detect(os.environ)).works, reason="tools need a sandbox"),
+]
+
+COUNT = '''
+from pathlib import Path
+
+from cockpit import tool
+
+
+@tool(effects="reads", aliases=["wc"])
+def count_words(path: str, minimum: int = 1) -> dict[str, int]:
+    """Count the words of a file.\x1b]0;evil\x07"""
+    print("counting")
+    return {"words": len([w for w in Path(path).read_text().split() if len(w) >= minimum])}
+'''
+STAND_IN = Path(__file__).parents[1] / "loop" / "tools" / "mcp_stand_in.py"
+
+
+def write(project: Project, source: str = COUNT) -> Path:
+    folder = project.root / ".cockpit" / "tools"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "words.py").write_text(source)
+    return folder / "words.py"
+
+
+def test_a_tool_from_its_file_to_its_result(project: Project) -> None:
+    assert "There are no tools yet" in project.run("tools", "list").stderr
+    path = write(project)
+    listed = project.run("tools", "list").stdout
+    assert "count_words  project: words.py  not approved  (path: str, minimum: int = …)" in listed
+    refused = project.run("tools", "run", "count_words", "path=words.txt", expect=2)
+    assert "does not run: not approved" in refused.stderr
+    assert "No terminal to confirm on" in project.run("tools", "approve", "wc", expect=2).stderr
+    shown = project.run("tools", "approve", "wc", "--yes")
+    assert "│ def count_words" in shown.stdout and "\x1b" not in shown.stdout
+    (project.root / "words.txt").write_text("one two three")
+    done = project.run("tools", "run", "wc", "path=words.txt", "minimum=4")
+    assert ('"words": 1' in done.stdout, done.stderr.strip()) == (True, "counting")
+    wrong = project.run("tools", "run", "wc", "file=words.txt", expect=2)
+    assert "has no argument 'file'" in wrong.stderr
+    wrong = project.run("tools", "run", "wc", "path=words.txt", "minimum=x", expect=2)
+    assert "minimum must be of type integer" in wrong.stderr
+    path.write_text(COUNT + "# changed\n")
+    (row,) = project.json("tools", "list", "--json")
+    assert (row["state"], row["from"]) == ("changed", "project")
+    assert "changed since" in project.run("tools", "run", "wc", "path=words.txt", expect=2).stderr
+    project.run("tools", "forget", "words.py")
+    assert project.json("tools", "list", "--json")[0]["state"] == "new"
+    assert project.run("tools", "forget", "words.py", expect=2)
+    actions = [row["action"] for row in project.json("journal", "tail", "--json")]
+    assert {"tool.approved", "tool.forgotten"} <= set(actions)
+
+
+def test_only_the_user_approves(project: Project) -> None:
+    write(project)
+    issued = project.json(
+        "tokens", "issue", "--namespace", "agent/x", "--scope", "work.write", "--json"
+    )
+    project.extra["COCKPIT_TOKEN"] = issued["token"]
+    for words in (("approve", "wc", "--yes"), ("run", "wc", "path=a"), ("forget", "wc")):
+        project.run("tools", *words, expect=3)
+    del project.extra["COCKPIT_TOKEN"]
+    assert project.json("tools", "list", "--json")[0]["state"] == "new"
+
+
+def test_a_server_is_listed_approved_and_called(project: Project) -> None:
+    shutil.copy(STAND_IN, project.root / "server.py")
+    project.config.mkdir(exist_ok=True)
+    (project.config / "config.toml").write_text(
+        f'[mcp.archive]\ncommand = ["python3", "{project.root}/server.py"]\n'
+        '[mcp.lost]\ncommand = ["no-such-program-here"]\n'
+    )
+    assert "starts it and shows them" in project.run("tools", "list").stderr
+    shown = project.run("tools", "approve", "archive.search", "--yes")
+    assert "hints, which are not trusted: readOnlyHint: true" in shown.stdout
+    done = project.run("tools", "run", "archive.search", "query=ooda")
+    assert done.stdout.strip() == "found ooda"
+    assert "archive.search" in project.run("tools", "show", "archive").stdout
+    report = project.run("doctor", expect=1).stdout
+    assert "mcp archive" in report and "2 tools; bubblewrap: project read-only" in report
+    assert "The MCP server lost does not start" in report
