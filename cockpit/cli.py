@@ -40,6 +40,7 @@ COMMANDS = {
         "Manage epics and their priorities.",
     ),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a written plan into tasks."),
+    "evolve": ("cockpit.commands.mind.evolve:evolve", "Grow a tool that is missing, test first."),
     "notes": ("cockpit.commands.mind.notes:notes", "Keep and forget what sessions taught."),
     "wip": (
         "cockpit.commands.backlog.wip:work_in_progress",

@@ -30,6 +30,7 @@ from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.project_paths import user_folder
 from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
+from cockpit.evolve.effects import ADOPTION_EFFECTS
 from cockpit.loop.external_agents import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
@@ -206,7 +207,7 @@ class _Layers:
             runners=MappingProxyType(self._runners),
             sandbox=self._sandbox or SandboxChoices(),
             mcp=MappingProxyType(self._servers),
-            approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS},
+            approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS, **ADOPTION_EFFECTS},
             carry_out=_carry_out_changes,
             external_agents=_open_external_agents,
             on_session_end=_end_task_of_session,
@@ -420,9 +421,13 @@ def _open_external_agents() -> ExternalAgents:
 
 
 async def _carry_out_changes(engine: Any) -> None:
+    from cockpit.evolve import adopt_tool
     from cockpit.tasks.agent_changes.carry_out import carry_out
 
-    await carry_out(engine)
+    try:
+        await carry_out(engine)
+    finally:
+        await adopt_tool.carry_out(engine)
 
 
 def _end_task_of_session(tx: Tx, session: Session) -> None:

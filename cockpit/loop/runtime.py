@@ -575,10 +575,10 @@ def _submit_task(
 
 
 def _has_queued_changes(connection: sqlite3.Connection) -> bool:
-    """Whether an action over an agent's worktree waits to be run."""
+    """Whether an action that no wave runs waits: over an agent's worktree, or a tool's adoption."""
     row = connection.execute(
         "SELECT 1 FROM outbox_actions WHERE phase NOT IN ('confirmed','failed_terminal')"
-        " AND action_type IN ('take_worktree', ?) LIMIT 1",
+        " AND action_type IN ('take_worktree', 'adopt_tool', ?) LIMIT 1",
         (DROP,),
     ).fetchone()
     return row is not None

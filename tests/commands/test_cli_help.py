@@ -20,6 +20,7 @@ VERBS = {
     *(
         "Accept",
         "Forget",
+        "Grow",
         "Keep",
         "Suspend",
         "Mark",
@@ -38,7 +39,7 @@ VERBS = {
 }
 OPTION_VERBS = VERBS | {
     *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
-    *("Follow", "Forget"),
+    *("End", "Follow", "Forget"),
     *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
     *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
 }

@@ -15,7 +15,18 @@ from cockpit.commands.command_caller import SCOPES_OF_COMMANDS, find_scope
 pytestmark = pytest.mark.slow
 
 DECIDE_THEMSELVES = {
-    *("run", "review", "work", "mcp", "acp", "serve", "hook", "hook install", "hook status"),
+    *(
+        "run",
+        "evolve",
+        "review",
+        "work",
+        "mcp",
+        "acp",
+        "serve",
+        "hook",
+        "hook install",
+        "hook status",
+    ),
     *("hook uninstall", "init", "doctor", "demo", "trust files"),
     *("trust rules accept", "trust rules suspend", "trust rules revoke"),
     *("state adopt", "state clean", "state list", "state move", "state show"),

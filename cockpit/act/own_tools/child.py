@@ -127,6 +127,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["mode"] == "describe":
             return {"result": describe(module)}
+        if request["mode"] == "suite":
+            from cockpit.act.own_tools.run_suite import run_suite
+
+            return {"result": run_suite(module, request["name"], request["test"])}
         return {"result": call(module, request["function"], request["arguments"])}
     except ValidationError as error:
         problems = [

@@ -15,6 +15,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.journal.details import (
     agent_turns,
     agents,
+    evolution,
     notes,
     proposals,
     sessions,
@@ -81,6 +82,14 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
         case waves.FactUnpinned():
             return EventLine("◇", f"unpinned {detail.source_ref}", "dim", _from_wave(detail))
+        case evolution.EvolutionTried():
+            text = f"{detail.name or 'the tool'}: the {detail.step} is {detail.outcome}"
+            return EventLine(
+                "⚘", text, "good" if detail.outcome == "green" else "dim", f"round {detail.round}"
+            )
+        case evolution.EvolutionEnded():
+            good = detail.outcome == "adopted"
+            return EventLine("⚘", detail.reason, "good" if good else "warn", detail.outcome)
         case notes.NoteProposed():
             return EventLine("✎", f"note proposed: {detail.text}", "dim", detail.kind)
         case notes.NoteForgotten():

@@ -1,0 +1,112 @@
+"""``cockpit evolve``: grow a tool that is missing, test first, and adopt it with the user's approval."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from cockpit.cli_options import MODEL, examples
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import find_project, load_project_settings, open_project_runtime
+from cockpit.commands.terminal import say, show, show_json
+
+if TYPE_CHECKING:
+    from cockpit.loop.wave_context import Engine
+
+
+@click.command(
+    short_help="Grow a tool that is missing, test first.",
+    epilog=examples(
+        "cockpit evolve 'extract IP addresses from .pcab files'",
+        "cockpit evolve --rounds 20 'count words by language'",
+    ),
+)
+@click.argument("want")
+@MODEL
+@click.option(
+    "--rounds",
+    type=click.IntRange(2, 50),
+    default=12,
+    show_default=True,
+    help="End after this many answers of the model.",
+)
+@click.option("--max-cost", type=float, metavar="USD", help="End when the model has cost so much.")
+@click.option("--json", "as_json", is_flag=True, help="Print the end as JSON.")
+@click.pass_context
+def evolve(
+    ctx: click.Context,
+    /,
+    want: str,
+    model: str | None,
+    rounds: int,
+    max_cost: float | None,
+    as_json: bool,
+) -> None:
+    """Grow a tool that is missing, test first.
+
+    WANT says what it has to do. The model writes a test, which must fail, and then code until the test
+    passes, all of it in the sandbox. The tool then waits for you as a proposal, in any cockpit and for
+    `cockpit proposals`: once you approve it, sessions of this project may call it. Specified in
+    docs/reference/evolve.md.
+    """
+    flags: dict[str, object] = {"[model] name": model, "[limits] max_cost": max_cost}
+    ctx.exit(asyncio.run(_evolve(want, flags, rounds, as_json)))
+
+
+async def _evolve(want: str, flags: dict[str, object], rounds: int, as_json: bool) -> Exit:
+    from cockpit.evolve.evolve import begin_evolution
+    from cockpit.evolve.evolve import evolve as grow
+    from cockpit.store.sessions import proposals
+
+    place = find_project()
+    settings = load_project_settings(place, flags)
+    async with open_project_runtime(place, settings.runtime) as runtime:
+        engine = runtime.engine
+        session_id = await begin_evolution(engine, want)
+        say(f"{session_id}: the tool grows.")
+        work = asyncio.create_task(grow(engine, session_id, rounds=rounds))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, work.cancel)
+        telling = asyncio.create_task(_tell_proposals(engine, session_id))
+        try:
+            session = await work
+        except asyncio.CancelledError:
+            await _stop(engine, session_id)
+            return Exit.INTERRUPTED
+        finally:
+            telling.cancel()
+        waiting = [
+            proposal.status
+            for proposal in await runtime.store.read(
+                lambda c: proposals.select_for_session(c, session_id)
+            )
+        ]
+    if as_json:
+        show_json({"session_id": session_id, **session.result})
+    else:
+        show(str(session.result.get("summary", "")))
+    if session.result.get("status") == "done":
+        return Exit.DONE
+    return Exit.REFUSED if "rejected" in waiting else Exit.FAILED
+
+
+async def _tell_proposals(engine: Engine, session_id: str) -> None:
+    """Say which command shows the tool, once for each proposal."""
+    from cockpit.store.journal.details.proposals import ProposalCreated
+    from cockpit.store.journal.follow import follow
+
+    async for rows in follow(engine.store, session_id=session_id):
+        for row in rows:
+            if isinstance(row.detail, ProposalCreated):
+                identity = row.detail.proposal_id
+                say(f"The tool waits for you. Look at it: `cockpit proposals show {identity}`.")
+
+
+async def _stop(engine: Engine, session_id: str) -> None:
+    from cockpit.store.sessions import sessions
+
+    await engine.store.write(
+        lambda tx: sessions.set_status(tx, session_id, "stopped", actor="person")
+    )

@@ -1,0 +1,181 @@
+"""Evolve: one session from a want to an adopted tool, with the user's word in between.
+
+See ``docs/reference/evolve.md``.
+"""
+
+from __future__ import annotations
+
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+from cockpit.decide.model_price import require_price
+from cockpit.evolve.adopt_tool import ADOPT, propose_tool
+from cockpit.evolve.dialogue import TASK_TYPE
+from cockpit.evolve.grow_tool import Grower, Grown
+from cockpit.evolve.growth import MAX_ROUNDS
+from cockpit.loop.wave_context import Engine
+from cockpit.store.context import profiles
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionStarted
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
+from cockpit.store.sessions import messages, outbox, proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.sessions import Session
+
+TRANSPORT = "evolve"
+"""The transport of sessions in which a tool grows: the loop of waves does not run them."""
+LONGEST_WANT = 4_000
+
+
+class EvolveRefused(CockpitError):
+    """Nothing can be grown: what is wanted is not said, or the machine cannot confine it."""
+
+    code = "evolve_refused"
+
+
+async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = None) -> str:
+    """Store a session that grows a tool for ``want``; returns its id. Nothing runs yet.
+
+    Raises :class:`EvolveRefused`, ``NoSandbox`` where nothing could be tried, and ``ModelError``.
+    """
+    want = mask(" ".join(want.split()))
+    if not want or len(want) > LONGEST_WANT:
+        raise EvolveRefused(
+            f"Say in 1 to {LONGEST_WANT:,} characters what the tool has to do; nothing was started."
+        )
+    model = engine.model(None).name
+    if engine.settings.limits.max_cost is not None:
+        require_price(model, engine.settings.model.prices)
+    place = engine.place
+
+    def create(tx: Tx) -> str:
+        session = sessions.create(
+            tx,
+            task_type=TASK_TYPE,
+            title=want[:100],
+            words=want,
+            target={},
+            model=model,
+            policy="ask",
+            interactive=False,
+            root=place.root,
+            rev=None,
+            profile_id=profiles.ensure_default(tx, engine.settings.token_budget).profile_id,
+            limits={},
+            project=engine.repo or place.root.name,
+            branch="",
+            task_id=task_id,
+            transport=TRANSPORT,
+        )
+        messages.complete(tx, session_id=session.session_id, role="person", text=want)
+        tx.journal(EvolutionStarted(want=want), actor="person", session_id=session.session_id)
+        return session.session_id
+
+    return await engine.store.write(create)
+
+
+async def evolve(engine: Engine, session_id: str, *, rounds: int = MAX_ROUNDS) -> Session:
+    """Grow the tool of a session, propose it, wait for the user, and go on from their words.
+
+    Returns the session as it ended: ``done`` with an adopted tool, else ``blocked`` with the reason. Cancel
+    to stop; what was proposed can still be adopted.
+    """
+    store = engine.store
+    session = await store.read(lambda c: sessions.load(c, session_id))
+    grower = Grower(engine, engine.model(session.model), session_id, session.words, rounds=rounds)
+    proposal: Proposal | None = None
+    while True:
+        grown = await grower.grow()
+        if grown.outcome != "green":
+            return await _end(engine, session_id, grown)
+        proposal = await propose_tool(engine, session_id, grown, proposal)
+        decided = await _await_decision(engine, session_id, proposal)
+        if decided.status == "discussed":
+            grower.discuss(await _read_words(engine, session_id, decided))
+            continue
+        if decided.status != "approved":
+            why = f"{decided.status} by {decided.decided_by}"
+            reason = f": {decided.reason}" if decided.reason else ""
+            return await _close(engine, session_id, "blocked", f"The tool was {why}{reason}.")
+        return await _await_adoption(engine, session_id, grown.growth.name)
+
+
+async def _await_decision(engine: Engine, session_id: str, proposal: Proposal) -> Proposal:
+    store = engine.store
+    waiting = SessionWaiting(for_="proposal", why=proposal.title)
+    await store.write(lambda tx: sessions.set_status(tx, session_id, "waiting", detail=waiting))
+
+    def read_decided() -> Proposal | None:
+        current = store.read_now(lambda c: proposals.load(c, proposal.proposal_id))
+        return None if current.status == "pending" else current
+
+    decided = await engine.change_waiter.wait_for(read_decided)
+    await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+    return decided
+
+
+async def _read_words(engine: Engine, session_id: str, decided: Proposal) -> str:
+    """Return the user's words about a discussed tool; they may follow the decision."""
+    if decided.reason:
+        return decided.reason
+    store, since = engine.store, decided.decided_at or ""
+
+    def read() -> str | None:
+        spoken = [
+            message.text
+            for message in store.read_now(lambda c: messages.select_for_session(c, session_id))
+            if message.role == "person" and message.created_at >= since
+        ]
+        return spoken[-1] if spoken else None
+
+    return await engine.change_waiter.wait_for(read)
+
+
+async def _await_adoption(engine: Engine, session_id: str, name: str) -> Session:
+    """Wait until the process that decided, or this one, has carried the adoption out."""
+    store = engine.store
+
+    def read() -> tuple[str, str] | None:
+        for action in store.read_now(lambda c: outbox.select_for_session(c, session_id)):
+            if action.action_type == ADOPT and action.phase in ("confirmed", "failed_terminal"):
+                return action.phase, action.last_error
+        return None
+
+    phase, error = await engine.change_waiter.wait_for(read)
+    if phase == "confirmed":
+        return await _close(engine, session_id, "done", f"The tool {name} is adopted.")
+    return await _close(engine, session_id, "blocked", error)
+
+
+async def _end(engine: Engine, session_id: str, grown: Grown) -> Session:
+    growth = grown.growth
+    words = {
+        "given_up": "The model gave up",
+        "stagnated": "Nothing grew",
+        "rounds": "Nothing grew",
+        "failed": "The model failed",
+    }[grown.outcome]
+    detail = EvolutionEnded(
+        name=growth.name, outcome=grown.outcome, reason=grown.reason, rounds=growth.rounds
+    )
+    await engine.store.write(
+        lambda tx: tx.journal(detail, session_id=session_id, result="error") and None
+    )
+    return await _close(engine, session_id, "blocked", f"{words}: {grown.reason}")
+
+
+async def _close(engine: Engine, session_id: str, status: str, summary: str) -> Session:
+    result = {"status": status, "summary": summary}
+    return await engine.store.write(
+        lambda tx: sessions.set_status(
+            tx,
+            session_id,
+            "completed",
+            detail=SessionCompleted(**result),
+            result=result,
+        )
+    )
+
+
+def is_evolution(session: Session) -> bool:
+    """Whether a session grows a tool."""
+    return session.transport == TRANSPORT

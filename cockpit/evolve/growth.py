@@ -1,0 +1,190 @@
+"""The rules by which a tool grows: test first, red before green, no round without change. Pure.
+
+See ``docs/reference/evolve.md``, rounds.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from cockpit.act.own_tools.find_tools import NAME
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.errors import CockpitError
+from cockpit.core.secrets import mask
+
+MAX_ROUNDS = 12
+"""Answers of the model after which a growth ends."""
+MAX_SOURCE = 64_000
+"""Characters of a test or of the code."""
+SAME_ROUNDS = 2
+"""A growth ends when so many rounds in a row have changed nothing."""
+STUB = "def __getattr__(name):\n    return lambda *arguments, **named: None\n"
+"""Code without any ability: whatever a test calls answers None. A test that passes with it proves nothing."""
+
+Step = Literal["test", "code"]
+
+
+class SourceRefused(CockpitError):
+    """A test or code cannot be used; the message is written for the model."""
+
+    code = "evolve_source"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """One run of the tests, in a process of its own."""
+
+    ran: int
+    skipped: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+    """By test: the end of its trace."""
+    error: str = ""
+    """Why the process ended without a result: the code cannot be loaded, or it passed a limit."""
+
+    @property
+    def is_green(self) -> bool:
+        """Whether every test ran and passed; a skipped test proves nothing."""
+        return self.ran > 0 and not (self.failed or self.skipped or self.error)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the tests themselves could be loaded."""
+        return not any(name == "(loading)" for name, _ in self.failed)
+
+    def describe(self) -> str:
+        """Return the run in words, for the model and the user."""
+        if self.error:
+            return self.error
+        parts = [f"{self.ran} ran, {len(self.failed)} failed, {self.skipped} skipped"]
+        parts += [f"{name}\n{trace}" for name, trace in self.failed]
+        return "\n\n".join(parts)
+
+
+def read_run(answer: dict[str, Any]) -> SuiteRun:
+    """Return the run of a child's answer; what has another shape counts as an error."""
+    try:
+        failed = tuple((str(name), str(trace)) for name, trace in answer["failed"])
+        return SuiteRun(int(answer["ran"]), int(answer["skipped"]), failed)
+    except (KeyError, TypeError, ValueError):
+        return SuiteRun(0, error="The tests ended without a result that can be read.")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Where a growth stands. Each round gives a new one."""
+
+    want: str
+    name: str = ""
+    """The tool's name, once its test was written."""
+    purpose: str = ""
+    test: str = ""
+    """The test that was red without code; it stands from then on."""
+    code: str = ""
+    """The code of the last round."""
+    rounds: int = 0
+    green: bool = False
+    unchanged: int = 0
+    """Rounds in a row that changed neither the code nor what failed."""
+    last_failure: str = ""
+    red: str = field(default="", repr=False)
+    """How the test failed without code."""
+
+    @property
+    def stagnates(self) -> bool:
+        """Whether another round would be no other than the last ones."""
+        return self.unchanged >= SAME_ROUNDS
+
+    @property
+    def digest(self) -> str:
+        """Of test and code."""
+        return text_digest(f"{self.test}\0{self.code}")
+
+
+def check_test(growth: Growth, name: str, source: str) -> None:
+    """Raise :class:`SourceRefused` for a test that cannot be the first step."""
+    if growth.code:
+        raise SourceRefused(
+            "The test stands: it was red before there was code. Change the code, with write_code."
+        )
+    if not NAME.fullmatch(name):
+        raise SourceRefused(
+            f"{name[:60]!r} is no name of a tool: 2 to 48 lower-case letters, digits and _, such as"
+            " parse_pcab."
+        )
+    tree = _parse("The test", source)
+    imported = {
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not node.level
+    } | {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    if name not in imported:
+        raise SourceRefused(
+            f"The test does not import {name}. Begin with `from {name} import {name}`."
+        )
+
+
+def judge_test(
+    growth: Growth, name: str, purpose: str, source: str, with_stub: SuiteRun, without: SuiteRun
+) -> Growth:
+    """Take a test as the first step. ``with_stub`` ran with :data:`STUB`, ``without`` with an empty file.
+
+    Raises :class:`SourceRefused` for a test that passes at once, runs nothing, or is itself broken.
+    """
+    if with_stub.error or not with_stub.is_loaded:
+        raise SourceRefused(f"The test itself cannot be run: {with_stub.describe()}")
+    if with_stub.ran == 0:
+        raise SourceRefused("The test runs nothing. Write functions test_… or unittest cases.")
+    if with_stub.is_green:
+        raise SourceRefused(
+            "The test passes although there is no code yet: with every function answering None it is"
+            " green. A test that passes at once proves nothing. Assert what the tool returns for a sample"
+            " that the test makes."
+        )
+    if without.is_green:
+        raise SourceRefused("The test passes without any code. Import the tool and call it.")
+    return replace(growth, name=name, purpose=purpose, test=source, red=with_stub.describe())
+
+
+def check_code(growth: Growth, source: str) -> None:
+    """Raise :class:`SourceRefused` for code before a test, and for code that is not Python."""
+    if not growth.test:
+        raise SourceRefused("Write the test first, with write_test; it must be red.")
+    _parse("The code", source)
+
+
+def judge_code(growth: Growth, source: str, run: SuiteRun) -> Growth:
+    """Take a round of code with the run of the tests."""
+    failure = "" if run.is_green else run.describe()
+    is_same = source == growth.code or (bool(failure) and failure == growth.last_failure)
+    return replace(
+        growth,
+        code=source,
+        green=run.is_green,
+        last_failure=failure,
+        unchanged=growth.unchanged + 1 if is_same and not run.is_green else 0,
+    )
+
+
+def _parse(what: str, source: str) -> ast.Module:
+    if not source.strip():
+        raise SourceRefused(f"{what} is empty.")
+    if len(source) > MAX_SOURCE:
+        raise SourceRefused(f"{what} has {len(source):,} characters; {MAX_SOURCE:,} are the most.")
+    if mask(source) != source:
+        raise SourceRefused(
+            f"{what} contains text that looks like a key, a token or a password. Use made-up samples that"
+            " look like none."
+        )
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line})" if line else ""
+        raise SourceRefused(f"{what} is not valid Python{where}: {error}") from error

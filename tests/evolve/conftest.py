@@ -1,0 +1,33 @@
+"""A small project, and an engine on it in a sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from cockpit.config.load_settings import load_settings
+from cockpit.core.project_paths import locate_project
+from cockpit.loop.runtime import Runtime, open_runtime
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[[str], AbstractAsyncContextManager[Runtime]]:
+    """Open a runtime with a scenario's text as its model."""
+    project = tmp_path / "project"
+    project.mkdir()
+
+    @asynccontextmanager
+    async def opener(scenario: str) -> AsyncIterator[Runtime]:
+        path = tmp_path / "scenario.toml"
+        path.write_text(scenario)
+        environment = {"COCKPIT_CONFIG_DIR": str(tmp_path / "user")}
+        settings = load_settings(
+            None, env=environment, flags={"[model] name": f"script:{path}"}
+        ).runtime
+        async with open_runtime(locate_project(project), settings) as runtime:
+            yield runtime
+
+    return opener
