@@ -18,6 +18,7 @@ import signal
 import struct
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -368,8 +369,14 @@ def _passed(
 
 
 def order_tests(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Put the modules marked slow first: at the end no worker waits for a long one of another's."""
-    return sorted(items, key=lambda item: item.get_closest_marker("slow") is None)
+    """Put the modules marked slow first, and then those with many tests.
+
+    At the end no worker waits for a long module of another's.
+    """
+    counts = Counter(item.path for item in items)
+    return sorted(
+        items, key=lambda item: (item.get_closest_marker("slow") is None, -counts[item.path])
+    )
 
 
 def cut_modules(items: list[pytest.Item]) -> Iterator[tuple[int, int]]:
