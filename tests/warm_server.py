@@ -138,6 +138,8 @@ def _load() -> None:
     if _loaded:
         return
     _loaded = True
+    # In a new environment most is compiled here, for the others as well. Forks write nothing.
+    sys.dont_write_bytecode = False
     import certificates
     import new_stores
     import present_user
@@ -204,6 +206,7 @@ def _load_more(line: socket.socket) -> None:
 
 def _become(leads: int, ignored: list[int], handles: list[int]) -> None:
     """Take the client's streams, signals and place among processes; keep nothing else that is open here."""
+    sys.dont_write_bytecode = True
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
