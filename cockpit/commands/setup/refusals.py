@@ -18,6 +18,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.project.old_state import find_old_state
 from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, user_folder
+from cockpit.core.skills.skill_layers import list_places, load_skills
 from cockpit.core.state_folder import describe_problem
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
@@ -56,6 +57,7 @@ async def list_refusals(place: ProjectPaths) -> list[Refusal]:
         *_state(place),
         *_links(place),
         *_project_files(place),
+        *_skills(place),
         *_store(place),
     ]
 
@@ -148,6 +150,14 @@ def _project_files(place: ProjectPaths) -> Iterator[Refusal]:
     ):
         if "you have not trusted" not in problem:
             yield Refusal("task types and roles", problem)
+
+
+def _skills(place: ProjectPaths) -> Iterator[Refusal]:
+    """Yield the skills that are not used; one that is not trusted is listed with the project's files."""
+    home = Path(os.environ.get("HOME") or "~").expanduser()
+    places = list_places(place.home, user_folder(os.environ), home)
+    for problem in load_skills(places).problems:
+        yield Refusal("skills", problem)
 
 
 def _store(place: ProjectPaths) -> Iterator[Refusal]:

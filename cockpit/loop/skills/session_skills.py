@@ -94,7 +94,8 @@ def select_loaded(connection: sqlite3.Connection, session_id: str) -> list[Skill
     """Read the skills that the session has now, by name."""
     rows = connection.execute(
         "SELECT substr(dedupe_key, 7), job, ordinal, fact_id FROM session_facts WHERE session_id=?"
-        " AND dedupe_key > 'skill:' AND dedupe_key < 'skill;' AND superseded_at IS NULL"
+        " AND dedupe_key <> '' AND dedupe_key > 'skill:' AND dedupe_key < 'skill;'"
+        " AND superseded_at IS NULL"
         " AND source_type=? ORDER BY dedupe_key",
         (session_id, SOURCE),
     )
@@ -118,18 +119,24 @@ def read_wishes(connection: sqlite3.Connection, session_id: str) -> dict[str, Wi
 
     A mention that loaded the skill later is a later word.
     """
-    rows = connection.execute(
-        "SELECT action, at, json_extract(detail_json,'$.name'), json_extract(detail_json,'$.load'),"
-        " json_extract(detail_json,'$.how'), json_extract(detail_json,'$.why')"
-        " FROM journal WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_WANTED), str(Action.SKILL_LOADED), session_id),
-    )
     wishes: dict[str, Wish] = {}
-    for action, at, name, load, how, why in rows:
-        if action == Action.SKILL_WANTED:
+    rows = connection.execute(
+        "SELECT seq, at, json_extract(detail_json,'$.name'), json_extract(detail_json,'$.load'),"
+        " json_extract(detail_json,'$.why') FROM journal WHERE action=? AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_WANTED), session_id),
+    ).fetchall()
+    if not rows:
+        return wishes
+    mentions = connection.execute(
+        "SELECT json_extract(detail_json,'$.name'), max(seq) FROM journal WHERE action=? AND"
+        " +session_id=? AND json_extract(detail_json,'$.how')='mention' GROUP BY 1",
+        (str(Action.SKILL_LOADED), session_id),
+    )
+    mentioned = dict(mentions.fetchall())
+    for seq, at, name, load, why in rows:
+        wishes.pop(str(name), None)
+        if seq > mentioned.get(name, 0):
             wishes[str(name)] = Wish(bool(load), str(at), str(why or "you loaded it"))
-        elif how == "mention":
-            wishes.pop(str(name), None)
     return wishes
 
 
@@ -183,6 +190,8 @@ def _read_news(tx: Tx, context: WaveContext) -> _News:
             parts += [task.title, task.description, task.acceptance_criteria]
         words = "\n".join(dict.fromkeys(part for part in parts if part))
         return _News(words, sent[0].created_at if sent else "")
+    if len(sent) <= 1:
+        return _NO_NEWS
     (before,) = tx.execute(
         "SELECT count(DISTINCT source_ref) FROM session_facts WHERE session_id=? AND ordinal<?"
         " AND source_type='person'",
