@@ -36,7 +36,7 @@ from cockpit.loop.phases.tool_results import (
     release_kept_results,
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
-from cockpit.loop.skills.session_skills import refresh_skills, take_in_skills
+from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
@@ -93,6 +93,7 @@ def observe_at_once(tx: Tx, context: WaveContext) -> Wave | None:
     profile = (session.profile_id, context.wave.profile_version)
     if (
         profile not in context.engine.profiles  # read in a transaction that may be rolled back
+        or has_unread_skills(context.engine)
         or context_requests.has_open(connection, session.session_id)
         or (session.interactive and _find_silent_discussion(connection, context) is not None)
         or has_due_rules(connection, context)

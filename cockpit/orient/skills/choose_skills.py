@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from cockpit.core.skills.skill import Skill
 from cockpit.orient.skills.rank_skills import SCALE, SkillIndex, rank_skills
+from cockpit.orient.skills.stem_words import STOP_WORDS
 
 MOST_SKILLS = 3
 """Skills that are loaded at once, beside those that the user loads."""
@@ -86,9 +87,12 @@ def find_mentions(words: str, names: Iterable[str]) -> Mentions:
         if name not in lower and spaced not in lower:
             continue
         sign, verb, never = _patterns(name)
+        match = sign.search(text)
+        if match is None and name not in STOP_WORDS:  # "use the parser" names no skill "the"
+            match = verb.search(text)
         if never.search(text):
             refused.add(name)
-        elif match := sign.search(text) or verb.search(text):
+        elif match:
             if _NEVER.search(_CLAUSE_END.split(text[: match.start()])[-1]):
                 refused.add(name)
             else:

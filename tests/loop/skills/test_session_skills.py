@@ -23,7 +23,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.skills.session_skills import want_skill
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.sessions import proposals
@@ -125,6 +125,24 @@ async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path: Path) -> N
         assert "[skill:writing-docs · the text above holds no longer]" in shown[-1][1]
         for wave in range(1, 9):
             assert verify_packet(runtime.store, f"{session}-w{wave}").ok
+
+
+async def test_another_process_goes_on_with_the_skills_of_a_session(tmp_path: Path) -> None:
+    async with runtime_on(tmp_path) as runtime:
+        session = await runtime.start(
+            "use git to squash it",
+            model=script(tmp_path, *[WAIT] * 7),
+            interactive=False,
+            policy="reads",
+            limits=Limits(max_waves=2),
+        )
+        await runtime.run(session)
+    async with runtime_on(tmp_path) as runtime:
+        await runtime.change(session, limits=Limits(max_waves=20))
+        await runtime.say(session, "go on")
+        await runtime.run(session)
+        assert events(runtime)[0] == ("loaded", "git", "mention", 1)
+        assert ("unloaded", "git", "unused", 7) in events(runtime)
 
 
 async def test_the_user_loads_and_unloads_by_key(tmp_path: Path) -> None:

@@ -81,6 +81,11 @@ def test_mentions(words: str, wanted: list[str], refused: list[str]) -> None:
     assert set(refused) <= mentions.refused
 
 
+def test_a_skill_named_like_a_small_word_needs_its_sign() -> None:
+    assert find_mentions("use the parser, apply it", ["the", "it"]).wanted == ()
+    assert find_mentions("$the parser", ["the"]).wanted == ("the",)
+
+
 def test_a_mention_needs_no_match_and_a_refusal_beats_one() -> None:
     assert names("use terraform to fix the traceback")[0] == "terraform"
     assert "git" not in names("squash the last commits, but do not use git")
