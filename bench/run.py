@@ -39,6 +39,7 @@ BENCHES = (
     "large_project",
     "rivals",
     "adaptation",
+    "trust",
     "capture",
     "hook",
     "approve",

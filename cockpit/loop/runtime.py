@@ -7,7 +7,6 @@ they show what the journal says. See ``docs/reference/loop.md``, sessions.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -44,7 +43,12 @@ from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_
 from cockpit.loop.phases.project_change import STATE, read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
-from cockpit.loop.session_loop import TASK_SUBMITTED, USER_MESSAGE_SENT, run_session
+from cockpit.loop.session_loop import (
+    TASK_SUBMITTED,
+    USER_MESSAGE_SENT,
+    run_session,
+    stop_unowned,
+)
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.tools.tool_desk import ToolDesk
@@ -59,7 +63,7 @@ from cockpit.store.context.packets import Packet
 from cockpit.store.context.wave_feedback import Feedback
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import events, messages, proposals, sessions
+from cockpit.store.sessions import events, messages, outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
@@ -111,7 +115,7 @@ async def runtime_over(
         )
         runtime = Runtime(engine, files)
         try:
-            if await store.read(_has_queued_changes):
+            if await store.read(outbox.has_worktree_changes):
                 await runtime.finish_left()
             yield runtime
         finally:
@@ -299,7 +303,7 @@ class Runtime:
             )
         except asyncio.CancelledError:
             # Interrupted before a loop took the session, which would stay running for ever.
-            await asyncio.shield(self.store.write(lambda tx: _stop_unowned(tx, session_id)))
+            await asyncio.shield(self.store.write(lambda tx: stop_unowned(tx, session_id)))
             raise
         if session.transport == ACP:
             return await self.agents().run(self.engine, session_id, interactive=interactive)
@@ -574,16 +578,6 @@ def _submit_task(
     )
 
 
-def _has_queued_changes(connection: sqlite3.Connection) -> bool:
-    """Whether an action that no wave runs waits: over an agent's worktree, or a tool's adoption."""
-    row = connection.execute(
-        "SELECT 1 FROM outbox_actions WHERE phase NOT IN ('confirmed','failed_terminal')"
-        " AND action_type IN ('take_worktree', 'adopt_tool', ?) LIMIT 1",
-        (DROP,),
-    ).fetchone()
-    return row is not None
-
-
 def _send_message(tx: Tx, session_id: str, text: str) -> None:
     session = sessions.load(tx.connection, session_id)
     message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
@@ -598,9 +592,3 @@ def _send_message(tx: Tx, session_id: str, text: str) -> None:
         trace_id=session.trace_id,
         tier=0,
     )
-
-
-def _stop_unowned(tx: Tx, session_id: str) -> None:
-    session = sessions.load(tx.connection, session_id)
-    if session.status == "running" and session.lease_owner is None:
-        sessions.set_status(tx, session_id, "stopped", actor="person")

@@ -17,6 +17,7 @@ from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import request_arguments
+from cockpit.loop.trust.pass_items import pass_covered_items
 from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
@@ -110,6 +111,19 @@ def _create_proposal(
     proposal_id = f"p-{digest([call['key'], 'context'])[:10]}"
     session_id = context.session.session_id
     before = find_discussed_predecessor(tx.connection, session_id, "context", proposal_id)
+    if before is None:
+        body = dict(
+            pass_covered_items(
+                tx,
+                context.engine.settings,
+                context.session,
+                request_id_of_call(call["key"]),
+                context.wave.wave_id,
+                call["call_id"],
+                body,
+                _risk_of(body),
+            ).body
+        )
     proposal = proposals.create(
         tx,
         proposal_id=proposal_id,
@@ -118,7 +132,7 @@ def _create_proposal(
         wave_id=context.wave.wave_id,
         title=f"read {_count_grantable(body['items'])}",
         body={**body, "changes": list_changes(before, body)} if before else body,
-        risk="medium" if body["total_tokens"] > MAX_LOW_RISK_TOKENS else "low",
+        risk=_risk_of(body),
         revises=before.proposal_id if before else None,
         task_id=context.session.task_id,
         deadline_s=context.proposal_deadline_s,
@@ -137,6 +151,10 @@ def _create_proposal(
     )
     policy = approving_policy(context.session.policy, "context")
     pass_without_asking(tx, context.engine.settings, proposal, policy)
+
+
+def _risk_of(body: Mapping[str, Any]) -> str:
+    return "medium" if body["total_tokens"] > MAX_LOW_RISK_TOKENS else "low"
 
 
 def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:

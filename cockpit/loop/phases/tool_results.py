@@ -21,6 +21,7 @@ from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
 from cockpit.loop.phases.propose_context_request import request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
+from cockpit.loop.trust.pass_items import request_id_by_rules
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.store.context import pins
@@ -208,6 +209,7 @@ def _result_of_call(
         return "Not finished: another call of the same answer did not succeed.", "refused"
     if asks_to_read(call):
         result, status = _result_of_request(connection, wave, call)
+        result += _result_by_rules(connection, call)
         if call["name"] != "request_context":
             items = ", ".join(map(str, request_arguments(call)["scope"]))
             result = f"Reading is not an action, so instead you asked for {items}. {result}"
@@ -250,6 +252,16 @@ def _result_of_request(
     lines += _describe_failures(request.outcomes)
     lines.append("What was read is in the context under its source.")
     return "\n".join(lines), "narrowed" if not_granted else "approved"
+
+
+def _result_by_rules(connection: sqlite3.Connection, call: Mapping[str, Any]) -> str:
+    """Return the sentence about items that the user's rules let pass apart from the request; '' without."""
+    own_id = request_id_by_rules(request_id_of_call(call["key"]))
+    passed = context_requests.find(connection, own_id)
+    if passed is None or passed.status != "fetched":
+        return ""
+    lines = [f"Approved by {passed.decided_by}: {', '.join(passed.approved)}."]
+    return "\n" + "\n".join([*lines, *_describe_failures(passed.outcomes)])
 
 
 def answer_approved(by: str, outcomes: Sequence[Mapping[str, Any]] = ()) -> str:

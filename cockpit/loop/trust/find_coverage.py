@@ -73,6 +73,16 @@ def find_coverage(
     return Coverage(tuple(uses)) if uses else None
 
 
+def find_item_uses(tx: Tx, proposal: Asked, session: Session) -> tuple[RuleUse, ...]:
+    """Return the rules that cover single items of a context request, one for each item that is covered."""
+    if proposal.risk == "high" or not uses_rules(session.policy) or proposal.revises is not None:
+        return ()
+    uses = (
+        _find_use(tx, part, proposal, session, "pass") for part in list_parts(proposal, session)
+    )
+    return tuple(use for use in uses if use is not None)
+
+
 def find_card(tx: Tx, proposal: Asked, session: Session) -> RuleUse | None:
     """Return the rule that shows ``proposal`` as a short card, which the user approves with one key."""
     if proposal.revises is not None:

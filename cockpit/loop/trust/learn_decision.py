@@ -10,10 +10,12 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta
 
+from cockpit.core.canonical_json import digest
 from cockpit.core.clock import Clock, format_time
 from cockpit.learn.trust.weigh_evidence import Evidence, Thresholds, weigh
 from cockpit.loop.runtime_settings import TrustSettings
-from cockpit.loop.trust.request_parts import KINDS, RequestPart, list_parts
+from cockpit.loop.trust.find_coverage import RuleUse
+from cockpit.loop.trust.request_parts import KINDS, Asked, RequestPart, list_parts
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.trust import TrustOffered
 from cockpit.store.sessions import sessions
@@ -71,6 +73,32 @@ def learn_decision(
             _offer(tx, settings, each.shape, proposal.proposal_id)
     if decision != "approved":
         _suspend_exact(tx, proposal, _verdict(parts[0], decision, narrowed, reason))
+
+
+def record_passes(
+    tx: Tx, settings: TrustSettings, asked: Asked, session: Session, uses: Sequence[RuleUse]
+) -> None:
+    """Record that rules let parts of a request pass, for the state of the inner loops."""
+    trust_decisions.record(
+        tx,
+        [
+            TrustDecision(
+                use.shape,
+                asked.proposal_id,
+                digest(use.what),
+                asked.session_id,
+                asked.wave_id,
+                session.task_type,
+                use.shape.inner_loop,
+                "approved",
+                "rule",
+                asked.risk,
+                tx.now(),
+            )
+            for use in uses
+        ],
+        oldest=oldest_that_counts(tx.clock, settings),
+    )
 
 
 def find_evidence(

@@ -130,7 +130,8 @@ def list_rules(
         if rule.enabled and rule.fetch
     ]
     rules = sorted(
-        (*rows, *learned, *exact, *fetching), key=lambda each: _STATUSES.index(each.status)
+        (*rows, *learned, *exact, *fetching, *_of_settings(settings)),
+        key=lambda each: _STATUSES.index(each.status),
     )
     return RuleListing(tuple(rules), problems)
 
@@ -241,6 +242,25 @@ def _exact(rule: TrustRule, row: Rule | None) -> ListedRule:
     return replace(
         listed, status=row.status, uses=row.uses, last_used_at=row.last_used_at, why=row.why
     )
+
+
+def _of_settings(settings: RuntimeSettings) -> list[ListedRule]:
+    """Return the calls of MCP servers that the user's own settings allow."""
+    return [
+        ListedRule(
+            f"mcp/{server.name}/{tool}",
+            f"[mcp.{server.name}] allow",
+            "active",
+            "pass",
+            "",
+            "",
+            "mcp",
+            f"call {tool} of the MCP server {server.name}",
+            "",
+        )
+        for server in settings.mcp.values()
+        for tool in server.allow
+    ]
 
 
 def _fetching(profile: Profile, rule: AttentionRule) -> ListedRule:

@@ -419,3 +419,12 @@ def _read(row: tuple[Any, ...]) -> OutboxAction:
     values = list(row)
     values[8] = parse_json(values[8])
     return OutboxAction(*values)
+
+
+def has_worktree_changes(connection: sqlite3.Connection) -> bool:
+    """Whether an action over an agent's worktree waits to be run."""
+    row = connection.execute(
+        "SELECT 1 FROM outbox_actions WHERE phase NOT IN ('confirmed','failed_terminal')"
+        " AND action_type IN ('take_worktree','drop_worktree') LIMIT 1"
+    ).fetchone()
+    return row is not None

@@ -91,10 +91,16 @@ def select_all(connection: sqlite3.Connection) -> list[Rule]:
 def find_in_force(tx: Tx, rule_id: str) -> Rule | None:
     """Return the rule where it covers something now: accepted, not ended since, and not expired."""
     rule = find(tx.connection, rule_id)
-    if rule is None or rule.status_on(tx.now()) != "active":
+    if rule is None or rule.status_on(max(tx.now(), _newest_time(tx.connection))) != "active":
         return None
     tx.settle()
     return rule if is_as_accepted(tx.connection, rule) else None
+
+
+def _newest_time(connection: sqlite3.Connection) -> str:
+    """Return the time of the newest journal row: a clock that is set back revives no rule."""
+    row = connection.execute("SELECT at FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
+    return "" if row is None else str(row[0])
 
 
 def is_as_accepted(connection: sqlite3.Connection, rule: Rule) -> bool:

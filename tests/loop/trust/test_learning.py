@@ -144,6 +144,9 @@ def test_a_rule_expires_and_is_revoked_and_only_the_user_begins_it_again(trust: 
     trust.store.clock.advance(91 * 86_400)  # type: ignore[attr-defined]
     assert not passed(trust.read(session_id, "file:tests/c.py"))
     assert [each.status for each in trust.rules().rules] == ["expired"]
+    trust.store.clock.advance(-91 * 86_400)  # type: ignore[attr-defined]
+    assert not passed(trust.read(session_id, "file:tests/d.py")), "a clock set back revives none"
+    trust.store.clock.advance(91 * 86_400)  # type: ignore[attr-defined]
     for namespace in ("agent:claude", "service:ci", "engine"):
         with pytest.raises(NotAllowed):
             trust.accept(rule.rule_id, Caller(namespace, frozenset()))

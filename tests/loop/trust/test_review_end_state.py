@@ -16,6 +16,7 @@ from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.trust import TrustUsed
+from cockpit.store.journal.details.waves import ContextFetched
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
@@ -78,10 +79,11 @@ def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GhStandIn:
     return standin
 
 
-def script(folder: Path, number: int) -> str:
+def script(folder: Path, number: int, also: str = "") -> str:
     """Write the scenario for a pull request; returns the model that plays it."""
     path = folder / f"review-{number}.toml"
-    path.write_text(REVIEW.replace("24", str(number)))
+    text = REVIEW.replace("24", str(number)).replace('test_app.py"]', f'test_app.py"{also}]')
+    path.write_text(text)
     return f"script:{path}"
 
 
@@ -163,13 +165,28 @@ async def test_review_pr_24_asks_once_after_learning(
         context = next(row for row in rows if row.action == "proposal.approved")
         assert context.actor.startswith("trust:t-")
 
-        # One pushback on the card, and the next review is asked in full again.
-        async def refuse(runtime: Runtime, proposal: Proposal) -> None:
+        # Only what no rule covers is asked; and one pushback on the card suspends it.
+        async def refuse_posts(runtime: Runtime, proposal: Proposal) -> None:
+            if proposal.kind == "context":
+                await approve(runtime, proposal)
+                return
             await runtime.reject(
                 proposal.proposal_id, shown_digest=proposal.shown_digest, reason="no"
             )
 
-        await review(runtime, 25, script(tmp_path, 25), refuse, policy="trusted")
+        model = script(tmp_path, 25, also=', "file:calc.py"')
+        session_id, asked = await review(runtime, 25, model, refuse_posts, policy="trusted")
+        assert [item["item"] for item in asked[0].body["items"]] == ["file:calc.py"]
+        assert "by your trust rules: pr:25 in tests/*.py, file:tests/test_app.py" in str(
+            asked[0].body["notes"]
+        )
+        fetched = runtime.store.read_now(
+            lambda c: [
+                [item.item for item in row.read(ContextFetched).items]
+                for row in journal.rows(c, session_id=session_id, action="context.fetched")
+            ]
+        )
+        assert fetched[1:] == [["pr:25 in tests/*.py", "file:tests/test_app.py"], ["file:calc.py"]]
         states = (await desk.read_overview()).rules
         assert {rule.effect: rule.status for rule in states} == {
             "card": "suspended",

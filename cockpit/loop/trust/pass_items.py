@@ -1,0 +1,89 @@
+"""A context request that rules cover in part: the covered items are read, and only the others are asked for.
+
+See ``docs/reference/trust.md``, coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cockpit.loop.decisions.approval_policy import approving_policy
+from cockpit.loop.decisions.decide_proposal import require_policy_as_given
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.trust.find_coverage import Coverage, count_uses, find_item_uses
+from cockpit.loop.trust.learn_decision import record_passes
+from cockpit.loop.trust.request_parts import AskedProposal
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import context_requests
+from cockpit.store.sessions.sessions import Session
+
+_SUFFIX = "-rules"
+
+
+def request_id_by_rules(request_id: str) -> str:
+    """Return the id of the request for those items of ``request_id`` that rules cover."""
+    return f"{request_id}{_SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """What is left to ask for, and the items that rules let pass."""
+
+    body: Mapping[str, Any]
+    passed: tuple[str, ...] = ()
+
+
+def pass_covered_items(
+    tx: Tx,
+    settings: RuntimeSettings,
+    session: Session,
+    request_id: str,
+    wave_id: str,
+    call_id: str,
+    body: Mapping[str, Any],
+    risk: str,
+) -> SplitRequest:
+    """Request the items that rules cover, already approved; returns what is left of ``body``.
+
+    Nothing is split where rules cover all of the request or none of it: then it is decided as a whole.
+    Raises ``Altered`` where the session was never given a policy that uses rules.
+    """
+    if approving_policy(session.policy, "context"):
+        return SplitRequest(body)
+    own_id = request_id_by_rules(request_id)
+    asked = AskedProposal("context", own_id, session.session_id, wave_id, "", body, risk)
+    uses = find_item_uses(tx, asked, session)
+    passed = {use.what for use in uses}
+    left = [item for item in body["items"] if item["item"] not in passed]
+    if not uses or all(item["refused"] for item in left):
+        return SplitRequest(body)
+    require_policy_as_given(tx, session.session_id, session.policy)
+    coverage = Coverage(uses)
+    context_requests.create(
+        tx,
+        request_id=own_id,
+        session_id=session.session_id,
+        wave_id=wave_id,
+        call_id=call_id,
+        purpose=str(body["purpose"]),
+        question=str(body["question"]),
+        escalation=str(body["escalation"]),
+        items=[item for item in body["items"] if item["item"] in passed],
+        proposal_id=None,
+        auto=True,
+        decided_by=coverage.by,
+    )
+    count_uses(tx, uses, asked)
+    record_passes(tx, settings.trust, asked, session, uses)
+    names = ", ".join(use.what for use in uses)
+    return SplitRequest(
+        {
+            **body,
+            "items": left,
+            "total_tokens": sum(item["tokens"] for item in left if not item["refused"]),
+            "notes": [f"Read without asking you, by your trust rules: {names}."],
+        },
+        tuple(use.what for use in uses),
+    )
