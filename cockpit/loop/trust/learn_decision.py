@@ -76,7 +76,7 @@ def learn_decision(
 
 
 def record_passes(
-    tx: Tx, settings: TrustSettings, asked: Asked, session: Session, uses: Sequence[RuleUse]
+    tx: Tx, settings: TrustSettings, request: Asked, session: Session, uses: Sequence[RuleUse]
 ) -> None:
     """Record that rules let parts of a request pass, for the state of the inner loops."""
     trust_decisions.record(
@@ -84,15 +84,15 @@ def record_passes(
         [
             TrustDecision(
                 use.shape,
-                asked.proposal_id,
+                request.proposal_id,
                 digest(use.what),
-                asked.session_id,
-                asked.wave_id,
+                request.session_id,
+                request.wave_id,
                 session.task_type,
                 use.shape.inner_loop,
                 "approved",
                 "rule",
-                asked.risk,
+                request.risk,
                 tx.now(),
             )
             for use in uses

@@ -1,4 +1,4 @@
-"""A context request that rules cover in part: the covered items are read, and only the others are asked for.
+"""A context request that rules cover in part: the covered items are read, and only the others are draft for.
 
 See ``docs/reference/trust.md``, coverage.
 """
@@ -53,8 +53,8 @@ def pass_covered_items(
     if approving_policy(session.policy, "context"):
         return SplitRequest(body)
     own_id = request_id_by_rules(request_id)
-    asked = AskedProposal("context", own_id, session.session_id, wave_id, "", body, risk)
-    uses = find_item_uses(tx, asked, session)
+    draft = AskedProposal("context", own_id, session.session_id, wave_id, "", body, risk)
+    uses = find_item_uses(tx, draft, session)
     passed = {use.what for use in uses}
     left = [item for item in body["items"] if item["item"] not in passed]
     if not uses or all(item["refused"] for item in left):
@@ -75,8 +75,8 @@ def pass_covered_items(
         auto=True,
         decided_by=coverage.by,
     )
-    count_uses(tx, uses, asked)
-    record_passes(tx, settings.trust, asked, session, uses)
+    count_uses(tx, uses, draft)
+    record_passes(tx, settings.trust, draft, session, uses)
     names = ", ".join(use.what for use in uses)
     return SplitRequest(
         {

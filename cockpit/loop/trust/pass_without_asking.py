@@ -11,7 +11,7 @@ from cockpit.loop.permissions.trust_rules import TrustRule
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.find_coverage import RuleUse, count_uses, find_coverage
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.trust.trust_rules import LEARNED
 
@@ -41,7 +41,7 @@ def pass_without_asking(
         by, uses = coverage.by, coverage.uses
         if any(use.origin == LEARNED for use in uses):
             require_policy_as_given(tx, session.session_id, session.policy)
-    decide_proposal(
+    outcome = decide_proposal(
         tx,
         settings,
         proposal.proposal_id,
@@ -50,4 +50,4 @@ def pass_without_asking(
         shown_digest=proposal.shown_digest,
     )
     count_uses(tx, uses, proposal)
-    return proposals.load(tx.connection, proposal.proposal_id).status == "approved"
+    return outcome.status == "approved"

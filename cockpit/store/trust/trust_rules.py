@@ -30,6 +30,8 @@ from cockpit.store.trust.trust_decisions import TrustDecision
 
 MOST_RULES = 2_000
 LEARNED, FILE = "learned", "file"
+EXPIRED = "it expired"
+"""Why a rule is suspended whose days are over."""
 _ENDS = (Action.TRUST_ACCEPTED, Action.TRUST_SUSPENDED, Action.TRUST_REVOKED)
 _SELECT = (
     "SELECT rule_id, origin, effect, shape_json, task_type, risk, status, status_at, why, accepted_at,"
@@ -60,7 +62,9 @@ class Rule:
     last_used_at: str | None
 
     def status_on(self, now: str) -> str:
-        """Return its status at a time: an active rule past its end is ``expired``."""
+        """Return its status at a time: a rule past its end is ``expired``, whether that was seen or not."""
+        if self.status == "suspended" and self.why == EXPIRED:
+            return "expired"
         if self.status == "active" and self.expires_at is not None and self.expires_at <= now:
             return "expired"
         return self.status
@@ -91,16 +95,14 @@ def select_all(connection: sqlite3.Connection) -> list[Rule]:
 def find_in_force(tx: Tx, rule_id: str) -> Rule | None:
     """Return the rule where it covers something now: accepted, not ended since, and not expired."""
     rule = find(tx.connection, rule_id)
-    if rule is None or rule.status_on(max(tx.now(), _newest_time(tx.connection))) != "active":
+    if rule is not None and rule.status == "active" and rule.status_on(tx.now()) == "expired":
+        # Journalled once it is seen: a clock that is set back revives no rule.
+        end(tx, rule.shape, "suspended", why=EXPIRED, actor="engine")
+        return None
+    if rule is None or rule.status_on(tx.now()) != "active":
         return None
     tx.settle()
     return rule if is_as_accepted(tx.connection, rule) else None
-
-
-def _newest_time(connection: sqlite3.Connection) -> str:
-    """Return the time of the newest journal row: a clock that is set back revives no rule."""
-    row = connection.execute("SELECT at FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
-    return "" if row is None else str(row[0])
 
 
 def is_as_accepted(connection: sqlite3.Connection, rule: Rule) -> bool:
@@ -207,6 +209,7 @@ def end(
     session_id: str = "",
     rule_id: str = "",
     origin: str = LEARNED,
+    actor: str = "person",
 ) -> Rule:
     """Suspend or revoke the rule of a shape, or decline its offer, and journal it.
 
@@ -231,7 +234,7 @@ def end(
     event: OfRule = TrustRevoked(**head)
     if status == "suspended":
         event = TrustSuspended(**head, proposal_id=proposal_id)
-    tx.journal(event, actor="person", session_id=session_id)
+    tx.journal(event, actor=actor, session_id=session_id)
     return load(tx.connection, rule_id)
 
 
