@@ -115,7 +115,7 @@ async def runtime_over(
         )
         runtime = Runtime(engine, files)
         try:
-            if await store.read(outbox.has_worktree_changes):
+            if await store.read(outbox.has_actions_of_no_wave):
                 await runtime.finish_left()
             yield runtime
         finally:

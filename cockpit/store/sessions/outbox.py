@@ -421,10 +421,10 @@ def _read(row: tuple[Any, ...]) -> OutboxAction:
     return OutboxAction(*values)
 
 
-def has_worktree_changes(connection: sqlite3.Connection) -> bool:
-    """Whether an action over an agent's worktree waits to be run."""
+def has_actions_of_no_wave(connection: sqlite3.Connection) -> bool:
+    """Whether an action that no wave runs waits: over an agent's worktree, or a tool's adoption."""
     row = connection.execute(
         "SELECT 1 FROM outbox_actions WHERE phase NOT IN ('confirmed','failed_terminal')"
-        " AND action_type IN ('take_worktree','drop_worktree') LIMIT 1"
+        " AND action_type IN ('take_worktree','adopt_tool','drop_worktree') LIMIT 1"
     ).fetchone()
     return row is not None
