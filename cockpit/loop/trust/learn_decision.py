@@ -70,7 +70,7 @@ def learn_decision(
         if each.is_pushback:
             _suspend(tx, each.shape, each)
         else:
-            _offer(tx, settings, each.shape, proposal.proposal_id)
+            _offer(tx, settings, each.shape, proposal)
     if decision != "approved":
         _suspend_exact(tx, proposal, _verdict(parts[0], decision, narrowed, reason))
 
@@ -189,7 +189,7 @@ def _suspend_exact(tx: Tx, proposal: Proposal, verdict: str) -> None:
     )
 
 
-def _offer(tx: Tx, settings: TrustSettings, shape: Shape, proposal_id: str) -> None:
+def _offer(tx: Tx, settings: TrustSettings, shape: Shape, proposal: Proposal) -> None:
     """Journal the offer of a rule where this very decision made the evidence enough."""
     rule = trust_rules.find(tx.connection, shape.rule_id)
     if rule is not None and rule.status_on(tx.now()) == "active":
@@ -197,7 +197,7 @@ def _offer(tx: Tx, settings: TrustSettings, shape: Shape, proposal_id: str) -> N
     now = find_evidence(tx.connection, tx.clock, settings, shape)
     if not now.is_enough:
         return
-    before = find_evidence(tx.connection, tx.clock, settings, shape, but=proposal_id)
+    before = find_evidence(tx.connection, tx.clock, settings, shape, but=proposal.proposal_id)
     if before.is_enough:
         return
     tx.journal(
@@ -208,5 +208,7 @@ def _offer(tx: Tx, settings: TrustSettings, shape: Shape, proposal_id: str) -> N
             effect=shape.effect,
             approvals=len(now.decisions),
             sessions=now.sessions,
-        )
+        ),
+        session_id=proposal.session_id,
+        wave_id=proposal.wave_id,
     )

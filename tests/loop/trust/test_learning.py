@@ -20,6 +20,7 @@ def test_enough_approvals_are_offered_and_an_accepted_rule_lets_pass(trust: Trus
     (rule_id,) = trust.offers()
     (offered,) = trust.rows("trust.offered")
     assert offered.raw_detail()["rule_id"] == rule_id
+    assert offered.session_id, "the conversation says it"
     later = trust.begin()
     assert not passed(trust.read(later, "file:tests/test_new.py")), "an offer lets nothing pass"
     rule = trust.accept(rule_id)

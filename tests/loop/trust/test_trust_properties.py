@@ -64,7 +64,7 @@ COMMANDS = st.lists(WORDS | paths() | paths().map("{}::test_x".format), min_size
     tuple
 )
 MANY = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
