@@ -7,9 +7,10 @@ import itertools
 import chain_scenes
 import pytest
 from chain_scenes import ChainScene
+from dice import Dice
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_project_work import DETAIL, JSON, row
+from test_project_work import any_detail, row
 
 from cockpit.app.projection import chain_trees
 from cockpit.app.projection.chain_trees import CLOSED, LIVE, WHOLE, Trees
@@ -19,31 +20,42 @@ from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Progress
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.journal import Row
 from widgets.work.chain_tree_views import ChainSessionView, ChainTaskView, ChainView
 
 pytestmark = pytest.mark.slow
 
-ACTIONS = st.sampled_from(
-    [str(action) for action in Action
-     if str(action).startswith(("chain.", "batch.", "task.", "session.", "agent.", "model.comp"))]
+ACTIONS = tuple(
+    str(action) for action in Action
+    if str(action).startswith(("chain.", "batch.", "task.", "session.", "agent.", "model.comp"))
 )  # fmt: skip
 NAMES = (
     "chain_id", "ordinal", "task_id", "session_id", "step", "attempt", "outcome", "summary", "status",
     "reason", "scope", "progress", "tokens", "token_limit", "cost_usd", "dropped_share", "batch",
     "size", "task_ids", "role", "agent_session", "agent", "tool", "event", "answer", "at", "path",
 )  # fmt: skip
-KNOWN = st.sampled_from(
-    ["ch-1", "ch-2", "T-1", "T-2", "s-1", "s-2", 1, 2, "done", "blocked", "fix", "running", "clean",
-     {"kind": "epic", "id": "E-1"}, {"total": 3, "done": 1, "ready": 10**40}, ["T-1"]]
+KNOWN: tuple[object, ...] = (
+    "ch-1", "ch-2", "T-1", "T-2", "s-1", "s-2", 1, 2, "done", "blocked", "fix", "running", "clean",
+    {"kind": "epic", "id": "E-1"}, {"total": 3, "done": 1, "ready": 10**40}, ["T-1"],
 )  # fmt: skip
-TOLD = st.dictionaries(st.sampled_from(NAMES), KNOWN | JSON, max_size=12) | DETAIL
-SESSIONS = st.sampled_from(["", "s-1", "s-2"])
 
 
-@st.composite
-def histories(draw):
-    drawn = draw(st.lists(st.tuples(ACTIONS, SESSIONS, TOLD), max_size=40))
-    return [row(seq, action, detail, by) for seq, (action, by, detail) in enumerate(drawn, 1)]
+def any_value(dice: Dice) -> object:
+    return dice.choice(KNOWN) if dice.number(0, 1) else dice.json()
+
+
+def made_row(seq: int, dice: Dice) -> Row:
+    action, session = dice.choice(ACTIONS), dice.one_of("", "s-1", "s-2")
+    if dice.number(0, 1):
+        return row(seq, action, any_detail(dice), session)
+    detail = {dice.choice(NAMES): any_value(dice) for _ in range(dice.number(0, 12))}
+    return row(seq, action, detail, session)
+
+
+def histories() -> st.SearchStrategy[list[Row]]:
+    return st.lists(st.binary(min_size=4, max_size=4), max_size=40).map(
+        lambda seeds: [made_row(seq, Dice(seed)) for seq, seed in enumerate(seeds, 1)]
+    )
 
 
 def everything(state: State) -> object:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 import pytest
+from dice import Dice
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from orient_made import fact as made
@@ -35,28 +35,10 @@ from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule,
 pytestmark = pytest.mark.slow
 
 TYPES = ("file", "log", "note")
-T = TypeVar("T")
 Check = Callable[[list[SessionFact], Profile, str], None]
 WAYS = st.sampled_from(tuple(ALGORITHMS))
 BATCH = 5
 """Cases in one example: an example of its own for each costs more than what it checks."""
-
-
-class Dice:
-    """Numbers out of a few bytes.
-
-    What hypothesis draws, it pays for by the byte, with more than the compilation of a packet when each
-    number is a draw of its own. Three bytes for a fact tell as many facts apart as are ever tried.
-    """
-
-    def __init__(self, seed: bytes) -> None:
-        self._random = Random(seed)
-
-    def number(self, least: int, most: int) -> int:
-        return least + int(self._random.random() * (most - least + 1))
-
-    def one_of(self, *choices: T) -> T:
-        return choices[self.number(0, len(choices) - 1)]
 
 
 @st.composite
