@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from msgspec import UNSET
 
@@ -17,12 +19,12 @@ from cockpit.learn.decision_quality import measure_version
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
 from cockpit.loop.decisions.profile_change_expiry import pin_profile
-from cockpit.loop.phases.acting import act
-from cockpit.loop.phases.deciding import decide
+from cockpit.loop.phases.acting import act, finish_acting, runs_nothing
+from cockpit.loop.phases.deciding import BegunCall, begin_at_once, begin_call, decide
 from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
 from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
-from cockpit.loop.phases.project_change import has_changed_nothing
+from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
 from cockpit.loop.phases.retake_inputs import retake_inputs
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
@@ -38,6 +40,7 @@ from cockpit.store.journal.details.sessions import (
 )
 from cockpit.store.journal.details.waves import WaveStarted
 from cockpit.store.sessions import events, plans, proposals, sessions, waves
+from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
@@ -135,20 +138,22 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
         await dispatcher.recover(session_id)
     wave: Wave | None = None
 
-    def begin(tx: Tx) -> tuple[Session, Wave | None]:
+    def begin_session(tx: Tx) -> _Step:
         sessions.set_status(tx, session_id, "running")
         return _begin_or_stop(tx, session_id, engine)
 
     try:
-        session, wave = await store.write(begin)
+        step = await store.write(begin_session)
+        wave = step.wave
         if wave is not None:
             engine.forget(wave.wave_id)  # another process may have run it since
         while wave is not None:
             running = wave.wave_id
-            session, wave = await _run_phase(engine, session, wave)
+            step = await _run_phase(engine, step.session, wave, step.call)
+            wave = step.wave
             if wave is not None and wave.wave_id != running:
                 engine.remember(wave.wave_id, is_new=True)
-        return session
+        return step.session
     except DeadlinePassed as error:
         return await store.write(_mark_waiting(session_id, str(error)))
     except (CockpitError, ModelError) as error:
@@ -160,57 +165,88 @@ async def _run_waves(engine: Engine, session_id: str) -> Session:
         raise
 
 
-async def _run_phase(engine: Engine, session: Session, wave: Wave) -> tuple[Session, Wave | None]:
-    """Run the wave's current phase; returns the session and its next wave, or None to stop.
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Where a session is after a transaction."""
 
-    Two steps with nothing outside the store between them are one transaction: a packet and the model call
-    for it, a wave's end and the next one's beginning, with its Observe where nothing is to be read. Observe,
-    Orient and Decide follow each other at once; a wave that failed in between re-enters where it was.
+    session: Session
+    wave: Wave | None
+    """The wave to go on with; None to stop."""
+    call: BegunCall | None = None
+    """The model call that was journalled for it, to be made now."""
+
+
+async def _run_phase(engine: Engine, session: Session, wave: Wave, call: BegunCall | None) -> _Step:
+    """Run the wave's current phase.
+
+    Steps with nothing outside the store between them are one transaction: a wave's end and the next one's
+    beginning, its Observe where nothing is to be read, its packet and the journal's row of its model call. A
+    plan that runs nothing is committed with the wave's end. Observe, Orient and Decide follow each other at
+    once; a wave that failed in between re-enters where it was.
     """
     store, context = engine.store, WaveContext(engine, session, wave)
     match wave.phase:
         case "observing":
-            session, wave = await observe(context)
-            context = WaveContext(engine, session, wave)
-            return await decide(context, await orient(context))
+            return await observe(context, partial(_observed, engine=engine))
         case "orienting":
             if not engine.recall(wave.wave_id).is_new:
                 context = await retake_inputs(context)
-            return await decide(context, await orient(context))
+            call = await begin_call(context, await orient(context))
+            return await decide(call, partial(_decided, engine=engine))
         case "deciding":
-            return await decide(context)
+            call = call or await begin_call(context)
+            return await decide(call, partial(_decided, engine=engine))
         case "acting":
-            finish_acting = await act(context)
+            last_write = await act(context)
             nothing = await has_changed_nothing(context)
-            return await store.write(lambda tx: _end_wave(tx, context, finish_acting, nothing))
+            return await store.write(lambda tx: _end_wave(tx, context, last_write, nothing))
         case _:
             nothing = await has_changed_nothing(context)
             return await store.write(lambda tx: _end_wave(tx, context, None, nothing))
 
 
+def _observed(tx: Tx, session: Session, wave: Wave, engine: Engine) -> _Step:
+    """Begin the model call of a wave that was just observed, where its packet can be compiled at once."""
+    call = begin_at_once(tx, WaveContext(engine, session, wave))
+    return _Step(session, wave if call is None else call.context.wave, call)
+
+
+def _decided(tx: Tx, session: Session, wave: Wave, plan: Plan, engine: Engine) -> _Step:
+    """End a wave whose plan was just committed and runs nothing."""
+    context = WaveContext(engine, session, wave)
+    if plan.stop == "interrupted" or not runs_nothing(plan) or may_lack_change(context, plan):
+        return _Step(session, wave)
+    return _end_wave(tx, context, lambda tx: finish_acting(tx, wave.wave_id), False)
+
+
 def _end_wave(
     tx: Tx,
     context: WaveContext,
-    finish_acting: Callable[[Tx], object] | None,
+    last_write: Callable[[Tx], object] | None,
     changed_nothing: bool,
-) -> tuple[Session, Wave | None]:
-    """End the wave; returns the session and the next wave, or None to stop."""
-    if finish_acting is not None:
-        finish_acting(tx)
+) -> _Step:
+    """End the wave, after its last write of Act, and begin the next one."""
+    if last_write is not None:
+        last_write(tx)
     events.ack_owned(tx, context.wave.wave_id)
     learn(tx, context, changed_nothing=changed_nothing)
     session = sessions.load_in(tx, context.session.session_id)
     if session.status == "completed":
-        return session, None
+        return _Step(session, None)
     return _begin_or_stop(tx, session.session_id, context.engine)
 
 
-def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> tuple[Session, Wave | None]:
-    """Return the session and the wave to run; without a wave the session waits or is completed."""
+def _begin_or_stop(tx: Tx, session_id: str, engine: Engine) -> _Step:
+    """Find the wave to run, and take it as far as a transaction can; without one the session stops."""
+    last = waves.find_latest_in(tx, session_id)
     wave = _next_wave(tx, session_id, engine)
     if wave is None:
-        return _stop_without_wave(tx, session_id), None
-    return sessions.load_in(tx, session_id), wave
+        return _Step(_stop_without_wave(tx, session_id), None)
+    session = sessions.load_in(tx, session_id)
+    is_new = last is None or last.wave_id != wave.wave_id
+    if is_new and wave.phase == "orienting":
+        return _observed(tx, session, wave, engine)
+    return _Step(session, wave)
 
 
 def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:

@@ -39,6 +39,7 @@ from cockpit.store.journal.details.proposals import ActionRefused
 from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
+from cockpit.store.sessions.plans import Plan
 
 Write = Callable[[Tx], object]
 
@@ -74,11 +75,20 @@ async def act(context: WaveContext) -> Write:
             stop_reason = await _run_action(context, call, stop_reason)
             action_count += 1
 
-    def advance(tx: Tx) -> None:
-        detail = WaveActed(actions=action_count)
-        waves.advance(tx, context.wave.wave_id, "learning", detail=detail)
+    def finish(tx: Tx) -> None:
+        finish_acting(tx, context.wave.wave_id, action_count)
 
-    return _in_one_transaction([*pending_writes, advance])
+    return _in_one_transaction([*pending_writes, finish])
+
+
+def runs_nothing(plan: Plan) -> bool:
+    """Tell whether no call of a plan runs or proposes anything: a text, a ``finish``, malformed calls."""
+    return all(call["error"] or call["name"] == "finish" for call in plan.calls)
+
+
+def finish_acting(tx: Tx, wave_id: str, actions: int = 0) -> None:
+    """Take a wave from ``acting`` to ``learning``, after so many actions."""
+    waves.advance(tx, wave_id, "learning", detail=WaveActed(actions=actions))
 
 
 async def _flush(context: WaveContext, writes: list[Write]) -> None:

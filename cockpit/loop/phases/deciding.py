@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET
 
@@ -24,6 +24,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
 from cockpit.decide.model import (
     Done,
+    Model,
     ModelError,
     Prompt,
     Retrying,
@@ -34,13 +35,14 @@ from cockpit.decide.model import (
     Usage,
 )
 from cockpit.loop.decisions import task_type_tool
-from cockpit.loop.phases.orienting import CompiledPacket
+from cockpit.loop.phases.orienting import CompiledPacket, compile_at_once
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
 from cockpit.loop.tools.offer_tools import added_tools_of, parse_session_call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
+from cockpit.store.context.packets import Packet
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import (
     ModelCalled,
@@ -73,43 +75,89 @@ class _Answer:
     reason: str = ""
 
 
-async def decide(
-    context: WaveContext, compiled: CompiledPacket | None = None
-) -> tuple[Session, Wave]:
-    """Call the model and commit its plan; returns the session and the wave, which is ``acting`` then.
+T = TypeVar("T")
+AfterPlan = Callable[[Tx, Session, Wave, Plan], T]
+"""What a transaction does after it has committed a plan; the wave is ``acting`` then."""
 
-    The wave is ``deciding``, or ``orienting`` with its packet just ``compiled``: then one transaction
-    stores the packet and journals the call, before the model is reached.
+
+@dataclass(frozen=True, slots=True)
+class BegunCall:
+    """A model call that is journalled and not made yet."""
+
+    context: WaveContext
+    """The wave, which is ``deciding``."""
+    prompt: Prompt
+    attempt: int
+    packet: Packet | None
+    """The packet, where it was stored with the call."""
+
+
+def _store_call(tx: Tx, context: WaveContext, compiled: CompiledPacket) -> BegunCall:
+    """Store the packet of a wave that is ``orienting``, and journal the call that is to be made for it."""
+    context = replace(context, wave=compiled.store(tx))
+    context.journal(tx, ModelCalled(model=_model_of(context).name, attempt=1))
+    return BegunCall(context, compiled.prompt, 1, compiled.packet)
+
+
+def begin_at_once(tx: Tx, context: WaveContext) -> BegunCall | None:
+    """Compile the packet of a wave that this transaction took to ``orienting``, and journal its call.
+
+    Nothing is outside the store between the two. Returns None, with nothing written, where the packet has
+    to be compiled outside of a transaction.
+    """
+    compiled = compile_at_once(tx, context)
+    return None if compiled is None else _store_call(tx, context, compiled)
+
+
+async def begin_call(context: WaveContext, compiled: CompiledPacket | None = None) -> BegunCall:
+    """Journal the call for the packet that the wave has or that was just ``compiled``.
+
+    In the second case one transaction stores the packet, too. Raises ``ModelError`` for a model that there
+    is not; the packet is stored all the same.
+    """
+    if compiled is None:
+        prompt = await _render_stored(context)
+        model = _model_of(context)
+
+        def journal_call(tx: Tx) -> BegunCall:
+            attempt = _count_calls(tx, context) + 1
+            context.journal(tx, ModelCalled(model=model.name, attempt=attempt))
+            return BegunCall(context, prompt, attempt, None)
+
+        return await context.store.write(journal_call)
+    try:
+        _model_of(context)
+    except ModelError:
+        await context.store.write(compiled.store)
+        raise
+    return await context.store.write(lambda tx: _store_call(tx, context, compiled))
+
+
+def _model_of(context: WaveContext) -> Model:
+    return context.engine.model(context.session.model)
+
+
+async def decide(call: BegunCall, then: AfterPlan[T]) -> T:
+    """Call the model and commit its plan, with the wave's step to ``acting``.
+
+    ``then`` follows in the same transaction; returns what it returns.
 
     Raises ``ModelError`` when the model cannot answer, answers with nothing, or when the provider's content
     filter ends the answer, whose text and usage are kept. Cancelled while the model streams, it commits the
     text so far as an interrupted answer before it raises ``CancelledError``.
     """
-    prompt = compiled.prompt if compiled else await _render_stored(context)
-    try:
-        model = context.engine.model(context.session.model)
-    except ModelError:
-        if compiled is not None:
-            await context.store.write(compiled.store)
-        raise
-
-    def journal_call(tx: Tx) -> tuple[WaveContext, int]:
-        current = replace(context, wave=compiled.store(tx)) if compiled else context
-        attempt = 1 if compiled else _count_calls(tx, context) + 1
-        current.journal(tx, ModelCalled(model=model.name, attempt=attempt))
-        return current, attempt
-
-    context, attempt = await context.store.write(journal_call)
-    if compiled:
-        context.engine.remember(context.wave.wave_id, packet=compiled.packet)
+    context = call.context
+    model = _model_of(context)
+    if call.packet is not None:
+        context.engine.remember(context.wave.wave_id, packet=call.packet)
     wave_id = context.wave.wave_id
     answer_stream = AnswerStream(
-        context.store, context.session.session_id, wave_id, f"m-{wave_id}-{attempt}"
+        context.store, context.session.session_id, wave_id, f"m-{wave_id}-{call.attempt}"
     )
     answer = _Answer()
     started = context.store.clock.monotonic()
     try:
-        async with aclosing(model.stream(prompt)) as stream:
+        async with aclosing(model.stream(call.prompt)) as stream:
             async for event in stream:
                 match event:
                     case TextDelta(text):
@@ -125,7 +173,7 @@ async def decide(
                         answer.reason = event.reason
     except asyncio.CancelledError:
         answer.calls, answer.stop = [], "interrupted"
-        await asyncio.shield(_commit_plan(context, answer_stream, answer, started))
+        await asyncio.shield(_commit_plan(context, answer_stream, answer, started, then))
         raise
     error = _unusable(context, model.name, answer, answer_stream.text)
     if error is not None:
@@ -133,7 +181,7 @@ async def decide(
             lambda tx: _store_answer(tx, context, answer_stream, answer, started)
         )
         raise error
-    return await _commit_plan(context, answer_stream, answer, started)
+    return await _commit_plan(context, answer_stream, answer, started, then)
 
 
 def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> ModelError | None:
@@ -169,8 +217,12 @@ async def _render_stored(context: WaveContext) -> Prompt:
 
 
 async def _commit_plan(
-    context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
-) -> tuple[Session, Wave]:
+    context: WaveContext,
+    answer_stream: AnswerStream,
+    answer: _Answer,
+    started: float,
+    then: AfterPlan[T],
+) -> T:
     calls = [
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
@@ -181,7 +233,7 @@ async def _commit_plan(
             # The first call carries the blocks; the others say that there were some.
             planned["thinking"] = [block.body() for block in blocks] if place == 0 else []
 
-    def commit(tx: Tx) -> tuple[Session, Wave, Plan]:
+    def commit(tx: Tx) -> tuple[Plan, T]:
         _store_answer(tx, context, answer_stream, answer, started)
         for refused, written in zip(calls, answer.calls, strict=True):
             if refused["error"]:
@@ -220,11 +272,12 @@ async def _commit_plan(
         wave = waves.advance(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
-        return sessions.load_in(tx, context.session.session_id), wave, plan
+        session = sessions.load_in(tx, context.session.session_id)
+        return plan, then(tx, session, wave, plan)
 
-    session, wave, plan = await context.store.write(commit)
-    context.engine.remember(wave.wave_id, plan=plan)
-    return session, wave
+    plan, following = await context.store.write(commit)
+    context.engine.remember(context.wave.wave_id, plan=plan)
+    return following
 
 
 def _store_answer(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.loop.decisions import task_type_tool
@@ -52,13 +52,16 @@ from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
+T = TypeVar("T")
+
 KEPT_SHARE = 4
 """Results that are kept for their meaning take at most a quarter of the budget; older ones compete."""
 
 
-async def observe(context: WaveContext) -> tuple[Session, Wave]:
-    """Take a wave from ``observing`` to ``orienting``; returns the session as it is then, and the wave.
+async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) -> T:
+    """Take a wave from ``observing`` to ``orienting``.
 
+    ``then`` follows in the same transaction, with the session as it is then; returns what it returns.
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
     await refresh_skills(context.engine)
@@ -74,11 +77,11 @@ async def observe(context: WaveContext) -> tuple[Session, Wave]:
     )
     close_jobs = await run_observation_jobs(context, work)
 
-    def take_in(tx: Tx) -> tuple[Session, Wave]:
+    def take_in(tx: Tx) -> T:
         if close_jobs is not None:
             close_jobs(tx)
         wave = _take_in_results(tx, context)
-        return sessions.load_in(tx, context.session.session_id), wave
+        return then(tx, sessions.load_in(tx, context.session.session_id), wave)
 
     return await context.store.write(take_in)
 

@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.decide.measure_prompt import digest_prompt
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
 
 
+LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
+"""Reads the texts of facts by id."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledPacket:
     """A packet that is not stored yet."""
@@ -62,6 +67,40 @@ async def orient(context: WaveContext) -> CompiledPacket:
     return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
 
+MOST_AT_ONCE = 256
+"""Facts of a session whose packet is compiled within a transaction: that takes a few milliseconds."""
+
+
+def compile_at_once(tx: Tx, context: WaveContext) -> CompiledPacket | None:
+    """Compile the packet of a wave that this transaction has begun, to be stored in it.
+
+    Returns None where that would take long or cannot be done: then :func:`orient` compiles it, or says why
+    not. This process has compiled the packet before, so the price list and the vocabulary are loaded.
+    """
+    started = context.store.clock.monotonic()
+    before = context.engine.recall(
+        waves.wave_id_of(context.session.session_id, context.wave.ordinal - 1)
+    ).packet
+    if (
+        before is None
+        or before.facts + before.dropped > MOST_AT_ONCE
+        or context.session.model not in context.engine.models  # its price may not be loaded yet
+    ):
+        return None
+    from cockpit.orient.select_facts import PinnedOverBudget
+
+    load_texts = partial(context.engine.texts.load, lambda look: look(tx.connection))
+    inputs = _read_inputs(tx.connection, context, load_texts)
+    if len(inputs.columns) > MOST_AT_ONCE:
+        return None
+    try:
+        packet, prompt = _compile_inputs(context, inputs, load_texts)
+    except PinnedOverBudget:
+        return None
+    latency_ms = round((context.store.clock.monotonic() - started) * 1000)
+    return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
+
+
 def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) -> Profile:
     """Return the profile version that was pinned when the wave began."""
     version = context.wave.profile_version
@@ -71,38 +110,42 @@ def load_pinned_profile(connection: sqlite3.Connection, context: WaveContext) ->
 
 
 def _compile(context: WaveContext) -> tuple[Packet, Prompt]:
-    from cockpit.orient.compile_packet import load_for
-
     store = context.store
+    load_texts = partial(context.engine.texts.load, store.read_now)
 
-    def load_texts(ids: Sequence[str]) -> Mapping[str, FactText]:
-        return context.engine.texts.load(store.read_now, ids)
-
-    def read_inputs(
-        connection: sqlite3.Connection,
-    ) -> tuple[Packet, Prompt] | _Inputs:
+    def read(connection: sqlite3.Connection) -> tuple[Packet, Prompt] | _Inputs:
         is_new = context.engine.recall(context.wave.wave_id).is_new
         stored = None if is_new else packets.find(connection, context.wave.wave_id)
         if stored is not None:
             return stored.packet, build_prompt(connection, context, stored.packet)
-        profile = load_pinned_profile(connection, context)
-        columns = load_for(connection, context.session.session_id, context.wave.ordinal)
-        tools = tools_of_wave(connection, context)
-        overheads = estimate_overheads(profile, tools, context.wave.ordinal)
-        tokenizer = find_tokenizer(connection, context)
-        standing = read_standing(connection, context, profile, tools, load_texts)
-        return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
+        return _read_inputs(connection, context, load_texts)
 
-    inputs = store.read_now(read_inputs)
-    if isinstance(inputs, tuple):
-        return inputs
-    tools = inputs.tools
+    inputs = store.read_now(read)
+    return inputs if isinstance(inputs, tuple) else _compile_inputs(context, inputs, load_texts)
 
+
+def _read_inputs(
+    connection: sqlite3.Connection, context: WaveContext, load_texts: LoadTexts
+) -> _Inputs:
+    from cockpit.orient.compile_packet import load_for
+
+    profile = load_pinned_profile(connection, context)
+    columns = load_for(connection, context.session.session_id, context.wave.ordinal)
+    tools = tools_of_wave(connection, context)
+    overheads = estimate_overheads(profile, tools, context.wave.ordinal)
+    tokenizer = find_tokenizer(connection, context)
+    standing = read_standing(connection, context, profile, tools, load_texts)
+    return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
+
+
+def _compile_inputs(
+    context: WaveContext, inputs: _Inputs, load_texts: LoadTexts
+) -> tuple[Packet, Prompt]:
     def render(packet: Packet) -> Prompt:
-        return render_for_wave(context, packet, load_texts(shown_in(packet)), tools)
+        return render_for_wave(context, packet, load_texts(shown_in(packet)), inputs.tools)
 
     profile, standing = inputs.profile, inputs.standing
-    # The price list takes a second to load: outside of any transaction.
+    # The price list takes a second to load, when a process asks for a model's price first.
     model, prices = context.session.model, context.engine.settings.model.prices
     standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
     ordinal = context.wave.ordinal

@@ -16,6 +16,7 @@ from cockpit.loop.phases.learning import find_finish
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.sessions import outbox, plans
 from cockpit.store.sessions.outbox import OutboxAction
+from cockpit.store.sessions.plans import Plan
 
 STATE = "project_state"
 """The field of a task's event with :func:`read_project_state` as it was before the session."""
@@ -40,16 +41,20 @@ async def read_project_state(root: Path) -> str:
     return digest([head.text, entries, bytes_digest(change.stdout)])
 
 
+def may_lack_change(context: WaveContext, plan: Plan | None) -> bool:
+    """Return whether the wave may call a task done that needs a change; ``plan`` None: it was not read."""
+    task_type = context.engine.task_types.get(context.session.task_type)
+    if task_type is None or not task_type.must_change or context.session.role:
+        return False
+    return plan is None or find_finish(plan) is not None
+
+
 async def has_changed_nothing(context: WaveContext) -> bool:
     """Return whether this wave calls a task done that needs a change, and the session has made none.
 
     Where git cannot tell, a command that may have changed something counts as a change.
     """
-    task_type = context.engine.task_types.get(context.session.task_type)
-    if task_type is None or not task_type.must_change or context.session.role:
-        return False
-    plan = context.engine.recall(context.wave.wave_id).plan
-    if plan is not None and find_finish(plan) is None:
+    if not may_lack_change(context, context.engine.recall(context.wave.wave_id).plan):
         return False
     finish, actions, before = context.store.read_now(lambda c: _read(c, context))
     if finish is None or finish[0] != "done" or any(map(_is_change, actions)):
