@@ -45,13 +45,13 @@ from cockpit.store.context.packets import (
 )
 from cockpit.store.context.profile_model import BANDS, Profile, check, scale
 
-_OPENING = "task"
+OPENING = "task"
 """The source of what opens the messages of a prompt."""
-_UNFENCED = (*MESSAGE_SOURCES, _OPENING, "exchange")
+UNFENCED = (*MESSAGE_SOURCES, OPENING, "exchange")
 _IS_HEAD = np.array([name in HEAD_BANDS for name in BANDS], np.bool_)
-_MOST_CHANGES = 256
+MOST_CHANGES = 256
 """Differences that are worked out in one wave; further facts are shown whole."""
-_ROOM, _ROOM_BEFORE = 3, 6
+ROOM, _ROOM_BEFORE = 3, 6
 """Quarters of the room to append that balances prices: with what is spent condensed, and without."""
 _BUDGET = REASONS.index("budget")
 
@@ -171,7 +171,7 @@ def select_for_wave(
         return WaveSelection(fresh, None, replace(epoch, reason="head"))
     replaced = _find_replaced(wave, new)
     pairs = [(columns.fact_ids[row], base) for row, base in replaced.items()]
-    epoch = replace(epoch, changes=tuple(standing.count_changes(pairs[:_MOST_CHANGES])))
+    epoch = replace(epoch, changes=tuple(standing.count_changes(pairs[:MOST_CHANGES])))
     appended = _append(wave, new, replaced, epoch.changes, fresh)
     if appended is None:
         return WaveSelection(fresh, None, replace(epoch, reason="budget"))
@@ -201,7 +201,7 @@ def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     taken = wave.overheads.total + int(tokens[at].sum())
     room = max(profile.total_token_budget - taken, 0)
     budget = profile.total_token_budget - wave.prices.room_to_append(
-        room, _growth(wave, new), _ROOM if wave.way.condenses else _ROOM_BEFORE
+        room, _growth(wave, new), ROOM if wave.way.condenses else _ROOM_BEFORE
     )
     try:
         return wave.select(scale(profile, max(budget, 1)))
@@ -243,7 +243,7 @@ def _changes_head(wave: _Wave, new: Ints) -> bool:
     columns, heads = wave.columns, _flag_heads(wave.columns)
     if heads[new].any():
         return True
-    if any(columns.types[code] == _OPENING for code in columns.source_type[new].tolist()):
+    if any(columns.types[code] == OPENING for code in columns.source_type[new].tolist()):
         return True
     fenced = _ids(columns, _IS_HEAD[columns.band] & ~heads)
     head = {fact_id for fact_id, (band, _) in wave.shown.items() if band in HEAD_BANDS} - fenced
@@ -298,7 +298,7 @@ def _slot(columns: FactColumns, i: int) -> tuple[int, int]:
 
 
 def _is_fenced(columns: FactColumns, i: int) -> bool:
-    return columns.types[int(columns.source_type[i])] not in _UNFENCED
+    return columns.types[int(columns.source_type[i])] not in UNFENCED
 
 
 def _append(
@@ -345,19 +345,18 @@ def _append(
     bases = {entry.base for added in entries.values() for entry in added}
     for i, identity, band, entry in _superseded(wave):
         if identity not in bases:
-            gone = _gone(columns, i, entry.ordinal, wave.ordinal)
-            entries[band].append(gone)
-            used[BANDS.index(band)] += gone.tokens
+            line = gone(identity, columns.refs[i], entry.ordinal, wave.ordinal)
+            entries[band].append(line)
+            used[BANDS.index(band)] += line.tokens
     appended = Appended(
         new, chosen, {name: tuple(added) for name, added in entries.items()}, tuple(used)
     )
     return None if _passes_limits(wave, appended) else appended
 
 
-def _gone(columns: FactColumns, i: int, seen: int, ordinal: int) -> Entry:
-    """Return the line that says that the fact at ``i`` holds no longer, with its tokens at most."""
-    identity = columns.fact_ids[i]
-    return Entry(identity, GONE, 16 + len(columns.refs[i]), False, seen, ordinal, identity)
+def gone(identity: str, ref: str, seen: int, ordinal: int) -> Entry:
+    """Return the line that says that a fact holds no longer, with its tokens at most."""
+    return Entry(identity, GONE, 16 + len(ref), False, seen, ordinal, identity)
 
 
 def _passes_limits(wave: _Wave, appended: Appended) -> bool:
@@ -385,7 +384,7 @@ def _worth(columns: FactColumns, whole: Ints, level: Ints) -> int:
 def _tokens_to_send(fresh: Selection) -> int:
     """Count the tokens of a fresh packet that no cache has: all but the system text and the task."""
     columns = fresh.columns
-    opening = np.array([name == _OPENING for name in columns.types], np.bool_)
+    opening = np.array([name == OPENING for name in columns.types], np.bool_)
     cached = _flag_heads(columns)
     if len(columns):
         cached |= opening[columns.source_type]

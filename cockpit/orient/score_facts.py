@@ -56,19 +56,19 @@ def score_facts(columns: FactColumns, profile: Profile, ordinal: int) -> Scores:
     row = np.where(admitted, index, 0)
     age = np.maximum(ordinal - columns.ordinal, 0)
     oldest = int(age.max(initial=0)) | _AGES
-    aged = np.stack([_by_age(*_weight_of(rule), oldest) for rule in rules])
+    aged = np.stack([by_age(*weight_of(rule), oldest) for rule in rules])
     novelty = _novelty(columns, np.array([rule.novelty_weight for rule in rules])[row])
     score = columns.utility * aged[row, age] * novelty // WEIGHT_ONE**4
     return Scores(score, admitted & (score > 0))
 
 
-def _weight_of(rule: Rule) -> tuple[int, int]:
+def weight_of(rule: Rule) -> tuple[int, int]:
     """Priority × risk of a rule's facts, and the waves in which recency halves."""
     return rule.priority_weight * (WEIGHT_ONE + rule.risk_weight), rule.recency_half_life
 
 
 @lru_cache(maxsize=256)
-def _by_age(weight: int, span: int, oldest: int) -> Ints:
+def by_age(weight: int, span: int, oldest: int) -> Ints:
     """``weight`` × recency of a rule's facts, by their age in waves, 0 to ``oldest``; not to be changed.
 
     Recency is 1000, halved for every ``span`` waves; 1000 throughout where that is 0.
@@ -85,9 +85,7 @@ def _matched(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list
 
     Of the rules that fit a fact, the one of the highest priority counts (ties: first by id).
     """
-    plan = _plans.get(profile.rules)
-    if plan is None or plan.types != columns.types:
-        plan = _plans.put(profile.rules, _plan_rules(profile.rules, columns.types))
+    plan = plan_rules(profile, columns.types)
     index = np.full(len(columns), -1, np.int64)
     for place, code in plan.restricted:
         fits = (columns.source_type == code) & (index < 0)
@@ -98,7 +96,7 @@ def _matched(columns: FactColumns, profile: Profile, ordinal: int) -> tuple[list
     return plan.rules, np.where(index < 0, plan.for_rest[columns.source_type], index)
 
 
-class _RulePlan(NamedTuple):
+class RulePlan(NamedTuple):
     """Which rules are in play for facts of some source types."""
 
     types: tuple[str, ...]
@@ -109,11 +107,19 @@ class _RulePlan(NamedTuple):
     """By code: the place of the rule for facts that no restricted rule fits, or -1."""
 
 
-_plans: KeptByIdentity[tuple[Rule, ...], _RulePlan] = KeptByIdentity(64)
+_plans: KeptByIdentity[tuple[Rule, ...], RulePlan] = KeptByIdentity(64)
 """By the rules of a profile: the facts of one wave mostly have the types of those before."""
 
 
-def _plan_rules(of_profile: tuple[Rule, ...], types: tuple[str, ...]) -> _RulePlan:
+def plan_rules(profile: Profile, types: tuple[str, ...]) -> RulePlan:
+    """Return which rules of a profile are in play for facts of these source types."""
+    plan = _plans.get(profile.rules)
+    if plan is None or plan.types != types:
+        plan = _plans.put(profile.rules, _plan_rules(profile.rules, types))
+    return plan
+
+
+def _plan_rules(of_profile: tuple[Rule, ...], types: tuple[str, ...]) -> RulePlan:
     rules = [_UNRULED]
     named = {rule.source_type for rule in of_profile}
     for_rest = [-1 if name in named else 0 for name in types]
@@ -128,7 +134,7 @@ def _plan_rules(of_profile: tuple[Rule, ...], types: tuple[str, ...]) -> _RulePl
         else:
             restricted.append((len(rules), code))
         rules.append(rule)
-    return _RulePlan(types, rules, restricted, np.array(for_rest, np.int64))
+    return RulePlan(types, rules, restricted, np.array(for_rest, np.int64))
 
 
 def _restricted(columns: FactColumns, rule: Rule, fits: Flags, ordinal: int) -> Flags:

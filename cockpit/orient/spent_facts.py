@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,43 +54,87 @@ class SpentFlags:
     left_out: Flags
 
 
-def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> SpentFacts:
-    """Return the facts that are spent in wave ``ordinal``.
+class SpendableFacts(NamedTuple):
+    """Facts that can be spent, in order of time; lists have one item a fact, but for ``ids``."""
 
-    What the session began with and what is superseded is not among them.
-    """
+    ids: Sequence[str]
+    """Of all facts."""
+    places: Sequence[int]
+    """Where they are among these."""
+    seen: Sequence[int]
+    """The wave that first saw each."""
+    full: Sequence[int]
+    types: Sequence[str]
+    has_outline: Sequence[bool]
+    pinned: Sequence[bool]
+
+
+class ListsSpendable(Protocol):
+    """Facts in another form than columns."""
+
+    def list_spendable(self) -> SpendableFacts:
+        """List the facts that can be spent."""
+
+
+def is_spendable(source_type: str) -> bool:
+    """Whether facts of a source can be spent."""
+    return source_type in SPENDABLE
+
+
+def _list_spendable(columns: FactColumns) -> SpendableFacts:
     spendable = np.array([name in SPENDABLE for name in columns.types], np.bool_)
     open_to = ~columns.superseded & ~columns.repeated
     if len(columns):
         open_to &= spendable[columns.source_type]
-    places = np.flatnonzero(open_to & (columns.ordinal > 1)).tolist()
-    near, far = places[-MAX_NAMED:], places[:-MAX_NAMED]
+    at = np.flatnonzero(open_to & (columns.ordinal > 1))
+    return SpendableFacts(
+        columns.fact_ids,
+        at.tolist(),
+        columns.ordinal[at].tolist(),
+        columns.full[at].tolist(),
+        [columns.types[code] for code in columns.source_type[at].tolist()],
+        (columns.outline[at] < NEVER).tolist(),
+        columns.pinned[at].tolist(),
+    )
+
+
+def find_spent(
+    facts: FactColumns | ListsSpendable, ordinal: int, name_files: NameFiles
+) -> SpentFacts:
+    """Return the facts that are spent in wave ``ordinal``.
+
+    What the session began with and what is superseded is not among them.
+    """
+    listed = _list_spendable(facts) if isinstance(facts, FactColumns) else facts.list_spendable()
+    far, near = listed.places[:-MAX_NAMED], listed.places[-MAX_NAMED:]
+    ordinals, full, types = (
+        listed.seen[-MAX_NAMED:],
+        listed.full[-MAX_NAMED:],
+        listed.types[-MAX_NAMED:],
+    )
+    outlines, pinned = listed.has_outline[-MAX_NAMED:], listed.pinned[-MAX_NAMED:]
     if not near:
         return NO_SPENT
-    fact_ids = [columns.fact_ids[i] for i in near]
+    fact_ids = [listed.ids[i] for i in near]
     by_id = name_files(fact_ids)
     names = [by_id.get(fact_id, _NOTHING) for fact_id in fact_ids]
     used = frozenset[str]().union(*{each.used for each in by_id.values()})
-    at = np.array(near, np.int64)
-    ordinals, full = columns.ordinal[at].tolist(), columns.full[at].tolist()
-    is_call = (columns.source_type[at] == _code_of(columns, _CALL)).tolist()
-    outlines = (columns.outline[at] < NEVER).tolist()
     last_called: dict[str, int] = {}
     for named, seen in zip(names, ordinals, strict=True):
         for name in named.called:
             last_called[name] = seen
     spent, brief, left_out = set(far), set(far), set[int]()
-    read: list[tuple[int, int, int]] = []
+    read: list[tuple[int, int, int, int]] = []
     later: set[str] = set()
     for place in range(len(near) - 1, -1, -1):
         i, named = near[place], names[place]
         if ordinals[place] > ordinal - WHOLE_WAVES:
             pass
-        elif not is_call[place]:
+        elif types[place] != _CALL:
             if full[place] > SMALL_TOKENS and named.all & used <= later:
                 when = max((last_called[name] for name in named.called), default=0)
-                read.append((when, ordinals[place], i))
-        elif named.is_answered and not columns.pinned[i]:
+                read.append((when, ordinals[place], i, full[place]))
+        elif named.is_answered and not pinned[place]:
             spent.add(i)
             left_out.add(i)
         elif full[place] > SMALL_TOKENS:
@@ -99,17 +144,12 @@ def find_spent(columns: FactColumns, ordinal: int, name_files: NameFiles) -> Spe
             if has_outline or not (is_last or _lists_files(named, later)):
                 spent.add(i)
         later |= named.all
-    spent |= _beyond_working_set(columns, read)
+    spent |= _beyond_working_set(read)
 
     def ids(places: set[int]) -> tuple[str, ...]:
-        return tuple(columns.fact_ids[i] for i in sorted(places))
+        return tuple(listed.ids[i] for i in sorted(places))
 
     return SpentFacts(ids(spent), ids(brief), ids(left_out))
-
-
-def _code_of(columns: FactColumns, source_type: str) -> int:
-    """Return the code of a source type, -1 where no fact has it."""
-    return columns.types.index(source_type) if source_type in columns.types else -1
 
 
 def _lists_files(named: FileNames, later: set[str]) -> bool:
@@ -119,11 +159,14 @@ def _lists_files(named: FileNames, later: set[str]) -> bool:
     return sum(not name.startswith("/") for name in named.all - later) >= LISTED_FILES
 
 
-def _beyond_working_set(columns: FactColumns, read: list[tuple[int, int, int]]) -> set[int]:
-    """Return the places of ``read``, as (wave that called its file last, wave, place), that do not stay."""
+def _beyond_working_set(read: list[tuple[int, int, int, int]]) -> set[int]:
+    """Return the places of ``read`` that do not stay.
+
+    An item is (wave that called its file last, wave, place, tokens).
+    """
     held, beyond = 0, set[int]()
-    for _, _, i in sorted(read, reverse=True):
-        held += int(columns.full[i])
+    for _, _, i, tokens in sorted(read, reverse=True):
+        held += tokens
         if held > WORKING_TOKENS:
             beyond.add(i)
     return beyond

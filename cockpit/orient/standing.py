@@ -13,15 +13,16 @@ from cockpit.store.context.packets import Packet
 
 if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
+    from cockpit.orient.spent_facts import ListsSpendable
 
 CountChanges = Callable[[Sequence[tuple[str, str]]], Sequence[Change]]
 """Counts the differences of (fact id, fact id of the one that it replaces); leaves out those without one."""
 
-FindSpent = Callable[["FactColumns", int], SpentFacts]
+FindSpent = Callable[["FactColumns | ListsSpendable", int], SpentFacts]
 """Finds, for a wave's facts and its ordinal, those that are spent."""
 
 
-def _find_nothing(_columns: FactColumns, _ordinal: int) -> SpentFacts:
+def _find_nothing(_facts: FactColumns | ListsSpendable, _ordinal: int) -> SpentFacts:
     return SpentFacts()
 
 

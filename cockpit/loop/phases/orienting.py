@@ -39,6 +39,7 @@ from cockpit.store.sessions.waves import Wave
 
 if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
+    from cockpit.orient.few_facts import FewFacts
 
 
 LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
@@ -91,7 +92,7 @@ def compile_at_once(tx: Tx, context: WaveContext) -> CompiledPacket | None:
 
     load_texts = partial(context.engine.texts.load, lambda look: look(tx.connection))
     inputs = _read_inputs(tx.connection, context, load_texts)
-    if len(inputs.columns) > MOST_AT_ONCE:
+    if len(inputs.facts) > MOST_AT_ONCE:
         return None
     try:
         packet, prompt = _compile_inputs(context, inputs, load_texts)
@@ -128,14 +129,18 @@ def _read_inputs(
     connection: sqlite3.Connection, context: WaveContext, load_texts: LoadTexts
 ) -> _Inputs:
     from cockpit.orient.compile_packet import load_for
+    from cockpit.orient.few_facts import MOST_FEW, load_few
 
     profile = load_pinned_profile(connection, context)
-    columns = load_for(connection, context.session.session_id, context.wave.ordinal)
     tools = tools_of_wave(connection, context)
     overheads = estimate_overheads(profile, tools, context.wave.ordinal)
     tokenizer = find_tokenizer(connection, context)
     standing = read_standing(connection, context, profile, tools, load_texts)
-    return _Inputs(profile, columns, tools, Rendering(overheads, *tokenizer), standing)
+    before = standing.before
+    has_few = before is not None and before.facts + before.dropped <= MOST_FEW
+    load = load_few if has_few else load_for
+    facts = load(connection, context.session.session_id, context.wave.ordinal)
+    return _Inputs(profile, facts, tools, Rendering(overheads, *tokenizer), standing)
 
 
 def _compile_inputs(
@@ -149,7 +154,7 @@ def _compile_inputs(
     model, prices = context.session.model, context.engine.settings.model.prices
     standing = replace(standing, prices=find_cache_prices(model, prices.get(model), profile.cache))
     ordinal = context.wave.ordinal
-    return compile_to_fit(inputs.columns, profile, ordinal, inputs.rendering, render, standing)
+    return compile_to_fit(inputs.facts, profile, ordinal, inputs.rendering, render, standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +162,14 @@ class _Inputs:
     """What a wave's packet is compiled from."""
 
     profile: Profile
-    columns: FactColumns
+    facts: FactColumns | FewFacts
     tools: Sequence[ToolSpec]
     rendering: Rendering
     standing: Standing
 
 
 def compile_to_fit(
-    columns: FactColumns,
+    facts: FactColumns | FewFacts,
     profile: Profile,
     ordinal: int,
     rendering: Rendering,
@@ -177,13 +182,13 @@ def compile_to_fit(
     provider. Then the compiler gets so many tokens less, until it fits; what it got is kept with the
     packet, so that it compiles alike again. Raises ``PinnedOverBudget``.
     """
-    from cockpit.orient.epochs import compile_wave
+    from cockpit.orient.append_few import compile_wave
 
     overheads = rendering.overheads
     is_first = True
     while True:
         rendering = replace(rendering, overheads=overheads)
-        packet = compile_wave(columns, profile, ordinal, standing, rendering=rendering)
+        packet = compile_wave(facts, profile, ordinal, standing, rendering=rendering)
         prompt = render(packet)
         tokens = measure_prompt(prompt, rendering.tokenizer, rendering.scale)
         over = tokens + overheads.answer - packet.token_used

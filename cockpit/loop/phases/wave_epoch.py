@@ -29,6 +29,7 @@ from cockpit.store.sessions import waves
 
 if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
+    from cockpit.orient.spent_facts import ListsSpendable
 
 MAX_KEPT_NAMES = 20_000
 """Facts whose named files an engine keeps."""
@@ -62,7 +63,7 @@ def read_standing(
         kept_names.update(name_files_of(load_texts(missing)) if missing else {})
         return {name: kept_names[name] for name in fact_ids if name in kept_names}
 
-    def find_spent_facts(columns: FactColumns, ordinal: int) -> SpentFacts:
+    def find_spent_facts(columns: FactColumns | ListsSpendable, ordinal: int) -> SpentFacts:
         # Arrays are loaded by who compiles, not by who opens a session.
         from cockpit.orient.spent_facts import find_spent
 

@@ -343,6 +343,12 @@ LINKED_COLUMNS = (
 )
 
 
+_SELECT_LINKED = (
+    f"SELECT {LINKED_COLUMNS} FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"  # noqa: S608 - fixed columns
+    " ORDER BY ordinal, position"
+)
+
+
 def select_linked(
     connection: sqlite3.Connection, session_id: str, ordinal: int
 ) -> list[SessionFact]:
@@ -350,15 +356,20 @@ def select_linked(
 
     Later facts, pins and supersessions do not show: the answer for a past wave never changes.
     """
-    rows = connection.execute(
-        f"SELECT {LINKED_COLUMNS} FROM session_facts WHERE session_id=:session AND ordinal<=:ordinal"  # noqa: S608 - fixed columns
-        " ORDER BY ordinal, position",
-        {"session": session_id, "ordinal": ordinal},
-    )
-    return [_linked(row) for row in rows]
+    return [read_linked(row) for row in select_linked_rows(connection, session_id, ordinal)]
 
 
-def _linked(row: tuple[Any, ...]) -> SessionFact:
+def select_linked_rows(
+    connection: sqlite3.Connection, session_id: str, ordinal: int
+) -> list[tuple[Any, ...]]:
+    """Read the rows of :func:`select_linked`, for a reader that needs no records: ``LINKED_COLUMNS``."""
+    return connection.execute(
+        _SELECT_LINKED, {"session": session_id, "ordinal": ordinal}
+    ).fetchall()
+
+
+def read_linked(row: tuple[Any, ...]) -> SessionFact:
+    """Return the fact of such a row."""
     identity, source, ref, band, seen, position, pinned, superseded, utility, *rest = row
     tokens = (rest[0], rest[1], rest[2])
     flags = (bool(pinned), bool(superseded))
