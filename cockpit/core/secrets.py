@@ -229,6 +229,13 @@ def masked_json(value: Any) -> str:
     return canonical_json(mask_value(value))
 
 
+def stays_as_member(key: str, text: str) -> bool:
+    """Tell whether a text under ``key`` is certain to be masked to itself, looking only at short ones."""
+    return (key, text) in _clean_members or (
+        len(text) <= _REMEMBERED and _mask_key(key) == key and _mask_member(key, text) == text
+    )
+
+
 _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')
 """The key of a count of tokens in JSON. Inside of a text its second quote would stand behind a backslash."""
 

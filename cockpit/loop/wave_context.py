@@ -44,6 +44,8 @@ class WrittenWave:
     """Whether this process began the wave and runs it since: nothing else can be stored of it."""
     packet: Packet | None = None
     plan: Plan | None = None
+    answered_at: str = ""
+    """When the journal says that the model answered last; empty: not known."""
 
 
 _NOTHING = WrittenWave()
@@ -195,6 +197,7 @@ class WaveContext:
         result: str = "ok",
         error_code: str = "",
         latency_ms: int | None = None,
+        at: str = "",
     ) -> None:
         """Append a journal row that belongs to this wave."""
         tx.journal(
@@ -207,4 +210,5 @@ class WaveContext:
             result=result,
             error_code=error_code,
             latency_ms=latency_ms,
+            at=at,
         )

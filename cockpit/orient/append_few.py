@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from cockpit.core.fenced_text import HEAD_BANDS
+from cockpit.core.fenced_text import FENCED_IN_HEAD_BANDS, HEAD_BANDS
 from cockpit.orient import epochs
 from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED
 from cockpit.orient.fact_columns import FactColumns
@@ -49,7 +49,6 @@ from cockpit.store.context.packets import (
 from cockpit.store.context.profile_model import BANDS, Profile, check
 
 _REFERENCE = 2
-_IS_HEAD = [name in HEAD_BANDS for name in BANDS]
 
 
 def compile_wave(
@@ -167,11 +166,13 @@ class _Wave:
     def changes_head(self, new: Sequence[int]) -> bool:
         """Whether the system text or what opens the messages would be another one."""
         facts = self.facts
-        if any(_IS_HEAD[facts.bands[i]] or facts.types[i] == epochs.OPENING for i in new):
+        if any(facts.heads[i] or facts.types[i] == epochs.OPENING for i in new):
             return True
         head = {name for name, (band, _) in self.shown.items() if band in HEAD_BANDS}
+        fenced = [i for i, name in enumerate(facts.types) if name in FENCED_IN_HEAD_BANDS]
+        head.difference_update([facts.ids[i] for i in fenced])
         live = [i for i, is_out in enumerate(facts.superseded) if not is_out]
-        head.difference_update([facts.ids[i] for i in live if _IS_HEAD[facts.bands[i]]])
+        head.difference_update([facts.ids[i] for i in live if facts.heads[i]])
         return bool(head) and not head <= {facts.ids[i] for i in live}
 
     def take_fresh(
@@ -337,10 +338,10 @@ class _Wave:
         facts = self.facts
         return sum(
             tokens
-            for tokens, reason, band, name in zip(
-                fresh.full, fresh.dropped, facts.bands, facts.types, strict=True
+            for tokens, reason, is_in_head, name in zip(
+                fresh.full, fresh.dropped, facts.heads, facts.types, strict=True
             )
-            if reason == KEPT and not _IS_HEAD[band] and name != epochs.OPENING
+            if reason == KEPT and not is_in_head and name != epochs.OPENING
         )
 
     def build(self, new: Sequence[int], fresh: Taken, added: _Added, epoch: Epoch) -> Packet:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from cockpit.core.fenced_text import is_head
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.score_facts import by_age, plan_rules, weight_of
 from cockpit.orient.spent_facts import SpendableFacts, is_spendable
@@ -46,6 +47,8 @@ class FewFacts:
         self.types: list[str] = fields[1]
         self.refs: list[str] = fields[2]
         self.bands = [CODES[name] for name in fields[3]]
+        self.heads = [*map(is_head, fields[3], self.types)]
+        """Whether each is part of the system text."""
         self.seen: list[int] = fields[4]
         self.pinned: list[int] = fields[6]
         self.superseded: list[int] = fields[7]

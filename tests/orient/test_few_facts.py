@@ -24,7 +24,7 @@ from cockpit.store.context.profile_model import BANDS, Predicate, Profile, Rule,
 
 pytestmark = pytest.mark.slow
 
-TYPES = ("file", "exchange", "person", "docs", "wip", "search", "task", "identity")
+TYPES = ("file", "exchange", "person", "docs", "wip", "search", "task", "identity", "skill")
 
 
 def row_of(fact: SessionFact) -> tuple[object, ...]:

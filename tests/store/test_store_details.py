@@ -7,17 +7,25 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.secrets import masked_json
 from cockpit.store.journal.describe_events import (
     FieldDescription,
     describe_events,
     describe_fields,
     events_markdown,
 )
-from cockpit.store.journal.details.detail import Detail, decode_detail, detail_body, read_part
+from cockpit.store.journal.details.detail import (
+    Detail,
+    decode_detail,
+    detail_body,
+    detail_json,
+    read_part,
+)
 from cockpit.store.journal.details.proposals import ProposalCreated
 from cockpit.store.journal.details.table import ACTIONS, DETAILS, UnknownDetail, detail_type
 from cockpit.store.journal.event_types import Action
@@ -57,6 +65,32 @@ def test_a_row_is_written_as_it_was_before_there_were_records(sample: dict[str, 
     assert json.loads(canonical_json(detail_body(record))) == sample["detail"]
     # The tolerant reader, which is slower, reads a sound row the same.
     assert read_part(type(record), sample["detail"]) == record
+
+
+HOSTILE = (
+    "", "wave", "sk-proj-aB3dE5fG7hI9jK1lM3nO", "password=hunter2hunter2", "\ud800", "é", "\x00\x1f\u2028",
+    "t" * 300, "ghp_" + "a1B2" * 9, "https://me:secretsecret@host/x", 10**30, 2**63, -(2**70), 1.5, True,
+    None, UNSET, Action.WAVE_CREATED, b"bytes", ["a"], {"token": "aB3dE5fG7hI9jK1lM3nO5pQ7"}, ("x", 1),
+)  # fmt: skip
+"""What a field may hold at run time, whatever its type says."""
+
+
+@given(st.sampled_from(sorted(DETAILS)), st.data())
+@settings(max_examples=400)
+def test_a_record_is_written_as_its_masked_body_is(action: Action, data: st.DataObject) -> None:
+    kind = DETAILS[action]
+    values = data.draw(
+        st.fixed_dictionaries({name: st.sampled_from(HOSTILE) for name in kind.__struct_fields__})
+    )
+    record = kind(**values)
+    for _ in range(2):  # the second time it has seen the texts before
+        try:
+            expected = masked_json(detail_body(record))
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                detail_json(record)
+        else:
+            assert detail_json(record) == expected
 
 
 @st.composite

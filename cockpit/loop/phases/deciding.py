@@ -233,8 +233,8 @@ async def _commit_plan(
             # The first call carries the blocks; the others say that there were some.
             planned["thinking"] = [block.body() for block in blocks] if place == 0 else []
 
-    def commit(tx: Tx) -> tuple[Plan, T]:
-        _store_answer(tx, context, answer_stream, answer, started)
+    def commit(tx: Tx) -> tuple[Plan, str, T]:
+        answered_at = _store_answer(tx, context, answer_stream, answer, started)
         for refused, written in zip(calls, answer.calls, strict=True):
             if refused["error"]:
                 context.journal(
@@ -273,17 +273,17 @@ async def _commit_plan(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
         session = sessions.load_in(tx, context.session.session_id)
-        return plan, then(tx, session, wave, plan)
+        return plan, answered_at, then(tx, session, wave, plan)
 
-    plan, following = await context.store.write(commit)
-    context.engine.remember(context.wave.wave_id, plan=plan)
+    plan, answered_at, following = await context.store.write(commit)
+    context.engine.remember(context.wave.wave_id, plan=plan, answered_at=answered_at)
     return following
 
 
 def _store_answer(
     tx: Tx, context: WaveContext, answer_stream: AnswerStream, answer: _Answer, started: float
-) -> None:
-    """Store the text as a message, and journal the call's end with its usage."""
+) -> str:
+    """Store the text as a message, and journal the call's end with its usage; returns when that was."""
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
     if answer.thinking:
         is_kept = bool(keep_blocks(answer.thinking))
@@ -299,7 +299,7 @@ def _store_answer(
             interrupted=answer.stop in ("cut", "interrupted", "filtered"),
             has_fragments=answer_stream.has_fragments,
         )
-    _journal_completion(tx, context, answer, latency_ms)
+    return _journal_completion(tx, context, answer, latency_ms)
 
 
 def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def _journal_retry(context: WaveContext, model: str, event: Retrying) -> Callabl
     return lambda tx: context.journal(tx, retried, result="error")
 
 
-def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_ms: int) -> None:
+def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_ms: int) -> str:
     usage = answer.usage
     spent: dict[str, Any] = {
         "input_tokens": usage.input_tokens,
@@ -406,6 +406,7 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
         "cost_usd": usage.cost_usd,
     }
     sessions.add_usage(tx, context.session.session_id, **spent)
+    at = tx.now()
     context.journal(
         tx,
         ModelCompleted(
@@ -416,8 +417,10 @@ def _journal_completion(tx: Tx, context: WaveContext, answer: _Answer, latency_m
             **spent,
         ),
         latency_ms=latency_ms,
+        at=at,
     )
     _say_over_budget(tx, context, usage.input_tokens)
+    return at
 
 
 def _say_over_budget(tx: Tx, context: WaveContext, reported: int) -> None:

@@ -6,6 +6,8 @@ A session of such a type may propose to become another one, which the user decid
 
 from __future__ import annotations
 
+from functools import cache
+
 from cockpit.act.tools import ACTIONS, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.skills.created_skill import SKILL_TOOL, offers_skills
@@ -17,16 +19,28 @@ def tools_of_session(context: WaveContext) -> tuple[ToolDef, ...]:
     task_type = context.engine.task_types.get(context.session.task_type)
     reads_only = task_type is not None and task_type.reads_only
     role = context.engine.role(context.session.role)
-    if role is not None:
-        allowed = frozenset(role.tools) - {task_type_tool.TOOL}
+    role_tools = None if role is None else tuple(role.tools)
+    has_skills, has_task = (
+        offers_skills(context.engine.settings),
+        context.session.task_id is not None,
+    )
+    return _select_tools(reads_only, role_tools, has_skills, has_task)
+
+
+@cache
+def _select_tools(
+    reads_only: bool, role_tools: tuple[str, ...] | None, has_skills: bool, has_task: bool
+) -> tuple[ToolDef, ...]:
+    if role_tools is not None:
+        allowed = frozenset(role_tools) - {task_type_tool.TOOL}
     else:
         allowed = frozenset(tool.name for tool in TOOLS)
         if not reads_only:
             allowed -= {task_type_tool.TOOL}
     if reads_only:
         allowed -= set(ACTIONS)
-    if not offers_skills(context.engine.settings):
+    if not has_skills:
         allowed -= {SKILL_TOOL}
-    if context.session.task_id is None:
+    if not has_task:
         allowed -= set(WITH_TASK)
     return tuple(tool for tool in TOOLS if tool.name in allowed)

@@ -21,6 +21,7 @@ from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.orient.standing import Standing
 from cockpit.store.context import packets
 from cockpit.store.context.facts import FactText
+from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -107,20 +108,27 @@ def _names_of_call(provenance: Mapping[str, Any]) -> FileNames:
 
 def digest_tools(tools: Sequence[ToolSpec]) -> str:
     """Return the digest of tools as they are described to the model."""
-    return text_digest(tools_json(tools))
+    return _tools_digests.get(tools) or _tools_digests.put(tools, text_digest(tools_json(tools)))
+
+
+_tools_digests: KeptByIdentity[Sequence[ToolSpec], str] = KeptByIdentity(64)
+"""Waves of one profile share their tools."""
 
 
 def _is_cold(
     connection: sqlite3.Connection, context: WaveContext, profile: Profile, last_wave: str
 ) -> bool:
     """Whether the wave begins later after the answer of ``last_wave`` than the provider's cache lives."""
-    row = connection.execute(
-        "SELECT at FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
-        (last_wave, str(Action.MODEL_COMPLETED)),
-    ).fetchone()
-    if row is None:
-        return False
-    idle = datetime.fromisoformat(context.wave.pinned_now) - datetime.fromisoformat(row[0])
+    answered_at = context.engine.recall(last_wave).answered_at
+    if not answered_at:
+        row = connection.execute(
+            "SELECT at FROM journal WHERE wave_id=? AND action=? ORDER BY seq DESC LIMIT 1",
+            (last_wave, str(Action.MODEL_COMPLETED)),
+        ).fetchone()
+        if row is None:
+            return False
+        answered_at = row[0]
+    idle = datetime.fromisoformat(context.wave.pinned_now) - datetime.fromisoformat(answered_at)
     return idle > timedelta(seconds=profile.cache.lifetime_s)
 
 

@@ -22,7 +22,7 @@ from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.tools.added_tools import OfferedTools
 from cockpit.loop.tools.offer_tools import added_tools_of, describe_added
 from cockpit.loop.wave_context import Engine, WaveContext
-from cockpit.observe.count_tokens import count_again, vocabulary_for
+from cockpit.observe.count_tokens import O200K, count_again, vocabulary_for
 from cockpit.store.context import packets
 from cockpit.store.context.entry_text import facts_shown, text_shown
 from cockpit.store.context.facts import FactText
@@ -186,13 +186,28 @@ def estimate_overheads(profile: Profile, tools: Sequence[ToolSpec], ordinal: int
     )
     # The system text, and for each wave the agent's message and the one that answers it.
     frames = MESSAGE_TOKENS * (1 + 2 * ordinal)
-    return Overheads(tools=count_tools(tools, count_again), answer=answer, frames=frames)
+    return Overheads(tools=_count_tools(tools, O200K), answer=answer, frames=frames)
 
 
 def measure_prompt(prompt: Prompt, vocabulary: str, scale: int) -> int:
     """Count the tokens of the prompt, in thousandths ``scale`` of what the vocabulary says, rounded up."""
     count: Callable[[str], int] = partial(count_again, vocabulary=vocabulary)
-    return -(-count_prompt(prompt, count, _kept_counts(vocabulary)) * scale // 1000)
+    tokens = count_prompt(replace(prompt, tools=()), count, _kept_counts(vocabulary))
+    return -(-(tokens + _count_tools(prompt.tools, vocabulary)) * scale // 1000)
+
+
+def _count_tools(tools: Sequence[ToolSpec], vocabulary: str) -> int:
+    """Count the tokens of tool definitions; waves of one profile share them."""
+    kept = _tool_counts(vocabulary)
+    tokens = kept.get(tools)
+    if tokens is None:
+        tokens = kept.put(tools, count_tools(tools, partial(count_again, vocabulary=vocabulary)))
+    return tokens
+
+
+@cache
+def _tool_counts(_vocabulary: str) -> KeptByIdentity[Sequence[ToolSpec], int]:
+    return KeptByIdentity(64)
 
 
 @cache
@@ -263,7 +278,7 @@ def tools_of_wave(connection: sqlite3.Connection, context: WaveContext) -> Seque
     pinned = context.engine.profile(connection, context.session.profile_id, version)
     kept = _described.get(pinned)
     if kept is None or kept[0] is not tools:
-        described = [_describe_for_profile(pinned, tool) for tool in tools]
+        described = tuple(_describe_for_profile(pinned, tool) for tool in tools)
         kept = _described.put(pinned, (tools, described))
     return kept[1]
 

@@ -13,7 +13,7 @@ from cockpit.core.secrets import masked_json, replace_surrogates
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.journal import journal
-from cockpit.store.journal.details.detail import Detail, detail_body
+from cockpit.store.journal.details.detail import Detail, detail_json
 from cockpit.store.journal.details.table import ACTIONS
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.trace_ids import Trace
@@ -110,22 +110,24 @@ class Tx:
         result: str = "ok",
         latency_ms: int | None = None,
         error_code: str = "",
+        at: str = "",
     ) -> int:
         """Append a row to the journal in this transaction; returns its seq.
 
         ``event`` is the row's detail; its type is the event type. Secrets in it are masked. Trace, packet
-        and profile default to those of the wave.
+        and profile default to those of the wave; ``at`` is this moment, for a caller that keeps it.
         """
-        return self.append_row(
+        return self._append(
             ACTIONS[type(event)],
-            detail_body(event),
-            actor=actor,
-            session_id=session_id,
-            wave_id=wave_id,
-            trace=Trace(trace_id, packet_id, profile_id, profile_version),
-            result=result,
-            latency_ms=latency_ms,
-            error_code=error_code,
+            detail_json(event),
+            actor,
+            session_id,
+            wave_id,
+            Trace(trace_id, packet_id, profile_id, profile_version),
+            result,
+            latency_ms,
+            error_code,
+            at,
         )
 
     def append_row(
@@ -142,6 +144,24 @@ class Tx:
         error_code: str = "",
     ) -> int:
         """Append a row with any JSON object as its detail; events are written with :meth:`journal`."""
+        text = masked_json(body if type(body) is dict else dict(body or {}))
+        return self._append(
+            action, text, actor, session_id, wave_id, trace, result, latency_ms, error_code
+        )
+
+    def _append(
+        self,
+        action: Action,
+        detail: str,
+        actor: str,
+        session_id: str,
+        wave_id: str,
+        trace: Trace,
+        result: str,
+        latency_ms: int | None,
+        error_code: str,
+        at: str = "",
+    ) -> int:
         provisional = action is Action.MESSAGE_DELTA
         if not provisional:
             trace = trace.filled(self.connection, self.rows, session_id, wave_id)
@@ -154,9 +174,9 @@ class Tx:
             )
         return write(
             (
-                *(self.now(), trace_id, session_id, wave_id, packet_id, profile_id),
+                *(at or self.now(), trace_id, session_id, wave_id, packet_id, profile_id),
                 *(profile_version, actor, action.value, result, latency_ms, error_code),
-                masked_json(body if type(body) is dict else dict(body or {})),
+                detail,
             )
         )
 
