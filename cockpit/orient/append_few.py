@@ -71,7 +71,10 @@ def compile_wave(
 def _append_all(
     facts: FewFacts, profile: Profile, ordinal: int, standing: Standing, rendering: Rendering
 ) -> Packet | None:
-    """Return the packet of a wave that appends all that is new; None for any other wave."""
+    """Return the packet of a wave that appends all that is new, or begins an epoch with all that there is.
+
+    None for any other wave.
+    """
     check(profile)
     before = standing.before
     if before is None or before.epoch is None or standing.head != before.epoch.head:
@@ -98,8 +101,6 @@ def _append_all(
     stale = max(sum(added.used) - sum(fresh.used), 0)
     anew = wave.count_anew(fresh)
     rent = before.epoch.rent + prices.read * stale
-    if stale and (standing.cold or rent >= prices.write * anew):
-        return None
     epoch = Epoch(
         first=before.epoch.first,
         reason=APPENDED,
@@ -114,7 +115,10 @@ def _append_all(
         spent=spent,
         prices=standing.prices,
     )
-    return wave.build(new, fresh, added, epoch)
+    if stale and (standing.cold or rent >= prices.write * anew):
+        reason = "cold" if standing.cold else "stale"
+        return wave.begin(fresh, replace(epoch, first=ordinal, reason=reason, begun=0, rent=0))
+    return wave.append_to(fresh, added, epoch)
 
 
 class _Added(NamedTuple):
@@ -344,9 +348,8 @@ class _Wave:
             if reason == KEPT and not is_in_head and name != epochs.OPENING
         )
 
-    def build(self, new: Sequence[int], fresh: Taken, added: _Added, epoch: Epoch) -> Packet:
-        """Build the packet: the one before, with the wave's entries behind its own."""
-        facts, profile = self.facts, self.profile
+    def append_to(self, fresh: Taken, added: _Added, epoch: Epoch) -> Packet:
+        """Build the packet that has the wave's entries behind those of the one before."""
         pinned, shown = self._pinned_now(), set[str]()
         entries: list[tuple[Entry, ...]] = []
         for old, more in zip(self.before.bands, added.entries, strict=True):
@@ -360,12 +363,41 @@ class _Wave:
                 )
             entries.append((*kept, *more))
             shown.update([entry.fact_id for entry in entries[-1]])
+        missing = {
+            i: added.dropped.get(i, fresh.dropped[i])
+            for i, identity in enumerate(self.facts.ids)
+            if identity not in shown
+        }
+        return self._build(entries, added.used, missing, epoch)
+
+    def begin(self, fresh: Taken, epoch: Epoch) -> Packet:
+        """Build the fresh packet."""
+        facts = self.facts
+        entries: list[list[Entry]] = [[] for _ in BANDS]
+        missing: dict[int, int] = {}
+        for i, reason in enumerate(fresh.dropped):
+            if reason != KEPT:
+                missing[i] = reason
+                continue
+            level, pinned = LEVELS[fresh.levels[i]], bool(facts.pinned[i])
+            entries[facts.bands[i]].append(
+                Entry(facts.ids[i], level, fresh.full[i], pinned, facts.seen[i])
+            )
+        return self._build([*map(tuple, entries)], fresh.used, missing, epoch)
+
+    def _build(
+        self,
+        entries: Sequence[tuple[Entry, ...]],
+        used: Sequence[int],
+        missing: Mapping[int, int],
+        epoch: Epoch,
+    ) -> Packet:
+        """``missing`` says why facts are not in it, by their places."""
+        profile = self.profile
         lost, reasons = [0] * len(BANDS), [0] * len(REASONS)
-        for i, identity in enumerate(facts.ids):
-            if identity not in shown:
-                reason = added.dropped.get(i, fresh.dropped[i])
-                lost[facts.bands[i]] += 1
-                reasons[BUDGET if reason == KEPT else reason] += 1
+        for i, reason in missing.items():
+            lost[self.facts.bands[i]] += 1
+            reasons[BUDGET if reason == KEPT else reason] += 1
         return Packet(
             ALGORITHM,
             self.ordinal,
@@ -374,19 +406,19 @@ class _Wave:
             profile.digest,
             profile.ranking,
             profile.total_token_budget,
-            sum(added.used),
+            sum(used),
             tuple(
                 PacketBand(
                     band.name,
                     band.min_tokens,
                     band.target_tokens,
                     band.max_tokens,
-                    used,
+                    tokens,
                     dropped,
                     of_band,
                 )
-                for band, used, dropped, of_band in zip(
-                    profile.bands, added.used, lost, entries, strict=True
+                for band, tokens, dropped, of_band in zip(
+                    profile.bands, used, lost, entries, strict=True
                 )
             ),
             tuple((name, count) for name, count in zip(REASONS, reasons, strict=True) if count),

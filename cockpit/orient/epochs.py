@@ -195,10 +195,10 @@ def _select_with_room_to_append(wave: _Wave, new: Ints) -> Selection:
     dropped for it. How much depends on how fast the epoch that ends has grown.
     """
     profile, columns = wave.profile, wave.columns
-    pinned = np.flatnonzero(columns.pinned & ~columns.superseded)
+    stays = columns.pinned & ~columns.superseded
+    stays[new] = True
     tokens = np.where(columns.short, np.minimum(columns.full, columns.outline), columns.full)
-    at = np.union1d(pinned, new).astype(np.int64)
-    taken = wave.overheads.total + int(tokens[at].sum())
+    taken = wave.overheads.total + int(tokens[stays].sum())
     room = max(profile.total_token_budget - taken, 0)
     budget = profile.total_token_budget - wave.prices.room_to_append(
         room, _growth(wave, new), ROOM if wave.way.condenses else _ROOM_BEFORE
