@@ -269,9 +269,9 @@ def _has_room(limits: Limits, pinned: Sequence[int], there: Sequence[int]) -> bo
         min(max(floor - held, 0), most)
         for floor, held, most in zip(limits.floors, pinned, fill, strict=True)
     ]
-    room, asked = max(limits.total - sum(pinned), 0), sum(wanted)
-    if room < asked:
-        wanted = [tokens * room // asked for tokens in wanted]
+    room, reserved = max(limits.total - sum(pinned), 0), sum(wanted)
+    if room < reserved:
+        wanted = [tokens * room // reserved for tokens in wanted]
     total = 0
     for held, more, kept, ceiling in zip(pinned, there, wanted, limits.ceilings, strict=True):
         if more > 0 and held + more > ceiling:
