@@ -31,6 +31,7 @@ from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
 from cockpit.loop.tools.run_added import open_dispatcher
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.context import prune
+from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
     SessionCompleted,
@@ -39,7 +40,7 @@ from cockpit.store.journal.details.sessions import (
     SessionWaiting,
 )
 from cockpit.store.journal.details.waves import WaveStarted
-from cockpit.store.sessions import events, plans, proposals, sessions, waves
+from cockpit.store.sessions import events, outbox, plans, proposals, sessions, waves
 from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
@@ -70,14 +71,13 @@ async def run_session(
     session within its wave, and it can be resumed.
     """
     store = engine.store
-    lease_token = await _take_lease(engine, session_id, interactive)
+    forget_offers(engine, session_id)
+    lease, first = await _take_lease(engine, session_id, interactive)
     runner = asyncio.current_task()
     lease_errors: list[Stale] = []
-    heartbeat = asyncio.create_task(
-        _renew_lease(engine, session_id, lease_token, runner, lease_errors)
-    )
+    heartbeat = asyncio.create_task(_renew_lease(engine, lease, runner, lease_errors))
     try:
-        return await _run_waves(engine, session_id)
+        return await _run_waves(engine, lease, first)
     except asyncio.CancelledError:
         if lease_errors:
             raise lease_errors[0] from None
@@ -86,7 +86,24 @@ async def run_session(
     finally:
         heartbeat.cancel()
         await asyncio.gather(heartbeat, return_exceptions=True)
-        await asyncio.shield(sessions.end_lease(store, session_id, lease_token))
+        if not lease.is_over:
+            await asyncio.shield(sessions.end_lease(store, session_id, lease.token))
+
+
+@dataclass(slots=True)
+class _Lease:
+    """The lease of the session that runs."""
+
+    session_id: str
+    token: str
+    is_over: bool = False
+    """Whether it was given up with the session's last transaction."""
+
+    def give_up(self, tx: Tx, step: _Step) -> _Step:
+        """Give the session up in the transaction after which it stops."""
+        if step.wave is None:
+            sessions.release(tx, self.session_id, self.token)
+        return step
 
 
 def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
@@ -98,24 +115,46 @@ def _set_interactive(tx: Tx, session_id: str, interactive: bool) -> None:
         proposals.set_deadline(tx, session_id, deadline_s)
 
 
-async def _take_lease(engine: Engine, session_id: str, interactive: bool | None) -> str:
-    """Take the lease of the session. Cancelled meanwhile, mark it stopped, as if it had run."""
+async def _take_lease(
+    engine: Engine, session_id: str, interactive: bool | None
+) -> tuple[_Lease, _Step | None]:
+    """Take the lease of the session, and begin with it where nothing is to be looked at first.
+
+    Cancelled meanwhile, mark the session stopped, as if it had run.
+    """
     store = engine.store
 
-    def take(tx: Tx) -> str:
-        lease_token = sessions.acquire(tx, session_id)
+    def take(tx: Tx) -> tuple[_Lease, _Step | None]:
+        lease = _Lease(session_id, sessions.acquire(tx, session_id))
         if interactive is not None:
             _set_interactive(tx, session_id, interactive)
-        return lease_token
+        if prune.was_pruned(tx.connection, session_id) or outbox.has_dispatched(
+            tx.connection, session_id
+        ):
+            return lease, None
+        try:
+            return lease, tx.attempt(lambda: _begin_session(tx, engine, lease))
+        except Exception as error:
+            if is_fatal(error) or not tx.connection.in_transaction:
+                raise
+            return (
+                lease,
+                None,
+            )  # what fails here fails again where the session is marked failed for it
 
     taking = asyncio.ensure_future(store.write(take))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
-        lease_token = await taking
+        lease, _ = await taking
         await _mark_stopped(engine, session_id)
-        await sessions.end_lease(store, session_id, lease_token)
+        await sessions.end_lease(store, session_id, lease.token)
         raise
+
+
+def _begin_session(tx: Tx, engine: Engine, lease: _Lease) -> _Step:
+    sessions.set_status(tx, lease.session_id, "running")
+    return lease.give_up(tx, _begin_or_stop(tx, lease.session_id, engine))
 
 
 class SessionPruned(CockpitError):
@@ -124,35 +163,35 @@ class SessionPruned(CockpitError):
     code = "pruned"
 
 
-async def _run_waves(engine: Engine, session_id: str) -> Session:
-    store = engine.store
-    if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
-        raise SessionPruned(
-            f"Session {session_id} cannot resume: its facts were pruned. Restore them with `cockpit prune "
-            "--restore ARCHIVE`, or start a new session. `cockpit state show` names the archives' folder."
-        )
-    forget_offers(engine, session_id)
-    dispatcher = open_dispatcher(engine)
-    if await dispatcher.find_abandoned(session_id):
-        await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
-        await dispatcher.recover(session_id)
+async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Session:
+    """Run waves until the session stops; ``step`` is the first, None where it has not begun."""
+    store, session_id = engine.store, lease.session_id
     wave: Wave | None = None
-
-    def begin_session(tx: Tx) -> _Step:
-        sessions.set_status(tx, session_id, "running")
-        return _begin_or_stop(tx, session_id, engine)
-
+    if step is None:
+        if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
+            raise SessionPruned(
+                f"Session {session_id} cannot resume: its facts were pruned. Restore them with"
+                " `cockpit prune --restore ARCHIVE`, or start a new session. `cockpit state show` names the"
+                " archives' folder."
+            )
+        forget_offers(engine, session_id)
+        dispatcher = open_dispatcher(engine)
+        if await dispatcher.find_abandoned(session_id):
+            await store.write(lambda tx: sessions.set_status(tx, session_id, "running"))
+            await dispatcher.recover(session_id)
     try:
-        step = await store.write(begin_session)
+        if step is None:
+            step = await store.write(lambda tx: _begin_session(tx, engine, lease))
         wave = step.wave
         if wave is not None:
             engine.forget(wave.wave_id)  # another process may have run it since
         while wave is not None:
             running = wave.wave_id
-            step = await _run_phase(engine, step.session, wave, step.call)
+            step = await _run_phase(engine, step.session, wave, step.call, lease)
             wave = step.wave
             if wave is not None and wave.wave_id != running:
                 engine.remember(wave.wave_id, is_new=True)
+        lease.is_over = True
         return step.session
     except DeadlinePassed as error:
         return await store.write(_mark_waiting(session_id, str(error)))
@@ -176,7 +215,9 @@ class _Step:
     """The model call that was journalled for it, to be made now."""
 
 
-async def _run_phase(engine: Engine, session: Session, wave: Wave, call: BegunCall | None) -> _Step:
+async def _run_phase(
+    engine: Engine, session: Session, wave: Wave, call: BegunCall | None, lease: _Lease
+) -> _Step:
     """Run the wave's current phase.
 
     Steps with nothing outside the store between them are one transaction: a wave's end and the next one's
@@ -192,17 +233,21 @@ async def _run_phase(engine: Engine, session: Session, wave: Wave, call: BegunCa
             if not engine.recall(wave.wave_id).is_new:
                 context = await retake_inputs(context)
             call = await begin_call(context, await orient(context))
-            return await decide(call, partial(_decided, engine=engine))
+            return await decide(call, partial(_decided, engine=engine, lease=lease))
         case "deciding":
             call = call or await begin_call(context)
-            return await decide(call, partial(_decided, engine=engine))
+            return await decide(call, partial(_decided, engine=engine, lease=lease))
         case "acting":
             last_write = await act(context)
             nothing = await has_changed_nothing(context)
-            return await store.write(lambda tx: _end_wave(tx, context, last_write, nothing))
+            return await store.write(
+                lambda tx: lease.give_up(tx, _end_wave(tx, context, last_write, nothing))
+            )
         case _:
             nothing = await has_changed_nothing(context)
-            return await store.write(lambda tx: _end_wave(tx, context, None, nothing))
+            return await store.write(
+                lambda tx: lease.give_up(tx, _end_wave(tx, context, None, nothing))
+            )
 
 
 def _observed(tx: Tx, session: Session, wave: Wave, engine: Engine) -> _Step:
@@ -211,12 +256,15 @@ def _observed(tx: Tx, session: Session, wave: Wave, engine: Engine) -> _Step:
     return _Step(session, wave if call is None else call.context.wave, call)
 
 
-def _decided(tx: Tx, session: Session, wave: Wave, plan: Plan, engine: Engine) -> _Step:
+def _decided(
+    tx: Tx, session: Session, wave: Wave, plan: Plan, engine: Engine, lease: _Lease
+) -> _Step:
     """End a wave whose plan was just committed and runs nothing."""
     context = WaveContext(engine, session, wave)
     if plan.stop == "interrupted" or not runs_nothing(plan) or may_lack_change(context, plan):
         return _Step(session, wave)
-    return _end_wave(tx, context, lambda tx: finish_acting(tx, wave.wave_id), False)
+    ended = _end_wave(tx, context, lambda tx: finish_acting(tx, wave.wave_id), False)
+    return lease.give_up(tx, ended)
 
 
 def _end_wave(
@@ -415,8 +463,7 @@ async def _mark_stopped(engine: Engine, session_id: str) -> None:
 
 async def _renew_lease(
     engine: Engine,
-    session_id: str,
-    lease_token: str,
+    lease: _Lease,
     runner: asyncio.Task[object] | None,
     lease_errors: list[Stale],
 ) -> None:
@@ -424,8 +471,10 @@ async def _renew_lease(
     while True:
         await asyncio.sleep(HEARTBEAT_S)
         try:
-            await engine.store.write(lambda tx: sessions.renew(tx, session_id, lease_token))
+            await engine.store.write(lambda tx: sessions.renew(tx, lease.session_id, lease.token))
         except Stale as error:
+            if lease.is_over:
+                return
             lease_errors.append(error)
             if runner is not None:
                 runner.cancel()

@@ -28,7 +28,7 @@ from cockpit.loop.phases.wave_prompt import (
 )
 from cockpit.loop.wave_context import WaveContext
 from cockpit.orient.standing import Standing
-from cockpit.store.context import packets, profiles
+from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import Profile
@@ -64,6 +64,7 @@ async def orient(context: WaveContext) -> CompiledPacket:
     """
     started = context.store.clock.monotonic()
     packet, prompt = await asyncio.to_thread(_compile, context)
+    context.engine.compiled_for.add(context.session.model)
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
     return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
@@ -76,17 +77,20 @@ def compile_at_once(tx: Tx, context: WaveContext) -> CompiledPacket | None:
     """Compile the packet of a wave that this transaction has begun, to be stored in it.
 
     Returns None where that would take long or cannot be done: then :func:`orient` compiles it, or says why
-    not. This process has compiled the packet before, so the price list and the vocabulary are loaded.
+    not. This process has compiled the packet before, or it is the first of the session.
     """
     started = context.store.clock.monotonic()
-    before = context.engine.recall(
-        waves.wave_id_of(context.session.session_id, context.wave.ordinal - 1)
-    ).packet
-    if (
-        before is None
-        or before.facts + before.dropped > MOST_AT_ONCE
-        or context.session.model not in context.engine.models  # its price may not be loaded yet
-    ):
+    session_id, ordinal = context.session.session_id, context.wave.ordinal
+    if context.session.model not in context.engine.compiled_for:
+        return None
+    before = context.engine.recall(waves.wave_id_of(session_id, ordinal - 1)).packet
+    if before is not None:
+        count = before.facts + before.dropped
+    elif ordinal == 1:
+        count = facts.count_linked(tx.connection, session_id, MOST_AT_ONCE + 1)
+    else:
+        return None
+    if count > MOST_AT_ONCE:
         return None
     from cockpit.orient.select_facts import PinnedOverBudget
 
@@ -139,8 +143,8 @@ def _read_inputs(
     before = standing.before
     has_few = before is not None and before.facts + before.dropped <= MOST_FEW
     load = load_few if has_few else load_for
-    facts = load(connection, context.session.session_id, context.wave.ordinal)
-    return _Inputs(profile, facts, tools, Rendering(overheads, *tokenizer), standing)
+    linked = load(connection, context.session.session_id, context.wave.ordinal)
+    return _Inputs(profile, linked, tools, Rendering(overheads, *tokenizer), standing)
 
 
 def _compile_inputs(
@@ -169,7 +173,7 @@ class _Inputs:
 
 
 def compile_to_fit(
-    facts: FactColumns | FewFacts,
+    columns: FactColumns | FewFacts,
     profile: Profile,
     ordinal: int,
     rendering: Rendering,
@@ -188,7 +192,7 @@ def compile_to_fit(
     is_first = True
     while True:
         rendering = replace(rendering, overheads=overheads)
-        packet = compile_wave(facts, profile, ordinal, standing, rendering=rendering)
+        packet = compile_wave(columns, profile, ordinal, standing, rendering=rendering)
         prompt = render(packet)
         tokens = measure_prompt(prompt, rendering.tokenizer, rendering.scale)
         over = tokens + overheads.answer - packet.token_used

@@ -359,6 +359,15 @@ def select_linked(
     return [read_linked(row) for row in select_linked_rows(connection, session_id, ordinal)]
 
 
+def count_linked(connection: sqlite3.Connection, session_id: str, most: int) -> int:
+    """Count the facts that a session has, up to ``most``."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM session_facts WHERE session_id=? LIMIT ?)",
+        (session_id, most),
+    ).fetchone()
+    return int(count)
+
+
 def select_linked_rows(
     connection: sqlite3.Connection, session_id: str, ordinal: int
 ) -> list[tuple[Any, ...]]:
