@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.skills.skill import Skill
@@ -122,6 +122,7 @@ def test_vectors_may_find_what_words_do_not() -> None:
     assert names(words, vectors={"debugging": 0.9, "git": 0.2}) == ["debugging"]
 
 
+@settings(max_examples=20)
 @given(st.text(max_size=200), st.randoms(use_true_random=False))
 def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: object) -> None:
     shuffled = list(SKILLS.values())
