@@ -32,6 +32,7 @@ DECIDE_THEMSELVES = {
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
     *("proposals edit", "proposals rules", "agents add", "agents check", "agents list"),
+    *("skills check", "skills install", "skills list", "skills show"),
     *("task-types list", "task-types show", "task-types check", "task-types new"),
 }
 """Commands that look a token up in the transaction that writes, or read no store."""
@@ -57,6 +58,9 @@ ARGUMENTS = {
     "tools approve": ("count_words",),
     "tools forget": ("count_words",),
     "tools run": ("count_words",),
+    "knowledge search": ("rates",),
+    "skills load": ("git",),
+    "skills unload": ("git",),
     "tools show": ("count_words",),
     "trust rules show": ("t-1",),
     "wip show": ("T-1",),
