@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
+    from cockpit.loop.knowledge.knowledge_desk import KnowledgeDesk
     from cockpit.loop.tools.tool_desk import ToolDesk
     from cockpit.loop.trust.trust_desk import TrustDesk
     from cockpit.loop.views.packet_inspection import Difference, Explanation
@@ -134,6 +135,10 @@ class Engine(Protocol):
 
     async def tools(self) -> ToolDesk:
         """Return what reads and approves the project's tools."""
+        ...
+
+    async def knowledge(self) -> KnowledgeDesk:
+        """Return what searches the project's knowledge."""
         ...
 
     async def trust(self) -> TrustDesk:

@@ -30,6 +30,7 @@ from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
+from cockpit.loop.desks import Desks
 from cockpit.loop.external_agents import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.first_message import Opening, opening
@@ -51,8 +52,6 @@ from cockpit.loop.session_loop import (
 )
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
-from cockpit.loop.tools.tool_desk import ToolDesk
-from cockpit.loop.trust.trust_desk import TrustDesk
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
@@ -123,7 +122,7 @@ async def runtime_over(
             engine.close()
 
 
-class Runtime:
+class Runtime(Desks):
     """One open project. The methods raise ``CockpitError`` with a message for the user."""
 
     def __init__(self, engine: Engine, files: TaskTypeFiles | None = None) -> None:
@@ -495,14 +494,6 @@ class Runtime:
                     self.engine.settings.model.prices,
                 )
         return await self.store.write(lambda tx: sessions.change(tx, session_id, **fields))
-
-    async def trust(self) -> TrustDesk:
-        """Return what reads and decides the project's trust rules."""
-        return TrustDesk(self.store, self.engine.settings)
-
-    async def tools(self) -> ToolDesk:
-        """Return what reads and approves the project's tools."""
-        return ToolDesk(self.engine.added, self.engine.settings)
 
     async def chain_options(self) -> Mapping[str, str]:
         """Return the options of `cockpit work` that stand for these settings."""

@@ -10,6 +10,7 @@ from functools import partial
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
+from cockpit.app.actions.knowledge_actions import ask_knowledge
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.panes import PANES
@@ -179,6 +180,10 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
 )  # fmt: skip
 
 PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "knowledge", "Look", "Search the project's knowledge", "knowledge", ("alt+s",),
+        run=ask_knowledge,
+    ),
     Action(
         "trust", "Look", "Show trust rules, offers and inner loops", "trust", ("alt+r",),
         run=open_trust, when=_list_is_closed, needs="no open list",
