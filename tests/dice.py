@@ -47,8 +47,8 @@ class Dice:
             chr(self.number(*self.choice(_CHARACTERS))) for _ in range(self.number(0, most))
         )
 
-    def json(self, *, depth: int = 2) -> object:
-        """Any value that JSON can tell, numbers that are none among them."""
+    def json(self, *, depth: int = 2, length: int = 20, width: int = 3) -> object:
+        """Any value that JSON can tell, with texts of so many characters and lists of so many values."""
         kind = self.number(0, 7 if depth else 5)
         if kind == 0:
             return self.one_of(None, True, False)
@@ -59,7 +59,8 @@ class Dice:
         if kind == 3:
             return self.choice(_FLOATS)
         if kind in (4, 5):
-            return self.text(20)
+            return self.text(length)
+        sizes = {"depth": depth - 1, "length": length, "width": width}
         if kind == 6:
-            return [self.json(depth=depth - 1) for _ in range(self.number(0, 3))]
-        return {self.text(8): self.json(depth=depth - 1) for _ in range(self.number(0, 3))}
+            return [self.json(**sizes) for _ in range(self.number(0, width))]
+        return {self.text(8): self.json(**sizes) for _ in range(self.number(0, width))}
