@@ -66,6 +66,13 @@ def find_tools(file: ToolFile) -> tuple[DeclaredTool, ...]:
 
     Raises :class:`ToolFileRefused`, whose message names the line.
     """
+    try:
+        return _find_tools(file)
+    except RecursionError as error:
+        raise ToolFileRefused(f"{file.name}: its code is nested too deeply.") from error
+
+
+def _find_tools(file: ToolFile) -> tuple[DeclaredTool, ...]:
     tree = parse_python(file.name, file.files[file.name])
     marks = _Marks(file.name, tree)
     if not marks.names:

@@ -16,13 +16,17 @@ from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools.tool_definition import ToolDefinition, read_definition
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFolder, load_tool_file
 from cockpit.act.tools import TOOL_RECORDS
+from cockpit.core.canonical_json import canonical_json
 from cockpit.core.project_paths import OWN_FOLDER
+from cockpit.decide.provider_names import provider_name
 from cockpit.store.tools import approved_tools
 
 FOLDER = "tools"
 """The name of the folder of tools in ``.cockpit`` and in the user's configuration."""
 MAX_OFFERED = 128
 """The most tools that a session is offered beside cockpit's own."""
+MAX_OFFERED_CHARS = 120_000
+"""The most characters of their descriptions and schemas: about a fifth of a packet's tokens."""
 
 SkillFolders = Callable[[], Sequence[ToolFolder]]
 """Lists the folders of skills that may hold tools."""
@@ -94,13 +98,16 @@ class ToolCatalog:
             if (each.kind == "mcp" or each.place in order) and self._is_usable(each)
         ]
         usable.sort(key=lambda each: (each.kind == "mcp", order.get(each.place, 0), each.name))
-        names = set(TOOL_RECORDS)
+        names, room = set(TOOL_RECORDS), MAX_OFFERED_CHARS
         chosen = []
         for each in usable[:MAX_OFFERED]:
-            # A name that is taken is the first one's: a project's tool never stands for the user's.
-            if each.name in names:
+            # A name that is taken is the first one's: a project's tool never stands for the user's. Names
+            # that a provider cannot tell apart would end every call of the model.
+            taken = provider_name(each.name)
+            room -= len(each.description) + len(canonical_json(dict(each.parameters)))
+            if taken in names or room < 0:
                 continue
-            names |= {each.name, *each.aliases}
+            names |= {taken, *each.aliases}
             chosen.append(each)
         return tuple(chosen)
 

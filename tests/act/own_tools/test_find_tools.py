@@ -89,6 +89,8 @@ def test_tools_are_read_from_the_tree(tmp_path, source, names):
         (PLAIN + "@tool(name='count')\ndef other(a: int):\n    'x'\n", "given to two"),
         (PLAIN + "def (:\n", "not valid Python"),
         (PLAIN + "x = " + "(" * 5000, "Python|nested"),
+        (PLAIN.replace("path: str", "path: " + "+".join(["1"] * 700)), "nested too deeply"),
+        (PLAIN.replace("@tool", "@tool(name=" + "-" * 4000 + "1)"), "Python|nested|computed"),
     ],
 )  # fmt: skip
 def test_what_the_tree_cannot_tell_is_refused_by_line(tmp_path, source, problem):

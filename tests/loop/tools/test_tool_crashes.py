@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tool_world import approve, calling, read_results, run_session, write_tool
 
+from cockpit.decide.provider_names import provider_name
 from cockpit.store.sessions import outbox
+from cockpit.store.tools import approved_tools
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +84,19 @@ async def test_a_skill_brings_tools(opened, project, tmp_path, monkeypatch):
         assert {each.place for each in usable} == {"skill:counting"}
         (skill / "SKILL.md").unlink()
         assert await runtime.store.read(runtime.engine.added.catalog.read_usable) == ()
+
+
+async def test_names_that_a_provider_cannot_tell_apart_are_not_both_offered(opened, project):
+    write_tool(project)
+    async with opened() as runtime:
+        (first, second) = await approve(runtime)
+        twins = [
+            replace(first, tool_id="project:archive__search", name="archive__search"),
+            replace(second, tool_id="user:archive__search", name="archive.search", place="project"),
+        ]
+        await runtime.store.write(
+            lambda tx: [approved_tools.approve(tx, each.body(), by="person") for each in twins]
+        )
+        usable = await runtime.store.read(runtime.engine.added.catalog.read_usable)
+        names = [provider_name(each.name) for each in usable]
+        assert len(names) == len(set(names)) == 3
