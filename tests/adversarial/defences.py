@@ -56,6 +56,21 @@ def _first(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
+def _same_digest(*_: Any) -> str:
+    return "0" * 64
+
+
+def _approved_digest(_: Any, definition: Any) -> str:
+    return str(definition.digest)
+
+
+def _three_ticks(_: str) -> str:
+    return "```"
+
+
+_TOOLS = "cockpit.act.own_tools"
+
+
 def _no_list(*_: Any, **__: Any) -> list[Any]:
     return []
 
@@ -191,6 +206,18 @@ DEFENCES = (
             "adversarial/test_frames.py::test_what_others_wrote_in_an_event_of_a_story_is_no_event"),
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
+    Defence("a tool's file is the one that was approved", f"{_TOOLS}.tool_files:digest_files", _same_digest,
+            "loop/tools/test_own_tools.py::test_a_file_that_changes_after_its_approval_does_not_run"),
+    Defence("a tool's module is what its source says", f"{_TOOLS}.describe_tools:_find_type_difference",
+            _empty,
+            "loop/tools/test_hostile_tools.py::test_a_module_that_is_not_what_its_source_says_is_refused"),
+    Defence("an approval of a tool is sealed", "cockpit.store.tools.approved_tools:_is_genuine", _yes,
+            "loop/tools/test_own_tools.py::test_an_approval_that_another_program_wrote_counts_for_nothing"),
+    Defence("an approval is of this version of a tool",
+            "cockpit.loop.tools.tool_catalog:ToolCatalog._find_digest", _approved_digest,
+            "loop/tools/test_own_tools.py::test_a_module_that_is_new_beside_the_file_asks_again"),
+    Defence("a tool's words stay in their fence", "cockpit.core.fenced_text:fence_for", _three_ticks,
+            "act/own_tools/test_find_tools.py::test_a_description_cannot_leave_its_fence"),
 )  # fmt: skip
 _WIDTH = 200
 SAMPLE = ("secrets are masked", "a policy is the one that the user gave", "what crashes waits")

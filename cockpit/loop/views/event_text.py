@@ -20,6 +20,7 @@ from cockpit.store.journal.details import (
     proposals,
     sessions,
     skills,
+    tools,
     trust,
     waves,
 )
@@ -78,6 +79,13 @@ def event_line(detail: Detail) -> EventLine | None:
             return _context(detail)
         case waves.PacketCompiled() | waves.PacketVerified():
             return _packet(detail)
+        case tools.ToolsOffered():
+            names = [each.tool_id.rpartition(":")[2] for each in detail.tools]
+            shown = " · ".join(names[:_LISTED_ITEMS]) or "none"
+            rest = len(names) - _LISTED_ITEMS
+            return EventLine(
+                "◈", f"added tools: {shown}", remark=f"{rest} more" if rest > 0 else ""
+            )
         case waves.FactPinned():
             return EventLine("◆", f"pinned {detail.source_ref}", "dim", _from_wave(detail))
         case waves.FactUnpinned():
