@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.agents]
 
 CONFINED = [name for name in INSTALLED if name in ("claude", "codex")]
 """Tried in the sandbox as well; the loopback server counts as their provider by their own variable."""
+WITHOUT_USAGE = ("qwen",)
+"""They say nothing of tokens when a turn ends."""
 WAYS = [
     *(pytest.param((name, False), id=name) for name in INSTALLED),
     *(pytest.param((name, True), id=f"{name} confined") for name in CONFINED),
@@ -84,7 +86,7 @@ async def test_an_edit_is_approved_a_command_refused_and_the_session_taken_up(re
     session = await real.decide(session_id, "use the Makefile")
     assert not (root / "ran.txt").exists()
     assert acp.said(session_id)[-1].endswith("I will use the Makefile.")
-    assert session.input_tokens > 0
+    assert session.input_tokens > 0 or real.name in WITHOUT_USAGE
     await acp.runtime.agents().close()
     (root / "made.txt").unlink()
     await acp.runtime.say(session_id, "edit now 3")
