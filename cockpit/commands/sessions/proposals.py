@@ -246,7 +246,7 @@ def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -
 def rules(remove: str | None, as_json: bool) -> None:
     """List what external agents may do without asking you, in all projects.
 
-    `cockpit proposals approve ID --always` adds a rule.
+    `cockpit proposals approve ID --always` adds a rule. `cockpit trust rules list` has these and all others.
     """
     from cockpit.loop.permissions.trust_rules import load_rules, remove_rule
 
