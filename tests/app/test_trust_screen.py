@@ -95,7 +95,7 @@ async def test_a_short_card_takes_one_key_and_unfolds(still) -> None:
         panel = app.main.panes.proposals
         panel.focus()
         assert len(panel.query("Fields")) == 0
-        panel.action_unfold()
+        await pilot.press("v")
         await until(pilot, lambda: len(panel.query("Fields")) == 1)
         app.main.prompt.focus()
         await look(pilot)

@@ -245,6 +245,13 @@ class ProposalPanel(Vertical, can_focus=True):
         self._split = not (self._wide if self._split is None else self._split)
         self._split_all(self._split)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for a key that means nothing here: it goes on to the screen."""
+        front = self.view.front
+        if action == "unfold" and (front is None or not front.card_rule):
+            return False
+        return super().check_action(action, parameters)
+
     def action_unfold(self) -> None:
         """Show all of a short card, or the card again."""
         front = self.view.front
