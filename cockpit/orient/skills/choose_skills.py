@@ -19,7 +19,7 @@ MOST_SKILLS = 3
 """Skills that are loaded at once, beside those that the user loads."""
 LEAST_SCORE = 2_700
 """A skill with a lower score says nothing about the task."""
-LEAST_SHARE = 70
+LEAST_SHARE = 72
 """Percent of the best score that a further skill needs."""
 TYPE_BONUS = 2_000
 """Added to a skill that names the task's type."""
@@ -61,6 +61,11 @@ class Scope:
 
 
 _NEVER = re.compile(r"\b(?:don'?t|do not|never|without|avoid|neither|nor)\b", re.IGNORECASE)
+_CLAUSES = re.compile(
+    r"[.;:!?]\s|\n|,?\s(?:and\s)?(?:then|afterwards|finally|also)\s", re.IGNORECASE
+)
+"""Between steps of a task."""
+_MOST_CLAUSES = 8
 _CLAUSE_END = re.compile(r"[.;:!?]\s|\bbut\b|\binstead\b|\bthen\b", re.IGNORECASE)
 
 
@@ -156,9 +161,12 @@ def choose_skills(
             scores[name] = score
     mentioned = [ranked[name].score for name in wanted if name in ranked]
     best = max([*scores.values(), *mentioned], default=0)
+    leading = _find_leading(index, words)
     for name, score in sorted(scores.items(), key=lambda entry: (-entry[1], entry[0])):
-        if len(chosen) >= most or score * 100 < best * LEAST_SHARE:
+        if len(chosen) >= most:
             break
+        if score * 100 < best * LEAST_SHARE and name not in leading:
+            continue
         words_of = ranked[name].words if name in ranked else ()
         by_words = name in ranked and ranked[name].score >= LEAST_SCORE
         why = f"it matches {', '.join(words_of)}" if words_of else f"task type {task_type}"
@@ -166,6 +174,15 @@ def choose_skills(
             why = f"task type {task_type}"
         chosen.append(Choice(name, "match" if by_words else "type", why, score))
     return tuple(chosen)
+
+
+def _find_leading(index: SkillIndex, words: str) -> frozenset[str]:
+    """Return the skills that match a clause of a task of several best: "read the PDF, then squash it"."""
+    clauses = [clause for clause in _CLAUSES.split(words) if clause.strip()]
+    if len(clauses) < 2:
+        return frozenset()
+    best = [rank_skills(index, clause)[:1] for clause in clauses[:_MOST_CLAUSES]]
+    return frozenset(each.name for ranked in best for each in ranked if each.score >= LEAST_SCORE)
 
 
 def format_score(score: int) -> str:

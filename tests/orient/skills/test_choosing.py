@@ -103,6 +103,11 @@ def test_a_scope_limits_what_matches_and_not_what_is_mentioned() -> None:
     assert names(f"use git, {words}", scope=Scope((("docker",),))) == ["git"]
 
 
+def test_each_step_of_a_task_gets_its_skill() -> None:
+    words = "Extract the tables out of the annual pdf, then rebase the branch"
+    assert set(names(words)) == {"pdf", "git"}
+
+
 def test_the_task_type_of_a_skill_is_reason_enough() -> None:
     assert names("look at it", task_type="review_pr") == ["code-review"]
     (choice,) = choose_skills(SKILLS, INDEX, "look at it", task_type="review_pr")
