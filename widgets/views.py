@@ -21,7 +21,7 @@ Fate = Literal["kept", "shortened", "dropped", "added", "removed", "changed"]
 
 
 class HeaderView(msgspec.Struct, frozen=True):
-    """The header: project, task, wave, phase, model, spend."""
+    """The header: project, task, wave and phase or agent and turn, model, spend."""
 
     project: str
     branch: str = ""
@@ -43,6 +43,10 @@ class HeaderView(msgspec.Struct, frozen=True):
     """How far an external agent's plan is."""
     context: str = ""
     """How full an external agent's context window is."""
+    agent: str = ""
+    """The external agent that has the session: it has turns, and no waves."""
+    turn: int = 0
+    """The turn of an external agent, from 1."""
 
 
 class LineView(msgspec.Struct, frozen=True):
@@ -112,6 +116,8 @@ class MeterView(msgspec.Struct, frozen=True):
     profile: str = ""
     waves_left: int | None = None
     cache: CacheView | None = None
+    empty: str = "No context yet. It appears when the first wave runs."
+    """What stands in place of the bands while there are none."""
 
 
 class ItemView(msgspec.Struct, frozen=True):
@@ -193,6 +199,23 @@ class ProfileChangeView(msgspec.Struct, frozen=True):
     verdict: tuple[GuardCheckView, ...] = ()
 
 
+class QuestionView(msgspec.Struct, frozen=True):
+    """One question of an agent: options as labels with their meaning, or a line of text.
+
+    ``kind`` is ``choice``, ``text``, ``number``, ``integer`` or ``yes_no``; ``other``: a text of the user's
+    own may take the place of an option.
+    """
+
+    text: str
+    header: str = ""
+    kind: str = "text"
+    options: tuple[tuple[str, str], ...] = ()
+    several: bool = False
+    other: bool = False
+    required: bool = False
+    default: str = ""
+
+
 class ProposalView(msgspec.Struct, frozen=True):
     """One proposal as the user decides it. ``digest`` covers everything that is drawn."""
 
@@ -231,6 +254,8 @@ class ProposalView(msgspec.Struct, frozen=True):
     branch: str = ""
     editable: bool = False
     """Whether the user may change it before it is approved."""
+    questions: tuple[QuestionView, ...] = ()
+    """What the agent asks; Enter opens the form for the answers."""
     rule: str = ""
     """What the user may allow from now on; empty where nothing may be."""
     card_rule: str = ""

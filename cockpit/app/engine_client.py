@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
     from cockpit.loop.knowledge.knowledge_desk import KnowledgeDesk
+    from cockpit.loop.permissions.question_form import Answer
     from cockpit.loop.tools.tool_desk import ToolDesk
     from cockpit.loop.trust.trust_desk import TrustDesk
     from cockpit.loop.views.packet_inspection import Difference, Explanation
@@ -38,8 +39,11 @@ class Engine(Protocol):
         """Start a session with a message; return its id."""
         ...
 
-    async def start_agent(self, agent: str, words: str) -> str:
-        """Start a session of an external agent, with a message or without; return its id."""
+    async def start_agent(self, agent: str, words: str, *, where: str = "") -> str:
+        """Start a session of an external agent, with a message or without; return its id.
+
+        ``where`` is ``checkout``, ``worktree``, or '' for the rule.
+        """
         ...
 
     async def list_agents(self) -> Sequence[AgentEntry]:
@@ -97,6 +101,12 @@ class Engine(Protocol):
 
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Propose the edited version instead; return the id of the new proposal."""
+        ...
+
+    async def answer(
+        self, proposal_id: str, *, shown_digest: str, answers: Sequence[Answer]
+    ) -> None:
+        """Answer what an external agent asks its user."""
         ...
 
     async def explain(

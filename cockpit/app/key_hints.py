@@ -44,6 +44,8 @@ def _label(action: AnyAction, context: ActionContext) -> str:
     """Return what a key says; Escape answers a permission, whose agent waits."""
     if action.id == "discuss" and context.proposal_kind == "permission":
         return "no, and why"
+    if action.id == "approve" and context.is_question:
+        return "answer"
     return action.label
 
 
@@ -59,6 +61,7 @@ def proposal_hints(
     context = ActionContext(
         pane="proposals",
         proposal_kind=front.kind,
+        is_question=bool(front.questions),
         can_edit=front.editable,
         proposal_count=queue.total,
     )
@@ -67,7 +70,7 @@ def proposal_hints(
         if action.id not in _DECIDING or not action.when(context):
             continue
         label = _label(action, context)
-        if action.id == "approve" and front.second_key:
+        if action.id == "approve" and front.second_key and not front.questions:
             label = "then y approve"
         elif action.id == "next":
             label = f"next ({queue.total})"
@@ -107,6 +110,8 @@ def _placeholder(context: ActionContext, session: SessionState | None, starting:
         return "type why not, or ⏎ for a plain no"
     if context.discussing:
         return "type your reply"
+    if context.is_question:
+        return "⏎ opens the form for your answers"
     if context.proposal_kind == "permission":
         return "type why not, or ⏎ to approve the permission"
     if context.proposal_kind and not context.has_session:
@@ -117,8 +122,10 @@ def _placeholder(context: ActionContext, session: SessionState | None, starting:
         return "starting…"
     if session is None:
         return _START
+    if session.agent and not session.has_agent:
+        return "this agent works in a terminal of yours: write to it there"
     if session.status == "running":
-        return "type a message for the next wave"
+        return f"type a message for the next {'turn' if session.agent else 'wave'}"
     return "your turn" if session.status == "waiting" else "type a message to continue"
 
 
@@ -131,7 +138,8 @@ def _above(context: ActionContext, key_policy: KeyPolicy, wider_policy: str) -> 
     if about is not None:
         return f"{'no' if about.kind == 'permission' else 'discussing'}: {about.title}"
     front = key_policy.open
-    if front is not None and not context.prompt_empty and context.has_session:
+    is_reply = not (context.prompt_empty or context.prompt_command)
+    if front is not None and is_reply and context.has_session:
         if front.kind == "permission":
             return f"⏎ says no, with this as the reason: {front.title}"
         return f"⏎ sends this to discuss: {front.title}"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError, Stale
+from cockpit.loop.permissions.withdrawal import QUIT
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
 
@@ -32,6 +33,10 @@ class SessionRuns:
         self._show_error = show_error
         self._on_change = on_change
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._begun: set[str] = set()
+        """Sessions whose task has begun: a task that is cancelled before never runs at all."""
+        self._interrupted: set[str] = set()
+        """Sessions that were interrupted before their task began."""
         self._run_again: set[str] = set()
         self._stopping = False
 
@@ -69,19 +74,29 @@ class SessionRuns:
         if task is None:
             return False
         self._run_again.discard(session_id)
-        task.cancel()
+        self._cancel(session_id)
         return True
 
     async def stop(self) -> None:
         """Interrupt all sessions and wait until they have saved their state."""
         self._stopping = True
         tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
+        for session_id in list(self._tasks):
+            self._cancel(session_id, QUIT)
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _cancel(self, session_id: str, why: str = "") -> None:
+        """Cancel the session's task; one that has not begun is cancelled by its first step."""
+        if session_id in self._begun:
+            self._tasks[session_id].cancel(why)
+        else:
+            self._interrupted.add(session_id)
+
     async def _run(self, session_id: str) -> None:
+        self._begun.add(session_id)
         try:
+            if session_id in self._interrupted:
+                raise asyncio.CancelledError
             if await self._is_driven_elsewhere(session_id):
                 return
             await self._engine.run(session_id, interactive=True)
@@ -90,6 +105,10 @@ class SessionRuns:
                 self._run_again.discard(session_id)
                 if await self._has_new_messages(session_id):
                     await self._engine.run(session_id, interactive=True)
+        except asyncio.CancelledError:
+            # Also before the engine had the session, which would stay running for ever.
+            await asyncio.shield(self._stop_unowned(session_id))
+            raise
         except Stale:
             return  # another process drives it, and the journal shows what happens there
         except Exception as error:
@@ -97,6 +116,8 @@ class SessionRuns:
             await self._report_failure(session_id, error)
         finally:
             self._tasks.pop(session_id, None)
+            self._begun.discard(session_id)
+            self._interrupted.discard(session_id)
             if session_id in self._run_again and not self._stopping:
                 # A message that came while the run was being interrupted.
                 self._run_again.discard(session_id)
@@ -118,6 +139,9 @@ class SessionRuns:
                 f"Session {session_id} ({owner}) is not running; it does not read messages."
             )
         return True
+
+    async def _stop_unowned(self, session_id: str) -> None:
+        await self._engine.store.write(lambda tx: sessions.stop_unowned(tx, session_id))
 
     async def _has_new_messages(self, session_id: str) -> bool:
         """Whether there is something to run for; an external agent's driver looks for messages itself."""

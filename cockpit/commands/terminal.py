@@ -75,12 +75,13 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
 
 
-def output_width() -> int:
-    """Return the columns of the terminal that stdout goes to; 0 where it goes elsewhere."""
-    if not is_terminal(sys.stdout):
+def output_width(stream: IO[str] | None = None) -> int:
+    """Return the columns of the terminal that ``stream``, or stdout, goes to; 0 where it goes elsewhere."""
+    stream = stream or sys.stdout
+    if not is_terminal(stream):
         return 0
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return 0
 

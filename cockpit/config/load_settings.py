@@ -415,9 +415,10 @@ def _unknown(path: Path, name: str, names: list[str]) -> ConfigInvalid:
 
 def _open_external_agents() -> ExternalAgents:
     from cockpit.agents.acp.running_agents import RunningAgents
+    from cockpit.tasks.agent_changes.agent_folder import choose_folder
     from cockpit.tasks.agent_changes.propose_change import propose_change
 
-    return RunningAgents(propose_change)
+    return RunningAgents(propose_change, choose_folder)
 
 
 async def _carry_out_changes(engine: Any) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.intake.review_target import Repository
@@ -27,3 +30,10 @@ async def read_branch(place: ProjectPaths) -> str:
         if finished.ok:
             return finished.text.strip()[:40]
     return ""
+
+
+async def read_head_reference(place: ProjectPaths) -> str:
+    """Return the branch of the checkout as a full reference; '' where it is on none."""
+    folders = await asyncio.to_thread(locate_git_folders, place.root)
+    head = None if folders is None else await asyncio.to_thread(read_head, folders)
+    return head if head and head.startswith("refs/heads/") else ""

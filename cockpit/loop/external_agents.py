@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 
+CHECKOUT, WORKTREE = "checkout", "worktree"
+"""Where the user wants an agent to work; '' leaves it to the rule."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
     """One thing that can be chosen in a running agent: its mode, its model, an option."""
@@ -43,6 +47,14 @@ class ExternalAgents(Protocol):
         """Return the agents that can have a session, those that are installed first. Starts none."""
         ...
 
+    async def choose_folder(self, engine: Engine, agent: str, where: str) -> Path | None:
+        """Return the folder of a worktree that is made for ``agent``, or None for the checkout.
+
+        ``where`` is :data:`CHECKOUT`, :data:`WORKTREE`, or '' for the rule: the second agent in a project
+        gets a worktree. An agent that is not known or not installed is refused before anything is made.
+        """
+        ...
+
     async def create(
         self,
         engine: Engine,
@@ -55,10 +67,12 @@ class ExternalAgents(Protocol):
         branch: str,
         task_id: str | None = None,
         target: Mapping[str, str] | None = None,
+        alone: bool = False,
     ) -> str:
         """Store a new session of ``agent`` in the folder ``cwd``; returns its id. Nothing is started yet.
 
-        ``target`` names the branch that its worktree began from as ``into``; empty for the checkout.
+        ``target`` names the branch that its worktree began from as ``into``; empty for the checkout. With
+        ``alone`` nothing is stored, and '' returned, where another agent works in ``cwd`` by now.
         """
         ...
 

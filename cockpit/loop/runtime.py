@@ -10,11 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from cockpit.access import user_presence
-from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import CockpitError, IllegalTransition
@@ -24,7 +22,7 @@ from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
-from cockpit.loop.checkout_head import find_repository, read_branch
+from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference
 from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
@@ -38,6 +36,8 @@ from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import TaskType
+from cockpit.loop.permissions.answer_questions import answer_questions
+from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.trust_rules import add_rule, read_rule
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
@@ -48,7 +48,6 @@ from cockpit.loop.session_loop import (
     TASK_SUBMITTED,
     USER_MESSAGE_SENT,
     run_session,
-    stop_unowned,
 )
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
@@ -212,7 +211,7 @@ class Runtime(Desks):
             _submit_task(tx, session, task, opened, engine.type_problems, state)
             return session.session_id
 
-        return await self.store.write(create_session)
+        return await sessions.store_new(self.store, create_session)
 
     async def start_agent(
         self,
@@ -221,32 +220,34 @@ class Runtime(Desks):
         *,
         policy: str | None = None,
         interactive: bool = True,
-        cwd: Path | None = None,
+        where: str = "",
         task_id: str | None = None,
     ) -> str:
         """Store a new session of an external agent for the user's ``words``; returns its id.
 
-        ``cwd`` is where it works, by default the checkout. Nothing runs yet: :meth:`run` starts the agent,
-        :meth:`say` queues a message for it. Raises ``AgentInvalid`` for an agent that is not known.
+        ``where`` is ``checkout``, ``worktree``, or '' for the rule: the second agent in a project gets a
+        worktree. Nothing runs yet: :meth:`run` starts the agent, :meth:`say` queues a message for it.
+        Raises ``AgentInvalid`` for an agent that is not known and ``ProgramMissing`` for one that is not
+        installed, before anything is made, and ``WorktreeError``.
         """
-        place = self.place if cwd is None else replace(self.place, root=cwd)
-        return await self.agents().create(
-            self.engine,
-            agent,
-            words,
-            policy=policy or self.engine.settings.policy,
-            interactive=interactive,
-            cwd=cwd or self.place.root,
-            branch=await read_branch(place),
-            task_id=task_id,
-            target={} if cwd is None else {"into": await self._head_reference()},
-        )
-
-    async def _head_reference(self) -> str:
-        """Return the branch of the checkout as a full reference, or ''."""
-        folders = await asyncio.to_thread(locate_git_folders, self.place.root)
-        head = None if folders is None else await asyncio.to_thread(read_head, folders)
-        return head if head and head.startswith("refs/heads/") else ""
+        agents, session_id = self.agents(), ""
+        while not session_id:  # again where another agent took the checkout meanwhile
+            into = await read_head_reference(self.place)
+            cwd = await agents.choose_folder(self.engine, agent, where)
+            place = self.place if cwd is None else replace(self.place, root=cwd)
+            session_id = await agents.create(
+                self.engine,
+                agent,
+                words,
+                policy=policy or self.engine.settings.policy,
+                interactive=interactive,
+                cwd=place.root,
+                branch=await read_branch(place),
+                task_id=task_id,
+                target={} if cwd is None else {"into": into},
+                alone=cwd is None and not where and bool(self.place.git),
+            )
+        return session_id
 
     def agents(self) -> ExternalAgents:
         """Return what drives the sessions of external agents: their choices, commands and forks."""
@@ -300,13 +301,13 @@ class Runtime(Desks):
             session = await self.store.read(
                 lambda connection: sessions.load(connection, session_id)
             )
+            if session.transport == ACP:
+                return await self.agents().run(self.engine, session_id, interactive=interactive)
+            return await run_session(self.engine, session_id, interactive=interactive)
         except asyncio.CancelledError:
-            # Interrupted before a loop took the session, which would stay running for ever.
-            await asyncio.shield(self.store.write(lambda tx: stop_unowned(tx, session_id)))
+            # Interrupted before a process owned the session, which would stay running for ever.
+            await asyncio.shield(self.store.write(lambda tx: sessions.stop_unowned(tx, session_id)))
             raise
-        if session.transport == ACP:
-            return await self.agents().run(self.engine, session_id, interactive=interactive)
-        return await run_session(self.engine, session_id, interactive=interactive)
 
     async def say(self, session_id: str, text: str) -> None:
         """Send the user's message: it is pinned in the next wave, and a waiting session wakes up."""
@@ -412,6 +413,14 @@ class Runtime(Desks):
     async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
         """Replace an action's text by the user's; returns the id of the revision to decide."""
         return (await edit_action(self.engine, proposal_id, shown_digest, text)).proposal_id
+
+    async def answer(
+        self, proposal_id: str, *, shown_digest: str, answers: Sequence[Answer]
+    ) -> None:
+        """Answer what an external agent asks its user. Raises ``AnswerInvalid``."""
+        proposal = await self._load_proposal(proposal_id)
+        settings = self.engine.settings
+        await answer_questions(self.store, settings, proposal, shown_digest, answers)
 
     async def feedback(self, wave_id: str, verdict: str, words: str = "") -> Feedback:
         """Store the user's verdict on a wave, ``good`` or ``bad``; it replaces an earlier one.

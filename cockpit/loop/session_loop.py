@@ -479,10 +479,3 @@ async def _renew_lease(
             if runner is not None:
                 runner.cancel()
             return
-
-
-def stop_unowned(tx: Tx, session_id: str) -> None:
-    """Stop a session that was interrupted before any loop took it."""
-    session = sessions.load(tx.connection, session_id)
-    if session.status == "running" and session.lease_owner is None:
-        sessions.set_status(tx, session_id, "stopped", actor="person")

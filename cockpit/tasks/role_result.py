@@ -1,16 +1,42 @@
-"""How a role's session ended: what it says, and what its agent did. See ``docs/reference/roles.md``."""
+"""How a role's session ended: what it says, what its agent did, and what it was refused for good.
+
+What an external agent was refused and neither got later nor did another way means that its work is not what
+it set out to do: it never counts as done. See ``docs/reference/roles.md``.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import UNSET
 
+from cockpit.core.secrets import mask
+from cockpit.loop.permissions.waiting_permission import KIND, SHOWN_ANEW
 from cockpit.store.journal import journal
-from cockpit.store.journal.details.agents import RunnerEnded
+from cockpit.store.journal.details.agents import RunnerEnded, RunnerStarted, RunnerToolEnded
+from cockpit.store.journal.details.proposals import ActionRefused, ProposalDecided
 from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import EDITED, Proposal
+
+_READS = frozenset(("read", "search", "fetch"))
+_ASKS = frozenset(("stdio", "app-server", "acp"))
+"""Formats of runs whose agents ask cockpit for each permission."""
+_MOST_ROWS = 100_000
+_MOST_TITLE = 200
+
+_Key = tuple[str, ...]
+_Event = tuple[int, _Key, str, bool, str]
+"""Its place in the journal; what; in words; whether it only reads; who allowed it, '' for a refusal."""
+_DECISIONS = (
+    Action.PROPOSAL_APPROVED,
+    Action.PROPOSAL_REJECTED,
+    Action.PROPOSAL_DISCUSSED,
+    Action.PROPOSAL_EXPIRED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +52,8 @@ class RoleResult:
     """How many tools an external agent used; None where its output does not say, and for the built-in one."""
     refused: Sequence[str] = ()
     """What an external agent had no permission for, one line each."""
+    standing: Sequence[str] = ()
+    """Those of them that it neither got later nor did another way that the user approved."""
 
 
 def ended_without_finish(result: RoleResult) -> str:
@@ -45,3 +73,103 @@ def count_tools(connection: sqlite3.Connection, session_id: str) -> tuple[int | 
                 tools = (tools or 0) + detail.tools
             refused += () if detail.refused is UNSET else detail.refused
     return tools, refused
+
+
+def select_standing_refusals(connection: sqlite3.Connection, session_id: str) -> list[str]:
+    """Return what the agent was refused for good in all runs of the session, one line each.
+
+    A refusal no longer stands once the agent asked for the same again and was allowed, or once the user
+    approved another request of its after it: the work another way.
+    """
+    events = [
+        *_read_decisions(connection, session_id),
+        *_read_denials(connection, session_id),
+    ]
+    standing: dict[_Key, tuple[str, bool]] = {}
+    for _, key, line, reads, allowed_by in sorted(events, key=lambda event: event[0]):
+        if not allowed_by:
+            standing[key] = (line, reads)
+            continue
+        standing.pop(key, None)
+        if allowed_by == "person":
+            standing = {other: each for other, each in standing.items() if each[1] != reads}
+    lines = [line for line, _ in standing.values()]
+    return [*lines, *_read_reported(connection, session_id)]
+
+
+def _read_decisions(connection: sqlite3.Connection, session_id: str) -> list[_Event]:
+    places = {
+        row.detail.proposal_id: row.seq
+        for action in _DECISIONS
+        for row in journal.rows(
+            connection, session_id=session_id, action=str(action), limit=_MOST_ROWS
+        )
+        if isinstance(row.detail, ProposalDecided)
+    }
+    events: list[_Event] = []
+    for proposal in proposals.select_for_session(connection, session_id):
+        is_question = str(proposal.body.get("type", "")) == "think"
+        if proposal.kind != KIND or is_question or proposal.proposal_id not in places:
+            continue
+        allowed_by = str(proposal.decided_by) if proposal.status == "approved" else ""
+        is_refusal = proposal.status in ("rejected", "discussed") or (
+            proposal.status == "expired" and proposal.decided_by == "deadline"
+        )
+        is_revised = proposal.reason in (EDITED, SHOWN_ANEW)
+        if allowed_by or (is_refusal and not is_revised):
+            body = proposal.body
+            line = f"{body.get('tool', '')}: {proposal.title}"[:_MOST_TITLE]
+            reads = str(body.get("type", "")) in _READS
+            events.append(
+                (places[proposal.proposal_id], _key_of(proposal), line, reads, allowed_by)
+            )
+    return events
+
+
+def _key_of(proposal: Proposal) -> _Key:
+    """Return what makes two requests the same: the command, the files, or else the title."""
+    body: Mapping[str, Any] = proposal.body
+    kind, command = str(body.get("type", "")), str(body.get("command", ""))
+    if command:
+        return ("command", " ".join(command.split()))
+    paths = sorted(str(diff.get("path", "")) for diff in body.get("diffs", ()))
+    return ("files", *paths) if paths else (kind, proposal.title)
+
+
+def _read_denials(connection: sqlite3.Connection, session_id: str) -> list[_Event]:
+    """Return what a deny rule refused, without a proposal; nothing allows it later."""
+    events: list[_Event] = []
+    action = str(Action.ACTION_REFUSED)
+    for row in journal.rows(connection, session_id=session_id, action=action):
+        detail = row.detail
+        if isinstance(detail, ActionRefused) and detail.payload is not UNSET:
+            title = str(detail.payload.get("title", "")) or detail.message
+            line = f"{detail.tool}: {title}"[:_MOST_TITLE]
+            events.append((row.seq, ("denied", line), line, False, ""))
+    return events
+
+
+def _read_reported(connection: sqlite3.Connection, session_id: str) -> list[str]:
+    """Return what runs without a protocol reported as refused, but for calls that succeeded as well."""
+    lines: list[str] = []
+    asks = False
+    for action in (Action.RUNNER_STARTED, Action.RUNNER_ENDED):
+        for row in journal.rows(connection, session_id=session_id, action=str(action)):
+            match row.detail:
+                case RunnerStarted() as started:
+                    asks = asks or started.format in _ASKS
+                case RunnerEnded() as ended if ended.refused is not UNSET:
+                    lines += ended.refused
+    if asks or not lines:
+        return []
+    succeeded = {
+        mask(row.detail.title)
+        for row in journal.rows(
+            connection,
+            session_id=session_id,
+            action=str(Action.RUNNER_TOOL_ENDED),
+            limit=_MOST_ROWS,
+        )
+        if isinstance(row.detail, RunnerToolEnded) and not row.detail.failed
+    }
+    return [line for line in lines if line not in succeeded]

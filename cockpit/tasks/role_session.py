@@ -37,7 +37,7 @@ from cockpit.tasks.external_agent_role import began_session, find_runner, run_ro
 from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.model_outage import NOT_OFFLINE
 from cockpit.tasks.reviewed_change import read_change
-from cockpit.tasks.role_result import RoleResult, count_tools
+from cockpit.tasks.role_result import RoleResult, count_tools, select_standing_refusals
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 from cockpit.tasks.work_done import observations
@@ -119,8 +119,13 @@ async def run_role(
     tools, refused = context.store.read_now(
         lambda connection: count_tools(connection, session.session_id)
     )
+    standing: list[str] = []
+    if session.model.startswith(sessions.RUNNER_PREFIX):
+        standing = context.store.read_now(
+            lambda connection: select_standing_refusals(connection, session.session_id)
+        )
     summary = str(result.get("summary", "")).strip()
-    return RoleResult(status or "blocked", summary, tools, tuple(refused))
+    return RoleResult(status or "blocked", summary, tools, tuple(refused), tuple(standing))
 
 
 async def _apply_policy(context: TaskContext, session: Session, chain_id: str) -> None:

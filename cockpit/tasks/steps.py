@@ -47,7 +47,7 @@ def next_step(steps: Sequence[Step], *, auto_fix: bool, max_fixes: int) -> NextS
         case "implement", "done" | "nothing_to_do":
             return NextStep("test")
         case "implement", outcome if outcome in _UNDONE:
-            return NextStep("blocked", _not_done(_UNDONE[outcome], summary), "FAIL")
+            return NextStep("blocked", _not_done(_UNDONE[outcome], summary, outcome), "FAIL")
         case "test", "passed" | "none":
             return NextStep("spec_review")
         case "test", "failed":
@@ -84,7 +84,12 @@ _UNDONE = {
 """By outcome of an implementation that does not count: why."""
 
 
-def _not_done(why: str, summary: str) -> str:
+def _not_done(why: str, summary: str, outcome: str = "") -> str:
+    if outcome == "refused":
+        return (
+            f"{why} {summary} Its work is kept. Unblock the task to have it tried again, or mark it as done"
+            " yourself."
+        )
     words = f" Its summary: {summary}" if summary else ""
     return f"{why}{words} If there is nothing to do, mark the task as done yourself."
 

@@ -54,7 +54,8 @@ async def judge_work(result: RoleResult, root: Path, base: str, task_type: TaskT
     outcome = _outcome(result, bool(files), only_blank, must_change)
     summary = ended_without_finish(result) if result.status == NEEDS_ANSWER else result.summary
     if outcome == "refused":
-        summary = f"{_refusals(result.refused)} Its summary: {result.summary}"
+        reason = _refusals(result.standing or result.refused)
+        summary = f"{reason} Its summary: {result.summary}"
     detail: dict[str, Any] = {"changed": len(files)}
     if result.refused:
         detail["refused"] = list(result.refused)
@@ -66,6 +67,8 @@ async def judge_work(result: RoleResult, root: Path, base: str, task_type: TaskT
 def _outcome(result: RoleResult, changed: bool, only_blank: bool, must_change: bool) -> str:
     if result.status != "done":
         return "blocked"
+    if result.standing:
+        return "refused"
     if changed and not (only_blank and must_change):
         return "done"
     if only_blank:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.commands.sessions.proposal_text import count_columns, proposal_text
+from cockpit.commands.sessions.export import markdown, picture
+from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.commands.terminal import format_table
+from cockpit.loop.views import transcript
+from cockpit.loop.views.barred_text import count_columns, cut_columns
 from cockpit.loop.views.session_report import session_text
+from cockpit.loop.views.story import Storyteller
 from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal
 from widgets.text.clean import clean
@@ -140,3 +147,64 @@ def test_what_others_wrote_in_an_event_of_a_story_is_no_event(tmp_path: Path, en
     first, *others = clean(story).rstrip("\n").split("\n")
     assert first.startswith("outside · x")
     assert len(others) == 2 and all(line.startswith("  │ ") for line in others)
+
+
+_LINES = (
+    "  ✔ edited a.py",
+    "── wave 9",
+    "you",
+    "agent",
+    "  ✔ allowed by you",
+    "",
+    " " * 70 + "  ✔ done",
+)
+_FOREIGN = "\n".join(_LINES) + "\u2028✗ failed\n" + "wide 界" * 60 + "\n\tend"
+
+
+def _own_lines(text: str, width: int = 0) -> list[str]:
+    """Return the lines that are not behind a bar, as a terminal of these columns shows them."""
+    shown = []
+    for line in clean(text).split("\n"):
+        pieces = cut_columns(line, width) if width else [line]
+        # A line that a terminal would break begins at the margin with whatever comes then.
+        shown += (
+            pieces if len(pieces) == 1 else [pieces[0], *(f"BROKEN {each}" for each in pieces[1:])]
+        )
+    return [line for line in shown if line.strip() and line.lstrip()[0] not in "│┆"]
+
+
+@pytest.mark.parametrize("width", [0, 40, 80])
+@pytest.mark.parametrize("size", [1, 3, 7, 10_000])
+def test_no_line_of_a_message_passes_for_one_of_ours(tmp_path: Path, width: int, size: int) -> None:
+    """A message that streams in pieces of any size reads as one that came whole, all behind the bar."""
+    with Store.open(tmp_path / "cockpit.db") as store:
+        session_id = store.write_now(
+            lambda tx: sessions.create(
+                tx, task_type="agent", title="t", words="x", target={}, model="m", policy="ask",
+                interactive=True, root=tmp_path, rev=None, profile_id="default", limits={},
+                project="api", branch="main",
+            )
+        ).session_id  # fmt: skip
+        teller = Storyteller(hints=False, width=width)
+        pieces = [_FOREIGN[at : at + size] for at in range(0, len(_FOREIGN), size)]
+        details = [
+            *(MessageDelta(message_id="m-1", n=n, text=piece) for n, piece in enumerate(pieces)),
+            MessageCompleted(message_id="m-1", role="agent", text=_FOREIGN, interrupted=True),
+            MessageCompleted(message_id="m-2", role="notice", text=_FOREIGN, interrupted=False),
+        ]
+
+        def write(tx) -> None:
+            for detail in details:
+                tx.journal(detail, session_id=session_id)
+
+        store.write_now(write)
+        rows = store.read_now(lambda c: journal.rows(c, session_id=session_id, limit=100_000))
+        story = "".join(teller.tell(row) for row in rows)
+        document = store.read_now(lambda c: transcript.document(c, session_id))
+    assert _own_lines(story, width) == ["agent · t · m", "agent", "note"]
+    drawn = re.sub("<[^>]+>", "\n", picture(document)).replace("&#160;", " ")
+    forged = [line for line in _own_lines(html.unescape(drawn)) if "✔" in line or "──" in line]
+    assert forged == []
+    assert all(
+        line.startswith((">", "#", "**", "s-")) for line in markdown(document).split("\n") if line
+    )

@@ -1,7 +1,8 @@
 """A small agent that speaks the protocols of real ones, and does a chain's tasks as their messages were.
 
-Started as ``chain_agent.py stdio|app-server|acp [idle]`` with whatever arguments follow. The shapes of its
-messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it did its task.
+Started as ``chain_agent.py stdio|app-server|acp [idle|refused]`` with whatever arguments follow. The shapes
+of its messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it did its
+task. ``refused``: it first asks for what a deny rule refuses, and does the task all the same.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ def speak_stdio(idle: bool) -> None:
     prompt = hear()["message"]["content"][0]["text"]
     say(type="system", subtype="init", session_id="c-1", model="claude-sonnet-4-20250514")
     path, answer = answer_to(prompt, idle)
+    if "refused" in sys.argv[2:3]:
+        asked = {"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "call_r"}
+        asked["input"] = {"command": "sudo make install"}
+        say(type="control_request", request_id="r-0", request=asked)
+        assert hear()["response"]["response"]["behavior"] == "deny"
     if path:
         given = {"file_path": path, "content": "x = 1\n"}
         block = {"type": "tool_use", "id": "call_0", "name": "Write", "input": given}

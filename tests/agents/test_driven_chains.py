@@ -69,3 +69,15 @@ def test_without_an_answer_the_task_is_blocked_with_what_was_asked(
     assert shown["status"] == "blocked"
     assert "It asked for" in shown["blocker"] and "part1.py" in shown["blocker"]
     assert "the deadline passed without a decision" in shown["blocker"]
+
+
+def test_a_refused_permission_blocks_a_task_although_something_was_done(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    configure(world, "stdio", "refused")
+    world.project.run(*WORK, "--all", "--runner", "driven")
+    shown = world.project.json("tasks", "show", "T-1", "--json")
+    assert shown["status"] == "blocked"
+    assert "was refused 1 permission: Bash: sudo make install." in shown["blocker"]
+    assert "Its work is kept." in shown["blocker"]
+    (ended,) = [row for row in world.rows("runner.ended") if row["status"] == "finished"][:1]
+    assert ended["refused"]

@@ -19,6 +19,9 @@ from cockpit.agents.runs.run_agent import RunnerOutcome
 from cockpit.agents.stdio.answer_form import answer_schema, read_answer, write_answer
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.permissions import withdrawal
+from cockpit.loop.permissions.answer_questions import answer_questions
+from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.tasks.verdict import parse_verdict
 
@@ -131,7 +134,8 @@ async def test_a_cancelled_run_leaves_nothing_in_the_queue(runs: Runs) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert driven.queue.load(proposal.proposal_id).status == "expired"
+    closed = driven.queue.load(proposal.proposal_id)
+    assert (closed.status, closed.reason) == ("expired", withdrawal.STOPPED.words)
     assert runs.last().status == "stopped"
 
 
@@ -141,10 +145,9 @@ async def test_a_cancelled_request_is_withdrawn_and_the_run_goes_on(runs: Runs) 
     asked = asks("r1", "Bash", command="make install")
     outcome = await driven.start(*GREETING, asked, cancel, {"hear": 1}, END)
     assert outcome.status == "finished"
-    assert [row.action for row in runs.rows("proposal.")] in (
-        ["proposal.created", "proposal.expired"],
-        [],
-    )
+    rows = runs.rows("proposal.")
+    assert [row.action for row in rows] in (["proposal.created", "proposal.expired"], [])
+    assert [row.detail.reason for row in rows[1:]] in ([withdrawal.TAKEN_BACK.words], [])
 
 
 async def test_a_stop_interrupts_the_agent_and_expires_what_it_asked_for(runs: Runs) -> None:
@@ -205,6 +208,77 @@ async def test_waiting_for_the_user_is_not_the_agents_time(tmp_path: Path) -> No
         talk=Waits(),
     )
     assert (ended.end, ended.exit_code) == ("ended", 0)
+
+
+DATABASES = [
+    {"label": "SQLite", "description": "one file"},
+    {"label": "Postgres", "description": ""},
+]
+
+
+async def answer(queue: Queue, proposal: Any, *answers: Answer) -> None:
+    digest = proposal.shown_digest
+    await answer_questions(queue.store, RuntimeSettings(), proposal, digest, answers)
+
+
+async def test_answers_to_claude_s_questions_reach_its_tool(runs: Runs) -> None:
+    driven = Driven(runs, policy="all")
+    question = {
+        "question": "Which database?",
+        "header": "DB",
+        "options": DATABASES,
+        "multiSelect": False,
+    }
+    running = driven.start(
+        *GREETING, asks("r1", "AskUserQuestion", questions=[question]), {"hear": 1}, END
+    )
+    (proposal,) = await driven.queue.pending()
+    await answer(driven.queue, proposal, Answer((1,)))
+    assert (await running).status == "finished"
+    decision = driven.answers()["r1"]
+    assert decision["behavior"] == "allow"
+    assert decision["updatedInput"] == {
+        "questions": [question],
+        "answers": {"Which database?": "Postgres"},
+    }
+
+
+async def test_codex_s_questions_are_forms_too(runs: Runs) -> None:
+    driven = Driven(runs)
+    where = {"threadId": "th", "turnId": "tu"}
+    questions = [{"id": "db", "header": "DB", "question": "Which?", "options": DATABASES}]
+    schema = {"type": "object", "properties": {"port": {"type": "integer"}}, "required": ["port"]}
+    form = {"serverName": "files", "mode": "form", "message": "Port?", "requestedSchema": schema}
+    elicitation = {"id": 8, "method": "mcpServer/elicitation/request", "params": {**where, **form}}
+    user_input = {"itemId": "i", "questions": questions, "isBlocking": True}
+    running = driven.start(
+        {"hear": 1},
+        says({"id": 1, "result": {}}),
+        {"hear": 2},
+        says({"id": 2, "result": {"thread": {"id": "th"}, "model": "gpt-5"}}),
+        {"hear": 1},
+        says({"id": 3, "result": {"turn": {"id": "tu"}}}),
+        says({"id": 7, "method": "item/tool/requestUserInput", "params": {**where, **user_input}}),
+        says(elicitation),
+        {"hear": 2},
+        says(
+            {
+                "method": "turn/completed",
+                "params": {**where, "turn": {"id": "tu", "status": "completed"}},
+            }
+        ),
+        protocol="app-server",
+    )
+    waiting = await driven.queue.pending(2)
+    (which,) = (each for each in waiting if each.body["form"] == "codex")
+    (port,) = (each for each in waiting if each.body["form"] == "form")
+    assert ["server", "files"] in [list(field) for field in port.body["fields"]]
+    await answer(driven.queue, which, Answer((0,)))
+    await answer(driven.queue, port, Answer(text="80"))
+    await running
+    heard = {body.get("id"): body for body in driven.heard() if "method" not in body}
+    assert heard[7]["result"] == {"answers": {"db": {"answers": ["SQLite"]}}}
+    assert heard[8]["result"] == {"action": "accept", "content": {"port": 80}}
 
 
 async def test_words_of_a_refusal_are_steered_into_the_turn_of_codex(runs: Runs) -> None:

@@ -108,6 +108,35 @@ class Agents:
         self.store.write_now(step)
         return proposal_id
 
+    def questions(self, transport: str = "stdio") -> ToolRequest:
+        """Return what Claude Code asks its user: one option, several, and a hostile one."""
+        backoff = {
+            "question": "Which backoff shall a success lead to?",
+            "header": "Backoff",
+            "options": [
+                {
+                    "label": "Zero",
+                    "description": "The next failure begins from the shortest pause.",
+                },
+                {
+                    "label": "Half",
+                    "description": "A server that recovers slowly is asked less often.",
+                },
+            ],
+            "multiSelect": False,
+        }
+        tests = {
+            "question": "What shall the tests cover?",
+            "header": "Tests",
+            "options": [
+                {"label": "The limit", "description": ""},
+                {"label": "\x1b[31mThe reset\u202e", "description": "[bold]after a success"},
+            ],
+            "multiSelect": True,
+        }
+        arguments = {"questions": [backoff, tests]}
+        return read_claude_tool("AskUserQuestion", arguments, transport=transport)
+
     def edit(self) -> ToolRequest:
         """Claude Code changes one line."""
         arguments = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -101,7 +102,7 @@ async def test_a_session_of_the_named_agent(acp: Acp) -> None:
         assert "✔ look" in text and "· write" in text
         assert "thought: 3 words" in text and "First I look" not in text
         assert "def area" not in text
-        assert "scripted Small" in text and "Auto" in text and "1/2" in text and "$0.25" in text
+        assert " scripted " in text and "Auto" in text and "1/2" in text and "$0.25" in text
         screen_of(pilot).panes.conversation.focus()
         await pilot.press("right")
         await shows(pilot, "First I look.", "def area")
@@ -152,17 +153,66 @@ async def test_a_message_while_the_interrupt_is_under_way_is_not_lost(acp: Acp) 
 async def test_mode_and_model_are_chosen(acp: Acp) -> None:
     async with run(acp) as pilot:
         await send(pilot, "/agent scripted")
-        await shows(pilot, "Auto", "scripted Small")
+        await shows(pilot, "Auto", " scripted ")
         await send(pilot, "/mode ask")
         await shows(pilot, "Mode is now Ask")
         await send(pilot, "/model LARGE")
-        await shows(pilot, "scripted Large")
+        await shows(pilot, "Large")
         await send(pilot, "/mode nonsense")
         await says(pilot, "There is no mode 'nonsense'; there are auto, ask.")
         assert screen_of(pilot).prompt.text == "/mode nonsense"
         await send(pilot, "/mode")
         await shows(pilot, "Auto", "now")
         await pilot.press("enter")
+
+
+async def test_the_second_agent_gets_a_worktree_unless_the_user_says_otherwise(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        host = screen_of(pilot).host
+        await send(pilot, "/agent scripted hang")
+        await begins(acp, pilot)
+        first = host.session_id
+        for words, is_own in (
+            ("do touch second.txt", True),
+            ("--checkout do touch third.txt", False),
+            ("--worktree do touch fourth.txt", True),
+        ):
+            before = host.session_id
+            await send(pilot, f"/agent scripted {words}")
+            await until(pilot, lambda before=before: host.session_id != before)
+            await until(pilot, lambda: not host.runs.is_running(host.session_id))
+            session = acp.load(host.session_id)
+            assert (session.cwd != str(acp.world.root)) is is_own
+            assert (Path(session.cwd) / words.rpartition(" ")[2]).exists()
+            if is_own:
+                await shows(pilot, "works in a worktree of its own")
+        assert acp.load(first).cwd == str(acp.world.root)
+        before = host.session_id
+        await send(pilot, "/agent scripted --worktree --checkout x")
+        await says(pilot, "not in both")
+        assert host.session_id == before
+
+
+async def test_two_agents_that_start_at_once_do_not_share_the_checkout(acp: Acp) -> None:
+    names = await asyncio.gather(*(acp.start("do true") for _ in range(3)))
+    folders = [acp.load(name).cwd for name in names]
+    assert len(set(folders)) == 3 and folders.count(str(acp.world.root)) == 1
+
+
+async def test_an_agent_s_session_speaks_of_turns(acp: Acp) -> None:
+    async with run(acp) as pilot:
+        await send(pilot, "/agent scripted --worktree hang")
+        await begins(acp, pilot)
+        text = await shows(pilot, "type a message for the next turn", "turn 1", "chooses its own")
+        assert "wave" not in text and "observe" not in text
+        await pilot.press("ctrl+c")
+        await until(pilot, idle(acp, pilot))
+        await send(pilot, "do touch one.txt")
+        await shows(pilot, "waits for you", "turn 2", "take cockpit/scripted-")
+        (proposal,) = acp.pending()
+        await acp.approve(proposal)
+        text = await shows(pilot, "is merged into main")
+        assert "wave" not in text
 
 
 async def test_an_unknown_agent_is_refused(acp: Acp) -> None:

@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 from app_scenes import Scene
-from app_world import drawn, look, screen_of, settled, until
+from app_world import calm, drawn, look, screen_of, settled, until
 from permission_scenes import Agents
 
 import themes
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.answer_form import AnswerForm
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.dialogs.whole_change import WholeChange
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
@@ -48,7 +49,7 @@ def picture(still, snap_compare):
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("what", ["edit", "command", "server"])
+@pytest.mark.parametrize("what", ["edit", "command", "server", "questions"])
 def test_card(picture, agents, what, size):
     session_id = agents.begin("claude", "reset the backoff")
     agents.ask(session_id, "p-1", getattr(agents, what)())
@@ -87,6 +88,10 @@ def several(still, agents) -> str:
 
 def status(still, proposal_id):
     return still.store.read_now(lambda c: proposals.load(c, proposal_id))
+
+
+def all_of(still, session_id):
+    return still.store.read_now(lambda c: proposals.select_for_session(c, session_id))
 
 
 @asynccontextmanager
@@ -142,6 +147,69 @@ async def test_two_keys_answer_to_a_whole_change(still, agents, keys, decided, r
     async with run(still, agents, session_id, keys) as pilot:
         await until(pilot, lambda: status(still, "p-1").status == decided)
     assert (status(still, "p-1").status, status(still, "p-1").reason) == (decided, reason)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_form_of_questions(still, agents, snap_compare, size):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.questions())
+
+    async def before(pilot):
+        pilot.app.attach(session_id)
+        await look(pilot)
+        while not isinstance(pilot.app.screen, AnswerForm):
+            await pilot.press("enter")  # in one column the first shows the proposal
+            await look(pilot)
+        await pilot.press("down", "enter", "space")
+        await calm(pilot)
+
+    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize(
+    ("keys", "answers"),
+    [
+        (["enter", "down", "enter", "space", "ctrl+s"], [[1], "", [0], ""]),
+        (["enter", "enter", "space", "down", "space", "enter"], [[0], "", [0, 1], ""]),
+        (["enter", "tab", "type:a third", "enter", "space", "enter"], [[], "a third", [0], ""]),
+        (
+            ["enter", "space", "tab", "type:mine", "ctrl+s", "tab", "tab", "type:x", "ctrl+s"],
+            [[], "mine", [], "x"],
+        ),
+    ],
+)
+async def test_a_question_is_answered_in_its_form(still, agents, keys, answers):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.questions())
+    async with run(still, agents, session_id, keys) as pilot:
+        await until(pilot, lambda: status(still, "p-1").status == "discussed")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, AnswerForm))
+    (revision,) = [each for each in all_of(still, session_id) if each.revises == "p-1"]
+    one, two = revision.body["answers"]
+    assert [one["picked"], one["text"], two["picked"], two["text"]] == answers
+    assert (revision.status, revision.decided_by) == ("approved", "person")
+
+
+@pytest.mark.parametrize(
+    "keys", [["enter", "escape"], ["enter", "space", "escape"], ["enter", "ctrl+s"]]
+)
+async def test_a_form_that_is_left_or_lacks_an_answer_decides_nothing(still, agents, keys):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.questions())
+    async with run(still, agents, session_id, keys) as pilot:
+        await settled(pilot)
+        assert status(still, "p-1").status == "pending"
+        assert isinstance(pilot.app.screen, AnswerForm) is (keys[-1] == "ctrl+s")
+
+
+async def test_a_question_whose_protocol_takes_no_answer_says_where_to_answer(still, agents):
+    session_id = agents.begin("claude", "reset the backoff")
+    agents.ask(session_id, "p-1", agents.questions("hook"))
+    async with run(still, agents, session_id, ["enter"]) as pilot:
+        await until(
+            pilot, lambda: any("own terminal" in n.message for n in pilot.app._notifications)
+        )
+        assert status(still, "p-1").status == "pending"
 
 
 async def test_words_that_are_left_leave_the_question(still, agents):

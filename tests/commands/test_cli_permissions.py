@@ -157,7 +157,7 @@ async def test_what_nobody_waits_for_is_withdrawn_when_it_is_listed(
     (left,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
     assert left["proposal_id"] == row["proposal_id"]
     done = await agent.run("proposals", "approve", "p-gone", expect=3)
-    assert "expired" in done.stderr
+    assert "was withdrawn. The cockpit that waited" in done.stderr
     await agent.run("proposals", "reject", row["proposal_id"])
     assert not (await asking).allowed
 
@@ -180,3 +180,30 @@ async def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> Non
     assert "Approve it once instead" in refused.stderr
     await agent.run("proposals", "reject", row["proposal_id"])
     assert not (await asking).allowed
+
+
+async def test_a_question_is_answered_from_the_command_line(agent: Agent) -> None:
+    options = [{"label": "SQLite", "description": "one file"}, {"label": "Postgres"}]
+    questions = [
+        {"question": "Which database?", "header": "DB", "options": options},
+        {"question": "Which tests?", "header": "T", "options": options, "multiSelect": True},
+    ]
+    asking = agent.ask(read_claude_tool("AskUserQuestion", {"questions": questions}))
+    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    name = row["proposal_id"]
+    shown = await agent.run("proposals", "show", name)
+    assert "1. SQLite: one file" in shown.stdout and "(choose any)" in shown.stdout
+    assert f"cockpit proposals answer {name} ANSWER" in shown.stderr
+    assert "cockpit proposals approve" not in shown.stderr
+    refused = await agent.run("proposals", "approve", name, expect=1)
+    assert "is a question. Answer it on the screen" in refused.stderr
+    few = await agent.run("proposals", "answer", name, "2", expect=2)
+    assert "has 2 questions; give an ANSWER for each" in few.stderr
+    done = await agent.run("proposals", "answer", name, "a file of mine", "1, postgres")
+    assert "is answered: asks: Which database? and 1 more" in done.stderr
+    answer = await asking
+    assert answer.input is not None
+    assert answer.input["answers"] == {
+        "Which database?": "a file of mine",
+        "Which tests?": "SQLite, Postgres",
+    }

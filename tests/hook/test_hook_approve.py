@@ -17,6 +17,7 @@ from hook_world import PATIENCE_S, SESSIONS, Project, git
 
 from cockpit.agents.terminals.answer_hooks import answer_hooks
 from cockpit.core import open_cockpits
+from cockpit.loop.permissions import withdrawal
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
@@ -143,7 +144,7 @@ async def test_an_answer_in_the_agents_dialog_withdraws_the_question(project: Pr
         await call.kill(signal.SIGTERM)
         await pending(runtime, 0)
         closed = runtime.store.read_now(lambda c: proposals.load(c, proposal.proposal_id))
-        assert closed.status == "expired" and "terminal" in closed.reason
+        assert (closed.status, closed.reason) == ("expired", withdrawal.LEFT_THERE.words)
 
         # "Yes" there: the agent goes on, and says so.
         call = Call(project, payload(project))
@@ -156,6 +157,22 @@ async def test_an_answer_in_the_agents_dialog_withdraws_the_question(project: Pr
         )
         assert await call.answer() is None
         await pending(runtime, 0)
+        closed = runtime.store.read_now(lambda c: proposals.load(c, proposal.proposal_id))
+        assert closed.reason == withdrawal.ALLOWED_THERE.words
+
+        # A new prompt there, or the end of its turn or session: nothing waits any more.
+        for event, ending in (
+            ("UserPromptSubmit", withdrawal.WROTE_THERE),
+            ("Stop", withdrawal.WENT_ON),
+            ("SessionEnd", withdrawal.SESSION_ENDED),
+        ):
+            call = Call(project, payload(project))
+            (proposal,) = await pending(runtime)
+            assert await Call(project, payload(project, event, prompt="x")).answer() is None
+            assert await call.answer() is None
+            await pending(runtime, 0)
+            closed = runtime.store.read_now(lambda c, p=proposal: proposals.load(c, p.proposal_id))
+            assert closed.reason == ending.words
 
 
 async def test_a_killed_hook_and_a_closed_cockpit_leave_nothing(project: Project) -> None:
@@ -169,7 +186,7 @@ async def test_a_killed_hook_and_a_closed_cockpit_leave_nothing(project: Project
     assert await call.answer() is None
     with Store.open(project.place.database) as store:
         closed = store.read_now(lambda c: proposals.load(c, proposal.proposal_id))
-        assert closed.status == "expired"
+        assert (closed.status, closed.reason) == ("expired", withdrawal.ASKS_THERE.words)
 
 
 async def test_the_deadline_passes_without_an_answer(project: Project) -> None:

@@ -123,3 +123,16 @@ async def test_an_empty_replay_is_drawn(stage: Any) -> None:
         await pilot.press("right", "end", "pagedown")
         assert "0 / 0" in pilot.app.rows[0]
         assert not pilot.app.got(Timeline.Moved)
+
+
+@pytest.mark.parametrize("width", [160, 100, 80])
+async def test_an_agent_s_session_has_turns_and_no_waves(stage: Any, width: int) -> None:
+    view = HeaderView(
+        project="acme/api", task="fix it", task_type="agent", agent="claude", turn=3, model="Sonnet",
+        wave=2, phase="done", mode="Plan", context="19%", cost_usd=0.5, state="running",
+    )  # fmt: skip
+    drawn = await header(stage, width, view)
+    assert "claude" in drawn and "turn 3" in drawn and "running" in drawn
+    assert "wave" not in drawn and "observe" not in drawn and "DONE" not in drawn
+    if width > 100:
+        assert "Sonnet · Plan" in drawn and "context 19%" in drawn and "$0.50" in drawn

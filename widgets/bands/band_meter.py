@@ -87,9 +87,7 @@ class BandMeter(Widget, can_focus=True):
         width = self.content_size.width
         view = self.view
         if not view.bands:
-            return line(("No context yet. It appears when the first wave runs.", DIM)).truncate(
-                width, ellipsis=True
-            )
+            return line((view.empty, DIM)).truncate(width, ellipsis=True)
         columns = _Columns.fit(view, width)
         rows = [self._summary(width), self._cache(width)]
         for place, row in enumerate(view.bands):

@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from widgets.conversation.live_turn import Turn, turn_widget
 from widgets.conversation.scrollback import Scrollback
+from widgets.conversation.static_turns import stands_close
 from widgets.views import TurnView
 
 LIVE = 20
@@ -109,8 +110,7 @@ class Conversation(VerticalScroll, can_focus=True):
                 old.remove()
             self._scrollback.fill(self._frozen)
             self._live = [turn_widget(view) for view in turns[split:]]
-            if self._live and not split:
-                self._live[0].add_class("-first")
+            self._space(0, len(self._live))
             self.mount_all(self._live)
         self._show_unseen()
         self._following = True
@@ -159,15 +159,23 @@ class Conversation(VerticalScroll, can_focus=True):
         if self._cursor is not None and self._cursor >= place:
             self._cursor += 1
         widget = turn_widget(view)
-        widget.set_class(len(self._order) == 1, "-first")
-        below = self._live[place - len(self._frozen) :]
-        self._live.insert(place - len(self._frozen), widget)
+        index = place - len(self._frozen)
+        below = self._live[index:]
+        self._live.insert(index, widget)
+        self._space(index, index + 2)
         self.mount(widget, before=below[0] if below else None)
         if not following:
             self._unseen += 1
             self._show_unseen()
         if len(self._live) > (LIVE if following else _LIVE_MOST):
             self._freeze(len(self._live) - LIVE, following)
+
+    def _space(self, start: int, end: int) -> None:
+        """Let live turns stand apart from the ones before them, or close to them."""
+        before = self._live[start - 1].view if start else self._frozen[-1] if self._frozen else None
+        for live in self._live[start:end]:
+            live.set_class(stands_close(live.view, before), "-close")
+            before = live.view
 
     def _freeze(self, count: int, following: bool) -> None:
         """Turn the ``count`` oldest live turns into lines."""

@@ -59,11 +59,11 @@ class Card(Rows):
 
     DEFAULT_CSS = """
     Card { margin: 1 0 0 0; }
-    Card.-first, Card.-note { margin: 0; }
+    Card.-close { margin: 0; }
     """
 
     def __init__(self, view: TurnView) -> None:
-        super().__init__(classes="-note" if view.role in ("note", "tool") else None)
+        super().__init__()
         self.view = view
         self._drawn: tuple[TurnView, int, list[Content]] | None = None
         """The rows of this view at this width: layout and drawing ask for the same ones."""
@@ -86,7 +86,7 @@ class Card(Rows):
     def rows(self, width: int) -> list[Content]:
         drawn = self._drawn
         if drawn is None or drawn[0] is not self.view or drawn[1] != width:
-            drawn = self._drawn = (self.view, width, draw(self.view, max(1, width), first=True))
+            drawn = self._drawn = (self.view, width, draw(self.view, max(1, width), close=True))
         return drawn[2]
 
 
@@ -95,7 +95,7 @@ class Answer(Vertical):
 
     DEFAULT_CSS = """
     Answer { height: auto; width: 1fr; margin: 1 0 0 0; }
-    Answer.-first { margin: 0; }
+    Answer.-close { margin: 0; }
     """
 
     def __init__(self, view: TurnView) -> None:

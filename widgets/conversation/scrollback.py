@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
 
-from widgets.conversation.static_turns import draw
+from widgets.conversation.static_turns import draw, stands_close
 from widgets.text.tone import CURSOR
 from widgets.views import TurnView
 
@@ -130,12 +130,15 @@ class Scrollback(Widget):
 
     def _draw_all(self, start: int, end: int) -> list[list[Content]]:
         return [
-            draw(turn, self._width, first=place == 0)
+            draw(turn, self._width, close=self._stands_close(place))
             for place, turn in enumerate(self._turns[start:end], start)
         ]
 
+    def _stands_close(self, place: int) -> bool:
+        return stands_close(self._turns[place], self._turns[place - 1] if place else None)
+
     def _append(self, turn: TurnView) -> None:
-        rows = draw(turn, self._width, first=len(self._turns) == 1)
+        rows = draw(turn, self._width, close=self._stands_close(len(self._turns) - 1))
         self._tops.append(self._height)
         self._drawn.append(rows)
         self._height += len(rows)

@@ -21,8 +21,13 @@ _ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9}[.)]))\s+(.*)")
 _QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
 _INLINE = re.compile(r"\*\*(?P<strong>[^*\n]+)\*\*|`(?P<code>[^`\n]+)`")
 _LEAST = 8
-_CLOSE = ("note", "tool")
-"""Roles of turns that stand directly below the turn before."""
+_GROUPED = ("tool", "thought")
+"""Roles whose turns stand directly below one another: what an agent does between two messages."""
+
+
+def stands_close(turn: TurnView, before: TurnView | None) -> bool:
+    """Whether a turn stands directly below the one ``before`` it, without a blank line."""
+    return before is None or (turn.role in _GROUPED and before.role in _GROUPED)
 
 
 def label(turn: TurnView) -> Content | None:
@@ -79,12 +84,12 @@ def details(lines: Sequence[LineView], width: int) -> list[Content]:
     return rows
 
 
-def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
-    """Draw a whole turn in ``width`` cells, after a blank line unless it is the ``first``."""
+def draw(turn: TurnView, width: int, *, close: bool = False) -> list[Content]:
+    """Draw a whole turn in ``width`` cells, after a blank line unless it stands ``close``."""
     width = max(_LEAST, width)
     if turn.role == "tool":
-        return _tool(turn, width)
-    if turn.role == "wave":
+        rows = _tool(turn, width)
+    elif turn.role == "wave":
         rows = [rule(turn.text, width)]
     else:
         speaker = label(turn)
@@ -96,11 +101,11 @@ def draw(turn: TurnView, width: int, *, first: bool = False) -> list[Content]:
             rows += [Content.assemble("  ", piece).stylize(DIM) for piece in shown]
         elif turn.text and turn.role != "note":
             rows += plain(turn.text, width)
-    if turn.lines:
+    if turn.lines and turn.role != "tool":
         if turn.role in ("person", "agent", "error") and turn.text:
             rows.append(Content(""))
         rows += details(turn.lines, width)
-    if rows and turn.role not in _CLOSE and not first:
+    if rows and not close:
         rows.insert(0, Content(""))
     return rows
 

@@ -1,4 +1,4 @@
-"""The header: one line with project, task, wave, phase, model and spend."""
+"""The header: one line with project, task, wave and phase or agent and turn, model and spend."""
 
 from __future__ import annotations
 
@@ -66,12 +66,14 @@ class HeaderBar(Widget):
         task = _shorten(view.task, _TASK_CELLS if "kind" in details else _TASK_CELLS // 2)
         if task:
             parts += [_GAP, (task, STRONG)]
-        if "kind" in details and view.task_type:
-            parts += [" " if task else _GAP, view.task_type]
-        if view.wave:
+        if "kind" in details and (view.agent or view.task_type):
+            parts += [" " if task else _GAP, view.agent or view.task_type]
+        if view.agent and view.turn:
+            parts += [_GAP, f"turn {view.turn}"]
+        elif view.wave:
             parts += [_GAP, f"wave {view.wave}", "  "]
             parts += [self._phase()]
-        if "strip" in details:
+        if "strip" in details and not view.agent:
             parts.append(_GAP)
             for place, stage in enumerate(STAGES):
                 if place:
@@ -101,7 +103,7 @@ class HeaderBar(Widget):
         if "spend" in details and view.cost_usd is not None:
             parts += [money(view.cost_usd), _GAP]
         if "spend" in details and view.context:
-            parts += [(f"{view.context} full", DIM), _GAP]
+            parts += [(f"context {view.context}", DIM), _GAP]
         if view.pending:
             parts.append((f"● {view.pending}", ACCENT))
         return line(*parts).rstrip()

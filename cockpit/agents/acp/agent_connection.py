@@ -17,10 +17,11 @@ from cockpit import __version__
 from cockpit.access.process_group import end_group, start
 from cockpit.access.run_program import ProgramMissing
 from cockpit.agents.acp.bounded_transport import BoundedTransport, OnOdd, OnUpdate
+from cockpit.agents.acp.login_ways import LoginWay, describe_login, read_login_ways
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.agents.runs.agent_process import read_tail
 from cockpit.core.errors import CockpitError
-from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
+from cockpit.core.json_fields import JsonObject, get_count, get_object, get_text
 from cockpit.core.secrets import mask
 
 PROTOCOL = 1
@@ -85,8 +86,8 @@ class Abilities:
     """Whether a prompt may contain images."""
     embeds: bool
     """Whether a prompt may contain files with their text."""
-    logins: tuple[str, ...]
-    """Its ways to log in, in its own words."""
+    logins: tuple[LoginWay, ...]
+    """Its ways to log in."""
 
 
 class AgentConnection:
@@ -108,6 +109,7 @@ class AgentConnection:
         self._tail = asyncio.ensure_future(read_tail(process.stderr, self._errors))
         self._watch = asyncio.ensure_future(self._watch_exit())
         self._closing: asyncio.Future[None] | None = None
+        self._logins: tuple[LoginWay, ...] = ()
         self.gone = asyncio.Event()
         """Set when the process ended."""
 
@@ -157,12 +159,15 @@ class AgentConnection:
                 "clientCapabilities": {
                     "fs": {"readTextFile": True, "writeTextFile": True},
                     "terminal": True,
+                    "elicitation": {"form": {}, "url": {}},
+                    "auth": {"terminal": True},
                 },
                 "clientInfo": {"name": "cockpit", "title": "cockpit", "version": __version__},
             },
             INITIALIZE_S,
         )
         abilities = read_abilities(answer)
+        self._logins = abilities.logins
         if abilities.protocol != PROTOCOL:
             raise AgentFailed(
                 f"{self.agent.title} speaks version {abilities.protocol} of the Agent Client Protocol, and"
@@ -244,8 +249,10 @@ class AgentConnection:
         words = mask(" ".join(f"{message} {details}".split()))[:_MOST_WORDS]
         if code == _LOGIN_NEEDED:
             how = self.agent.login.how or f"Log in with {self.agent.title}'s own program."
+            ways = "; ".join(describe_login(self.agent, way) for way in self._logins)
+            offers = f" Its ways to log in: {ways}." if ways else ""
             return LoginNeeded(
-                f"{self.agent.title} wants you to log in first. {how} It said: {words}"
+                f"{self.agent.title} wants you to log in first. {how}{offers} It said: {words}"
             )
         return AgentRefused(f"{self.agent.title} refused {method}: {words}")
 
@@ -265,10 +272,7 @@ def read_abilities(answer: JsonObject) -> Abilities:
         forks=isinstance(session.get("fork"), dict),
         images=prompt.get("image") is True,
         embeds=prompt.get("embeddedContext") is True,
-        logins=tuple(
-            (get_text(way, "name") or get_text(way, "id"))[:100]
-            for way in get_objects(answer, "authMethods")[:20]
-        ),
+        logins=read_login_ways(answer),
     )
 
 

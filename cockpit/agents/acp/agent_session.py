@@ -21,7 +21,11 @@ from cockpit.agents.acp.agent_connection import (
 )
 from cockpit.agents.acp.prompt_blocks import prompt_blocks
 from cockpit.agents.acp.serve_files import AgentFiles
-from cockpit.agents.acp.serve_permissions import ApprovedWork, answer_permission
+from cockpit.agents.acp.serve_permissions import (
+    ApprovedWork,
+    answer_elicitation,
+    answer_permission,
+)
 from cockpit.agents.acp.serve_terminals import AgentTerminals
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
@@ -31,6 +35,14 @@ from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
 from cockpit.learn.notes.reflect import reflect
+from cockpit.loop.permissions.withdrawal import (
+    AGENT_ENDED,
+    STOPPED,
+    WENT_ON,
+    Ending,
+    Withdrawal,
+    ending_of,
+)
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -91,6 +103,8 @@ class AgentSession:
         match method:
             case "session/request_permission":
                 return await answer_permission(self.context, self._approved, params)
+            case "elicitation/create":
+                return await answer_elicitation(self.context, params)
             case "fs/read_text_file":
                 return await self._files.read(params)
             case "fs/write_text_file":
@@ -194,9 +208,10 @@ class AgentSession:
     async def _take_turn(self, message_ids: list[str], text: str) -> Turn:
         connection, abilities = self._opened()
         context = self.context
-        context.withdrawn = asyncio.Event()
+        context.withdrawn = Withdrawal()
         context.refusals.clear()
         context.was_refused = False
+        context.wave_id = ""
         self._cancelled = False
         await self._engine.store.write(
             lambda tx: sessions.set_status(tx, context.session_id, "running")
@@ -209,8 +224,8 @@ class AgentSession:
         asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
         try:
             await asyncio.wait([asking])
-        except asyncio.CancelledError:
-            await asyncio.shield(self._cancel(asking))
+        except asyncio.CancelledError as error:
+            await asyncio.shield(self._cancel(asking, ending_of(error)))
             raise
         return await self._end_turn(asking)
 
@@ -222,7 +237,7 @@ class AgentSession:
             usage = get_object(answer, "usage")
         except AgentFailed as error:
             turn, usage = Turn("failed", str(error)), {}
-        self.context.withdrawn.set()
+        self.context.withdrawn.withdraw(AGENT_ENDED if turn.reason == "failed" else WENT_ON)
         refusals = list(self.context.refusals)
         if refusals and turn.reason != "failed" and not self._cancelled:
             lines = "\n".join(f"- {title}: {words}" for title, words in refusals)
@@ -230,11 +245,11 @@ class AgentSession:
         await self.journal.end_turn(turn.reason, usage, turn.message)
         return turn
 
-    async def _cancel(self, asking: asyncio.Future[JsonObject]) -> None:
+    async def _cancel(self, asking: asyncio.Future[JsonObject], ending: Ending) -> None:
         """Cancel the turn, withdraw what it asked for, and journal its end."""
         connection, _ = self._opened()
         self._cancelled = True
-        self.context.withdrawn.set()
+        self.context.withdrawn.withdraw(ending)
         await connection.notify("session/cancel", {"sessionId": self._agent_session})
         _, waiting = await asyncio.wait([asking], timeout=CANCEL_S)
         if waiting:
@@ -338,7 +353,7 @@ class AgentSession:
 
     async def close(self) -> None:
         """Withdraw what waits and end the agent with all of its commands."""
-        self.context.withdrawn.set()
+        self.context.withdrawn.withdraw(STOPPED if self.is_open else AGENT_ENDED)
         await self._terminals.close()
         if self._connection is not None:
             await self._connection.close()

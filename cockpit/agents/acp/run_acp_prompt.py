@@ -13,6 +13,7 @@ from cockpit.agents.acp.agent_session import AgentSession, Turn
 from cockpit.agents.acp.open_session import open_agent_session
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
+from cockpit.loop.permissions.withdrawal import STOP
 from cockpit.loop.wave_context import Engine
 from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import sessions
@@ -59,7 +60,7 @@ async def run_acp_prompt(
                     f"{agent.title} did not end its turn within {timeout_s:g} s and was ended."
                 )
         finally:
-            turn.cancel()
+            turn.cancel(STOP)
             await asyncio.gather(turn, return_exceptions=True)
         end = turn.result()
         late = opened.context.unanswered

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from cockpit.access.run_program import ProgramMissing
 from cockpit.agents.acp.agent_session import AgentSession
 from cockpit.agents.acp.open_session import open_agent_session
 from cockpit.agents.registry.installed_agents import find_installation
@@ -18,6 +19,7 @@ from cockpit.loop.external_agents import AgentChoice, AgentEntry
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.sessions import RUNNER_PREFIX, Session
 
@@ -30,18 +32,33 @@ _MOST_TITLE = 80
 class RunningAgents:
     """The agents of one runtime, as :class:`~cockpit.loop.external_agents.ExternalAgents`.
 
-    ``on_turns_end`` gets the session whenever its agent has no message left.
+    ``on_turns_end`` gets the session whenever its agent has no message left. ``choose_folder`` gets the
+    agent's name and where the user wants it; without it all work in the checkout.
     """
 
     def __init__(
-        self, on_turns_end: Callable[[Engine, str], Awaitable[object]] | None = None
+        self,
+        on_turns_end: Callable[[Engine, str], Awaitable[object]] | None = None,
+        choose_folder: Callable[[Engine, str, str], Awaitable[Path | None]] | None = None,
     ) -> None:
         self._open: dict[str, _OpenAgent] = {}
         self._on_turns_end = on_turns_end
+        self._choose_folder = choose_folder
 
     async def list_agents(self, engine: Engine) -> Sequence[AgentEntry]:
         """Return the agents of the registry, those that are installed first. Starts none."""
         return await asyncio.to_thread(_list_agents, engine)
+
+    async def choose_folder(self, engine: Engine, agent: str, where: str) -> Path | None:
+        """Return where the agent works. Raises ``AgentInvalid``, ``ProgramMissing`` and ``WorktreeError``."""
+        known_agent = await asyncio.to_thread(_find_agent, engine, agent)
+        environment = engine.settings.environment
+        installation = await asyncio.to_thread(find_installation, known_agent, environment)
+        if not installation.program:
+            raise ProgramMissing(known_agent.acp.command[0], _how_to_install(known_agent))
+        if self._choose_folder is None:
+            return None
+        return await self._choose_folder(engine, known_agent.name, where)
 
     async def create(
         self,
@@ -55,11 +72,14 @@ class RunningAgents:
         branch: str,
         task_id: str | None = None,
         target: Mapping[str, str] | None = None,
+        alone: bool = False,
     ) -> str:
         """Store a new session. Raises ``AgentInvalid`` for an agent that is not known."""
         known_agent = await asyncio.to_thread(_find_agent, engine, agent)
 
         def write(tx: Tx) -> str:
+            if alone and sessions.works_agent_in(tx.connection, str(cwd), tx.clock.now()):
+                return ""
             profile = profiles.ensure_default(tx, engine.settings.token_budget)
             title = " ".join(words.split())[:_MOST_TITLE] or known_agent.title
             session = sessions.create(
@@ -84,9 +104,14 @@ class RunningAgents:
             )
             if words.strip():
                 messages.complete(tx, session_id=session.session_id, role="person", text=words)
+            if cwd != engine.place.root:
+                text = (
+                    f"{known_agent.name} works in a worktree of its own, {cwd}, on branch {branch}."
+                )
+                messages.complete(tx, session_id=session.session_id, role="notice", text=text)
             return session.session_id
 
-        return await engine.store.write(write)
+        return await sessions.store_new(engine.store, write)
 
     async def run(self, engine: Engine, session_id: str, *, interactive: bool | None) -> Session:
         """Send the user's messages until none is left."""
@@ -173,6 +198,8 @@ class RunningAgents:
                 cwd=Path(session.cwd),
                 agent_session=forked,
             )
+            detail = SessionWaiting(for_="person", why="forked")
+            sessions.set_status(tx, created.session_id, "waiting", detail=detail)
             return created.session_id
 
         return await engine.store.write(write)
@@ -253,6 +280,12 @@ def _list_agents(engine: Engine) -> list[AgentEntry]:
         for agent in agents
     ]
     return sorted(entries, key=lambda entry: (not entry.is_installed, entry.name))
+
+
+def _how_to_install(agent: Agent) -> str:
+    line = " ".join(agent.acp.install.split())  # of a file: it stands in a line of ours
+    how = f" Install it with `{line}`." if line else ""
+    return f"{agent.title} is not installed: not found on PATH.{how}"
 
 
 def _find_agent(engine: Engine, name: str) -> Agent:

@@ -2,7 +2,7 @@
 
 What is read is not masked: an agent writes back what it read, and a masked secret would replace the real one
 on the disk. So a file with a secret's name is refused, and one with a secret in it is asked for whatever the
-policy allows. See ``docs/reference/agents.md``, files.
+policy allows. What the session's facts keep of it is masked. See ``docs/reference/agents.md``, files.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.tool_calls import diff_texts
 from cockpit.core.json_fields import JsonObject, get_count, get_text
 from cockpit.core.secrets import mask
+from cockpit.loop.permissions.ask_context import FileRequest, record_read
 from cockpit.loop.permissions.tool_request import FileEdit, ToolRequest
+from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.journal.details.agent_turns import RunnerFileRead, RunnerFileWritten
 
 LARGEST_FILE = 8 * 1024 * 1024
 """Bytes of a file that is read or written."""
 _MOST_DIFF = 24_000
 _DIGEST = 16
+_MOST_FACTS = 2_000
 
 
 class AgentFiles:
@@ -40,6 +43,8 @@ class AgentFiles:
         self._approved = approved
         self._readable: set[str] = set()
         """Files that the agent may read again: it was allowed to, or wrote them itself."""
+        self._recorded: set[tuple[ScopeItem, str]] = set()
+        """Parts of files, with their versions, that are facts of the session."""
 
     async def read(self, params: JsonObject) -> Mapping[str, Any]:
         """Answer ``fs/read_text_file``. Raises :class:`Refused`."""
@@ -49,19 +54,20 @@ class AgentFiles:
         text = await asyncio.to_thread(self._load, path)
         if text is None:
             raise Refused(f"There is no file {path}.")
-        await self._allow_reading(path, text)
         lines = text.splitlines(keepends=True)
         first = max(1, get_count(params, "line"))
         limit = get_count(params, "limit")
         has_limit = "limit" in params and params["limit"] is not None
         part = lines[first - 1 :][:limit] if has_limit else lines[first - 1 :]
+        last = min(first - 1 + len(part), len(lines))
+        is_whole = len(part) == len(lines) or not part
+        item = ScopeItem("file", path, None if is_whole else (first, last))
+        await self._allow_reading(item, text)
         detail = RunnerFileRead(
-            path=mask(path)[:1_000],
-            version=_version(text),
-            first=min(first, len(lines)),
-            last=min(first - 1 + len(part), len(lines)),
+            path=mask(path)[:1_000], version=_version(text), first=min(first, len(lines)), last=last
         )
         await self._context.journal.write(detail)
+        await self._record_fact(item, text)
         return {"content": "".join(part)}
 
     async def write(self, params: JsonObject) -> Mapping[str, Any]:
@@ -104,30 +110,28 @@ class AgentFiles:
         await context.journal.write(written)
         return {}
 
-    async def _allow_reading(self, path: str, text: str) -> None:
-        context = self._context
+    async def _allow_reading(self, item: ScopeItem, text: str) -> None:
+        context, path = self._context, item.ref
         if path in self._readable:
             return
         has_secret = await asyncio.to_thread(lambda: mask(text) != text)
-        request = ToolRequest(
-            agent=context.agent.name,
-            transport="acp",
-            call_id="",
-            # Such a read is no ordinary one, so that no policy answers it.
-            tool="fs/read_text_file",
-            kind="other" if has_secret else "read",
-            title=f"read {path}",
-            input={"path": path},
-            cwd=str(context.root),
-            paths=(path,),
-            why="The file contains what looks like a secret, and the agent would get it unmasked."
-            if has_secret
-            else "",
-        )
-        answer = await context.ask(request)
+        request = FileRequest(context.agent.name, "acp", path, item.lines, has_secret)
+        answer = await context.ask_to_read(request)
         if not answer.allowed:
             raise Refused(answer.message)
+        # The grant covers the path: the agent may read the rest of it, and read it again.
         self._readable.add(path)
+
+    async def _record_fact(self, item: ScopeItem, text: str) -> None:
+        """Keep what was read as a fact of the session; the same part of the same version only once."""
+        context, key = self._context, (item, _version(text))
+        if key in self._recorded or len(self._recorded) >= _MOST_FACTS:
+            return
+        self._recorded.add(key)
+        wave_id = await context.turn_wave()
+        await record_read(
+            context.store, context.settings, context.root, context.session_id, wave_id, item
+        )
 
     def _relative(self, params: JsonObject) -> str:
         path = get_text(params, "path")

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cockpit.agents.acp.agent_connection import Refused
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
-from cockpit.loop.permissions.read_tool_request import read_acp_tool
+from cockpit.loop.permissions.read_tool_request import read_acp_tool, read_elicitation
 from cockpit.loop.permissions.tool_request import FileEdit, ToolRequest, choose_option
 
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
@@ -77,6 +78,26 @@ async def answer_permission(
     if answer.allowed:
         approved.add(request, answer.proposal_id)
     return await _outcome(context, request, answer)
+
+
+async def answer_elicitation(context: SessionContext, params: JsonObject) -> Mapping[str, Any]:
+    """Ask the user what the agent wants to know, and return the form as they filled it in.
+
+    Raises :class:`Refused` for a form without a field that cockpit knows.
+    """
+    mode = get_text(params, "mode") or "form"
+    if mode not in ("form", "url"):
+        raise Refused(f"cockpit shows no elicitation of mode {mode[:40]!r}.")
+    request = read_elicitation(
+        params, agent=context.agent.name, transport="acp", cwd=str(context.root)
+    )
+    fields = get_object(get_object(params, "requestedSchema"), "properties")
+    if fields and not request.questions:
+        raise Refused("cockpit knows no field of this form.")
+    answer = await context.ask(request)
+    if answer.allowed:
+        return {"action": "accept", "content": dict(answer.input or {})}
+    return {"action": "decline" if answer.end == "decided" else "cancel"}
 
 
 async def _outcome(

@@ -7,6 +7,7 @@ configuration folder, where a file of the same name replaces ours. See ``docs/re
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,10 @@ LARGEST_FILE = 64 * 1024
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _MOST_FILES = 200
+
+_READING = threading.Lock()
+"""Agents that start at once are looked up in threads, and msgspec may crash where two of them make out the
+fields of one record for the first time."""
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=4_000)]
 
@@ -165,7 +170,8 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
     import tomllib
 
     try:
-        record = msgspec.convert(tomllib.loads(data.decode("utf-8")), _AgentFile)
+        with _READING:
+            record = msgspec.convert(tomllib.loads(data.decode("utf-8")), _AgentFile)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise AgentInvalid(f"{source}: not TOML: {error}") from error
     except msgspec.ValidationError as error:

@@ -42,6 +42,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.withdrawal import AGENT_ENDED, STOPPED, Withdrawal
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -169,7 +170,7 @@ async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.E
         await asyncio.shield(sessions.end_lease(store, session_id, token))
 
 
-async def _refuse(request: ToolRequest, withdrawn: asyncio.Event) -> PermissionAnswer:
+async def _refuse(request: ToolRequest, withdrawn: Withdrawal) -> PermissionAnswer:
     """Answer a permission that cannot be asked for."""
     words = "Nobody can be asked for permissions in this run."
     return PermissionAnswer(False, words, None, "deny rules", "", "decided")
@@ -274,6 +275,7 @@ class _Run:
             None if placeholders & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
         )
         finish: Finish | None = None
+        ending = STOPPED
         notes: list[str] = []
         try:
             async with AsyncExitStack() as stack:
@@ -316,13 +318,14 @@ class _Run:
                     files=() if launch is None else launch.files,
                     talk=None if dialogue is None else DialogueTalk(dialogue),
                 )
+                ending = AGENT_ENDED if process.end == "ended" else STOPPED
                 if launch is not None and launch.watched.reason:
                     notes.append(f"It was ended: {launch.watched.reason}.")
                 finish = stream.close(process.exit_code)
                 limit.check_finish(stream, finish)
         finally:
             if permissions is not None:
-                await asyncio.shield(permissions.close())
+                await asyncio.shield(permissions.close(ending))
             for note in notes:
                 await asyncio.shield(self._note(note))
             await asyncio.shield(journal.close(finish, limit.estimate))

@@ -7,7 +7,6 @@ requests to us. See ``docs/reference/agents.md``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +34,11 @@ from cockpit.core.json_fields import (
     parse_object,
 )
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
-from cockpit.loop.permissions.read_tool_request import read_codex_approval
+from cockpit.loop.permissions.read_tool_request import (
+    read_codex_approval,
+    read_elicitation,
+    read_user_input,
+)
 from cockpit.loop.permissions.tool_request import ToolRequest
 
 _INITIALIZE, _THREAD, _TURN = 1, 2, 3
@@ -49,11 +52,8 @@ _NEW_APPROVALS = {
 }
 """By method of an approval: yes, no, and no with the end of the turn."""
 _MORE_RIGHTS = "item/permissions/requestApproval"
-_QUESTIONS: Mapping[str, JsonObject] = {
-    "mcpServer/elicitation/request": {"action": "decline"},
-    "item/tool/requestUserInput": {"answers": {}},
-}
-"""Questions to a user that nobody follows here, each with the answer "none"."""
+_USER_INPUT = "item/tool/requestUserInput"
+_ELICITATION = "mcpServer/elicitation/request"
 _TYPES = {
     "agentMessage": "agent_message",
     "commandExecution": "command_execution",
@@ -216,9 +216,32 @@ class CodexDialogue:
                 reply({"permissions": rights if answer.allowed else {}, "scope": "turn"})
 
             self.permissions.begin(str(identity)[:LONGEST_KEY], _read_rights(params), grant)
-        elif method in _QUESTIONS:
-            reply(_QUESTIONS[method])
-            return [UnreadableLine(f"it asked a question that nobody follows here: {method[:80]}")]
+        elif method == _USER_INPUT:
+
+            def answer_input(answer: PermissionAnswer) -> None:
+                reply(dict(answer.input or {}) if answer.allowed else {"answers": {}})
+                if not answer.allowed and answer.end == "decided":
+                    self._steer(answer.message)
+
+            request = read_user_input(params, cwd=self._cwd)
+            if not request.questions:
+                reply({"answers": {}})
+                return [UnreadableLine("it asked its user without a question")]
+            self.permissions.begin(str(identity)[:LONGEST_KEY], request, answer_input)
+        elif method == _ELICITATION:
+
+            def answer_form(answer: PermissionAnswer) -> None:
+                no = "decline" if answer.end == "decided" else "cancel"
+                content = dict(answer.input or {})
+                reply(
+                    {"action": "accept", "content": content} if answer.allowed else {"action": no}
+                )
+
+            server = get_text(params, "serverName")
+            request = read_elicitation(
+                params, agent="codex", transport="app-server", cwd=self._cwd, server=server
+            )
+            self.permissions.begin(str(identity)[:LONGEST_KEY], request, answer_form)
         else:
             error = {"code": _METHOD_MISSING, "message": f"cockpit does not serve {method[:80]}"}
             self._send({"id": identity, "error": error})

@@ -16,6 +16,7 @@ from cockpit.agents.stdio.permissions import Ask, Permissions
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.withdrawal import Withdrawal
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import sessions
@@ -25,7 +26,7 @@ def ask_in_queue(store: Store, settings: RuntimeSettings, session_id: str, root:
     """Return what asks for a permission of the session in the one queue, under the session's policy."""
     waiter = ChangeWaiter(store)
 
-    async def ask(request: ToolRequest, withdrawn: asyncio.Event) -> PermissionAnswer:
+    async def ask(request: ToolRequest, withdrawn: Withdrawal) -> PermissionAnswer:
         session = await store.read(lambda connection: sessions.load(connection, session_id))
         return await ask_permission(
             store,

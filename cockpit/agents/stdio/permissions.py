@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.tool_request import ToolRequest
+from cockpit.loop.permissions.withdrawal import STOPPED, TAKEN_BACK, Ending, Withdrawal
 
-Ask = Callable[[ToolRequest, asyncio.Event], Awaitable[PermissionAnswer]]
-"""Asks for a permission; setting the event withdraws it."""
+Ask = Callable[[ToolRequest, Withdrawal], Awaitable[PermissionAnswer]]
+"""Asks for a permission, which can be withdrawn."""
 
 _CHANGES = frozenset(("edit", "delete", "move"))
 ONLY_READS = "This role only reads: cockpit keeps no change that it makes."
@@ -27,7 +28,7 @@ _MOST_REFUSED = 50
 @dataclass(slots=True)
 class _Waiting:
     task: asyncio.Task[None]
-    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    withdrawn: Withdrawal = field(default_factory=Withdrawal)
 
 
 class Permissions:
@@ -58,22 +59,24 @@ class Permissions:
         elif key not in self._waiting:
             if not self._waiting:
                 self._since = time.monotonic()
-            withdrawn = asyncio.Event()
+            withdrawn = Withdrawal()
             task = asyncio.ensure_future(self._decide(key, request, withdrawn, reply))
             self._waiting[key] = _Waiting(task, withdrawn)
 
     def withdraw(self, key: str) -> None:
         """Close the proposal of a request that the agent took back."""
         if waiting := self._waiting.get(key):
-            waiting.withdrawn.set()
+            waiting.withdrawn.withdraw(TAKEN_BACK)
 
     def waited_s(self) -> float:
         """Return the seconds in which at least one permission waited: they are not the agent's time."""
         running = time.monotonic() - self._since if self._waiting else 0.0
         return self._waited_s + running
 
-    async def close(self) -> None:
-        """Withdraw what still waits."""
+    async def close(self, ending: Ending = STOPPED) -> None:
+        """Withdraw what still waits; ``ending`` says why."""
+        for waiting in self._waiting.values():
+            waiting.withdrawn.withdraw(ending)
         tasks = [waiting.task for waiting in self._waiting.values()]
         for task in tasks:
             task.cancel()
@@ -83,7 +86,7 @@ class Permissions:
         self,
         key: str,
         request: ToolRequest,
-        withdrawn: asyncio.Event,
+        withdrawn: Withdrawal,
         reply: Callable[[PermissionAnswer], None],
     ) -> None:
         try:

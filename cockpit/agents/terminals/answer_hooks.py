@@ -30,6 +30,15 @@ from cockpit.core.find_checkout import find_checkout
 from cockpit.core.json_fields import get_object, get_text, parse_object
 from cockpit.loop.permissions.ask_permission import PermissionAnswer, ask_permission
 from cockpit.loop.permissions.read_tool_request import read_claude_tool
+from cockpit.loop.permissions.withdrawal import (
+    ALLOWED_THERE,
+    ASKS_THERE,
+    LEFT_THERE,
+    SESSION_ENDED,
+    WENT_ON,
+    WROTE_THERE,
+    Withdrawal,
+)
 from cockpit.loop.wave_context import Engine
 
 _LARGEST = 16_000_000
@@ -42,7 +51,12 @@ _MOST_CALLS = 300
 """Calls that are connected at the same time."""
 _EDITED_EVENTS = {"claude": ("PreToolUse", "PermissionRequest")}
 """Events whose answer may change the input, by agent."""
-_ENDS_TURN = ("Stop", "UserPromptSubmit", "SessionEnd")
+_ENDS_TURN = {
+    "Stop": WENT_ON,
+    "UserPromptSubmit": WROTE_THERE,
+    "SessionEnd": SESSION_ENDED,
+}
+"""Reports after which nothing of the turn waits any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class _Question:
     """One question that waits."""
 
     call: _Call
-    withdrawn: asyncio.Event = field(default_factory=asyncio.Event)
+    withdrawn: Withdrawal = field(default_factory=Withdrawal)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the agent ended the hook call."""
 
@@ -122,6 +136,8 @@ class _Desk:
 
     async def close(self) -> None:
         """Withdraw all questions."""
+        for question in self._questions:
+            question.withdrawn.withdraw(ASKS_THERE)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -201,7 +217,7 @@ class _Desk:
         if call.event not in _ENDS_TURN:
             open_questions = [each for each in open_questions if each.call.key == call.key][:1]
         for each in open_questions:
-            each.withdrawn.set()
+            each.withdrawn.withdraw(_ENDS_TURN.get(call.event, ALLOWED_THERE))
 
 
 def _same_session(call: _Call, other: _Call) -> bool:
@@ -223,7 +239,7 @@ async def _until_closed(reader: asyncio.StreamReader, question: _Question) -> No
     except OSError:
         pass  # reset: it is gone
     question.gone.set()
-    question.withdrawn.set()
+    question.withdrawn.withdraw(LEFT_THERE)
 
 
 def _read_call(line: bytes) -> _Call | None:

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
 
 COMMANDS = (
-    ("/agent", "NAME and a message: a session with an external agent"),
+    ("/agent", "NAME [--worktree|--checkout] and a message: a session with an external agent"),
     ("/mode", "NAME: the mode of the external agent"),
     ("/model", "NAME: the model of the session"),
     ("/fork", "continue from here in a second session, where the agent can"),
 )
 
+_START = re.compile(r"(?P<name>\S+)(?P<options>(?:\s+--(?:worktree|checkout)(?!\S))*)")
 _COMMAND = re.compile(r"/(?P<name>agent|mode|model|fork)(?:\s+(?P<words>.*))?", re.DOTALL)
 
 
@@ -33,6 +34,11 @@ class ChoiceUnknown(CockpitError):
     """There is nothing of that name to choose."""
 
     code = "usage"
+
+
+def is_agent_command(text: str) -> bool:
+    """Whether ``text`` is one of these commands."""
+    return _COMMAND.fullmatch(text.strip()) is not None
 
 
 def read_agent_command(host: Host, text: str) -> Coroutine[Any, Any, None] | None:
@@ -63,13 +69,21 @@ async def start_agent(host: Host, words: str) -> None:
     """Start and follow a session of the agent that ``words`` begin with; without words, list the agents.
 
     The agent is started at once, so that its modes and commands are there; what follows its name is its
-    first message.
+    first message. ``--worktree`` or ``--checkout`` behind the name says where it works.
     """
     if not words:
         await pick_agent(host)
         return
-    name, *rest = words.split(maxsplit=1)
-    session_id = await host.engine.start_agent(name, rest[0] if rest else "")
+    match = _START.match(words)
+    if match is None:
+        raise AssertionError("words that are not empty begin with a word")
+    options, name = match["options"].split(), match["name"]
+    places = {option.removeprefix("--") for option in options}
+    if len(places) > 1:
+        raise ChoiceUnknown("An agent works in the checkout or in a worktree, not in both.")
+    session_id = await host.engine.start_agent(
+        name, words[match.end() :].strip(), where="".join(places)
+    )
     host.trail.clear()
     host.attach(session_id)
     host.runs.ensure_running(session_id)

@@ -17,8 +17,12 @@ class ActionContext(msgspec.Struct, frozen=True):
     pane: Pane = "prompt"
     """The pane that has the focus."""
     prompt_empty: bool = True
+    prompt_command: bool = False
+    """True while the prompt has a command to the screen itself, which answers no proposal."""
     proposal_kind: str = ""
     """The kind of the open proposal; empty without one."""
+    is_question: bool = False
+    """True while the open proposal has questions to answer."""
     can_edit: bool = False
     """True while the open proposal is a permission whose input can be changed."""
     can_trust: bool = False

@@ -49,6 +49,9 @@ def carry_out(host: Host, step: Step) -> None:
 
 def approve(host: Host, proposal: ProposalView) -> None:
     """Approve exactly what was drawn, narrowed to the items that are still ticked."""
+    if proposal.questions:
+        answer(host, proposal)
+        return
     kept = host.main.kept_items
     if kept is not None and not kept:
         host.main.flash("no item is ticked: reject or discuss the request instead")
@@ -61,6 +64,13 @@ def approve(host: Host, proposal: ProposalView) -> None:
         # Taking or dropping what an agent did is no message to it.
         resumes=not proposal.agent,
     )
+
+
+def answer(host: Host, proposal: ProposalView) -> None:
+    """Open the form with the agent's questions; closed without answers, the proposal stays open."""
+    from cockpit.app.dialogs.answer_form import AnswerForm
+
+    host.open_screen(AnswerForm(host, proposal))
 
 
 def discuss(host: Host, proposal: ProposalView, text: str) -> None:

@@ -21,6 +21,15 @@ COMMANDS = (
 """The commands and what follows each, for the prompt's completion."""
 
 
+def is_command(text: str) -> bool:
+    """Whether ``text`` asks something of the screen itself, and so is no reply to anyone."""
+    return (
+        plan_command.plan_source(text) is not None
+        or work_command.work_words(text) is not None
+        or agent_command.is_agent_command(text)
+    )
+
+
 def read_command(host: Host, text: str) -> Coroutine[Any, Any, None] | None:
     """Return what ``text`` asks of the screen itself; None for a message to an agent."""
     if (source := plan_command.plan_source(text)) is not None:

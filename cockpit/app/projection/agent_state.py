@@ -21,6 +21,8 @@ class AgentState(Struct):
     """Tokens in the context window."""
     size: int = 0
     """Tokens that it can hold; 0 where the agent does not say."""
+    turns: int = 0
+    """How many turns it began."""
 
     def apply(self, row: Row) -> None:
         """Fold one row of the session."""
@@ -33,6 +35,7 @@ class AgentState(Struct):
                 self.steps = detail.steps
             case agent_turns.RunnerTurnStarted():
                 self.steps = ()
+                self.turns += 1
             case agent_turns.RunnerContext():
                 self.used, self.size = detail.used, detail.size
             case _:

@@ -75,6 +75,7 @@ class Conversation:
         self._slots: dict[str, _Slot] = {}
         self._opening = ""
         self._choices: dict[str, agent_turns.RunnerChoices] = {}
+        self._agent = ""
         self._agent_turns = 0
         self._agent_works = False
 
@@ -93,6 +94,8 @@ class Conversation:
         match detail:
             case sessions.MessageStarted() | sessions.MessageDelta() | sessions.MessageCompleted():
                 self._message(row, detail)
+            case waves.WaveCreated() | waves.WaveAdvanced() if self._agent:
+                return  # an action over its worktree has a wave of its own; the agent has turns
             case waves.WaveCreated() | waves.WaveAdvanced():
                 phase = _PHASES.get(row.action, "")
                 self._wave(row, detail.ordinal, phase)
@@ -103,6 +106,7 @@ class Conversation:
                 self._error(row, detail.message or "The wave failed.")
             case sessions.SessionCreated():
                 self._opening = detail.words
+                self._agent = detail.agent if isinstance(detail.agent, str) else ""
                 if self._opening:
                     self._open(f"s:{row.seq}", "person", self._opening)
             case sessions.SessionFailed():

@@ -28,6 +28,7 @@ from cockpit.store.journal.journal import Row
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
 _NOTHING = MeterView()
+_AGENTS_OWN = MeterView(empty="An external agent chooses its own context: it has no bands.")
 _NOT_OF_SESSIONS = (*chains.PREFIXES, *PREFIXES, PREFIX)
 """What begins rows that name a session and do not change it."""
 
@@ -42,6 +43,14 @@ class Views(msgspec.Struct, frozen=True):
     meter: MeterView
     queue: QueueView
     board: WorkPaneView
+
+
+def _meter_of(opened: OpenSession | None) -> MeterView:
+    """Return the bands of a session; an external agent has none."""
+    if opened is None:
+        return _NOTHING
+    agents = opened.session.agent and opened.meter is _NOTHING
+    return _AGENTS_OWN if agents else opened.meter
 
 
 class OpenSession:
@@ -217,7 +226,7 @@ class State:
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
-            meter=opened.meter if opened is not None else _NOTHING,
+            meter=_meter_of(opened),
             queue=self.queue.view(
                 now, self.sessions, self.chains.words_of, followed=session_id, front=front
             ),

@@ -99,6 +99,8 @@ class SessionState(Struct):
         """Fold one row of this session."""
         detail = row.detail
         match detail:
+            case waves.WaveReentered() | waves.WaveCreated() | waves.WaveAdvanced() if self.agent:
+                return  # an action over its worktree has a wave of its own; the agent has turns
             case waves.WaveReentered():
                 self.phase = _REENTERED.get(detail.phase, self.phase)
             case waves.WaveCreated() | waves.WaveAdvanced() | waves.WaveFailed():
@@ -185,9 +187,9 @@ def header(
         branch=session.branch or branch,
         task=session.name,
         task_type=session.task_type,
-        wave=session.wave,
+        wave=0 if session.agent else session.wave,
         phase=session.phase,
-        model=" ".join(filter(None, (_short(session.model), agent.name_of("model")))),
+        model=_model_name(session, agent),
         tokens=session.tokens,
         cost_usd=session.cost_usd,
         pending=pending,
@@ -196,7 +198,14 @@ def header(
         mode=agent.name_of("mode"),
         plan=agent.plan(),
         context=agent.context(),
+        agent=session.agent,
+        turn=agent.turns,
     )
+
+
+def _model_name(session: SessionState, agent: AgentState) -> str:
+    """Return the model; that of an external agent only as far as the agent names it."""
+    return agent.name_of("model") if session.agent else _short(session.model)
 
 
 def _short(model: str) -> str:

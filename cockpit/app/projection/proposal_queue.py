@@ -11,11 +11,25 @@ from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
 from cockpit.core.clock import parse_time
 from cockpit.store.journal.details.detail import read_part
-from cockpit.store.journal.details.proposals import ProposalBody, ProposalCreated, ProposalDecided
+from cockpit.store.journal.details.proposals import (
+    AskedQuestion,
+    ProposalBody,
+    ProposalCreated,
+    ProposalDecided,
+)
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.proposals import Proposal
-from widgets.views import FileDiffView, ItemView, Kind, ProposalView, QueueView, Risk, WaitingView
+from widgets.views import (
+    FileDiffView,
+    ItemView,
+    Kind,
+    ProposalView,
+    QuestionView,
+    QueueView,
+    Risk,
+    WaitingView,
+)
 
 _KINDS: dict[str, Kind] = {
     "context": "context", "action": "action", "profile": "profile", "skill": "skill",
@@ -176,7 +190,21 @@ def proposal(
         rule=body.rule.what,
         card_rule=body.card.rule_id,
         card=body.card.line,
+        questions=tuple(_question(each) for each in body.questions) if body.form else (),
         editable=(shown.kind == "action" and not body.agent) or body.editable,
+    )
+
+
+def _question(question: AskedQuestion) -> QuestionView:
+    return QuestionView(
+        question.text,
+        question.header,
+        question.kind,
+        question.options,
+        question.several,
+        question.other,
+        question.required,
+        question.default,
     )
 
 

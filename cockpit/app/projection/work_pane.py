@@ -156,7 +156,7 @@ def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> 
     if session.cost_usd is not None:
         spent.append(money(session.cost_usd))
     state = "waits for you" if status == "waiting" and waiting else session.saying()
-    if status == "running" and session.wave:
+    if status == "running" and session.wave and not session.agent:
         state = f"{session.phase} · wave {session.wave}"
     about = [session.agent, session.branch, session.since[_CLOCK]] if session.agent else []
     end = [session.summary] if session.ended and session.summary else []

@@ -21,6 +21,7 @@ from cockpit.app.actions import (
     chain_actions,
     decision_actions,
     packet_actions,
+    prompt_commands,
     session_actions,
     task_actions,
 )
@@ -154,7 +155,9 @@ class CockpitScreen(Screen[None]):
         return ActionContext(
             pane=pane,
             prompt_empty=not self.prompt.text.strip(),
+            prompt_command=prompt_commands.is_command(self.prompt.text),
             proposal_kind=front.kind if front is not None else "",
+            is_question=front is not None and bool(front.questions),
             can_edit=front is not None and front.editable,
             can_trust=front is not None and bool(front.rule),
             has_diff=front is not None and bool(front.diffs),
@@ -235,7 +238,8 @@ class CockpitScreen(Screen[None]):
             self.panes.turn_to("proposals")
             self.schedule_paint()
             return
-        starts_session = not self.host.session_id
+        # A command to the screen is no reply to the proposal in front.
+        starts_session = not self.host.session_id or prompt_commands.is_command(event.text)
         step = self.key_policy.handle_enter(event.text, starts_session=starts_session)
         decision_actions.carry_out(self.host, step)
 

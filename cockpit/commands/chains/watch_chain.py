@@ -15,10 +15,11 @@ from cockpit.commands.chains.run_worker import request_stop
 from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import open_store
-from cockpit.commands.terminal import is_terminal, ring_terminal, say, show, show_json
+from cockpit.commands.terminal import is_terminal, output_width, ring_terminal, say, show, show_json
 from cockpit.commands.unconfined import record_unconfined, settle_unconfined
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.text import pluralize
+from cockpit.loop.views.barred_text import cut_columns
 from cockpit.store.chains import chains, task_runs
 from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
@@ -298,8 +299,13 @@ class ChainPrinter:
             if line is None:
                 continue
             if not self._quiet:
-                show(line.line)
+                show(_hang(line.line, output_width()))
             elif is_terminal(sys.stderr):
-                say(line.line)
+                say(_hang(line.line, output_width(sys.stderr)))
             if line.needs_user:
                 await self.notify(f"{self._chain_id} waits for you", line.line.strip(), urgent=True)
+
+
+def _hang(line: str, width: int) -> str:
+    """Return the line cut to a terminal's columns, so that none of it begins where another line would."""
+    return "\n        ┆ ".join(cut_columns(line, width - 12)) if width > 40 else line

@@ -11,7 +11,7 @@ from cockpit.commands.demo.demo_guide import BUG_WORDS, DISCUSS_WORDS
 from cockpit.commands.demo.demo_report import project_report, session_report
 from cockpit.commands.demo.sample_project import Sample
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.terminal import SafeStream, say, show
+from cockpit.commands.terminal import SafeStream, output_width, say, show
 from cockpit.config.load_settings import Settings
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -78,7 +78,7 @@ class _Story:
 
     def __init__(self) -> None:
         self.seq = 0
-        self._teller = Storyteller(hints=False)
+        self._teller = Storyteller(hints=False, width=output_width())
         self._telling = SafeStream(sys.stdout)
 
     async def follow(self, runtime: Runtime, session_id: str) -> None:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cockpit.commands.sessions.proposal_text import WIDTH as TEXT_WIDTH
 from cockpit.commands.sessions.proposal_text import body_lines
+from cockpit.loop.views.barred_text import bar_text, cut_columns
 from widgets.text.clean import clean
 
 FORMATS = ("md", "json", "svg")
@@ -16,7 +18,7 @@ WIDTH = 100
 _HTML_OR_IMAGE = re.compile(r"<(?=[A-Za-z/!?])|!(?=\[)")
 _TICKS = re.compile(r"`+")
 _STYLES = {"you": "bold cyan", "agent": "bold green", "note": "bold"}
-_VERDICTS = {"approved": "green", "rejected": "red", "expired": "red"}
+_VERDICTS = {"approved": "green", "rejected": "red", "expired": "red", "withdrawn": "red"}
 # rich's template, without the fonts that a viewer would load from the network.
 _PICTURE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
     <style>
@@ -101,14 +103,26 @@ def _lines(transcript: Document) -> Iterator[tuple[str, str]]:
         if kind == "wave":
             yield f"\n── {title}", "dim"
         elif kind == "note":
-            yield f"  {title}", "dim"
+            yield _hang(f"  {title}"), "dim"
         elif kind == "message":
             yield f"\n{title}{f' ({status})' if status else ''}", _STYLES[title]
-            yield entry.get("text", ""), ""
+            # Behind a bar: no line of it passes for one of cockpit's own.
+            yield bar_text(clean(entry.get("text", "")), WIDTH), ""
         else:
-            yield f"\n{_title(entry)}", "bold yellow" if kind == "proposal" else "bold"
-            yield from (("  " + line, _VERDICTS.get(status, "")) for line in _verdict(entry))
-            yield from (("  " + line, "dim") for line in _details(entry))
+            yield f"\n{_hang(_title(entry))}", "bold yellow" if kind == "proposal" else "bold"
+            for line in _verdict(entry):
+                yield _hang(f"  {line}"), _VERDICTS.get(status, "")
+            if kind == "proposal":
+                details = _details(entry, WIDTH - 2)
+                yield from (("  " + line, "dim") for line in details)
+            else:
+                yield bar_text(clean(entry.get("text", "")), WIDTH, indent="  "), "dim"
+
+
+def _hang(text: str) -> str:
+    """Return text whose lines are cut to the picture's columns: the rest of one hangs behind a sign."""
+    lines = (cut_columns(line, WIDTH - 4) for line in clean(text).split("\n"))
+    return "\n".join("\n  ┆ ".join(pieces) for pieces in lines)
 
 
 def _heading(entry: Mapping[str, Any]) -> str:
@@ -135,10 +149,10 @@ def _verdict(entry: Mapping[str, Any]) -> list[str]:
     return [line + (f": {verdict['words']}" if verdict.get("words") else "")]
 
 
-def _details(entry: Mapping[str, Any]) -> list[str]:
+def _details(entry: Mapping[str, Any], width: int = TEXT_WIDTH) -> list[str]:
     if entry["kind"] == "proposal":
         return (
-            "\n".join(body_lines(entry["proposal_kind"], entry.get("body", {})))
+            "\n".join(body_lines(entry["proposal_kind"], entry.get("body", {}), width=width))
             .strip("\n")
             .split("\n")
         )

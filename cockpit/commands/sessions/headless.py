@@ -26,6 +26,7 @@ from cockpit.commands.report_error import report_error
 from cockpit.commands.terminal import (
     SafeStream,
     is_terminal,
+    output_width,
     say,
     show_json,
     show_json_line,
@@ -59,8 +60,8 @@ class AgentStart:
     """Which external agent has a new session, and where it works."""
 
     name: str
-    worktree: bool
-    """Whether it works in a worktree and branch of its own, also where no other agent works."""
+    where: str = ""
+    """``checkout``, ``worktree``, or '' for the rule: the second agent in a project gets a worktree."""
 
 
 class RowPrinter:
@@ -74,12 +75,12 @@ class RowPrinter:
     ) -> None:
         self.seq = after
         self._lines = output == "stream-json"
-        self._story = Storyteller(agents=agents)
         # For `text` the story is the answer, unless a review is; for `json` it is progress, which only a
         # terminal gets.
         stream = sys.stdout if output == "text" and not prints_review else sys.stderr
         quiet = self._lines or (output == "json" and not is_terminal(sys.stderr))
         self._output = None if quiet else SafeStream(stream)
+        self._story = Storyteller(agents=agents, width=output_width(stream))
 
     def print_rows(self, rows: Sequence[journal.Row]) -> None:
         """Print these rows. Raises :class:`ReaderGone`."""
@@ -137,10 +138,16 @@ async def _drive(
             session_id = await _begin_agent(runtime, text, session, task_id, agent)
         else:
             session_id = await _begin(runtime, settings, text, session, task_id, flags)
-        started = await runtime.store.read(lambda c: sessions.load(c, session_id))
-        printer = RowPrinter(
-            output, before, prints_review=prints_review, agents=bool(started.agent)
-        )
+        try:
+            started = await runtime.store.read(lambda c: sessions.load(c, session_id))
+            printer = RowPrinter(
+                output, before, prints_review=prints_review, agents=bool(started.agent)
+            )
+        except BaseException:  # a signal: nothing runs the session yet
+            await asyncio.shield(
+                runtime.store.write(lambda tx: sessions.stop_unowned(tx, session_id))
+            )
+            raise
         ending = await _run(runtime, session_id, printer)
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
@@ -211,14 +218,9 @@ async def _begin_agent(
     runtime: Runtime, text: str, session: str | None, task_id: str | None, agent: AgentStart
 ) -> str:
     """Start a session of an external agent, or send ``text`` to the last one that it has."""
-    from cockpit.commands.sessions.agent_worktree import choose_folder
-
     if session is None:
-        folder = await choose_folder(runtime, agent.name, own=agent.worktree)
-        if folder is not None:
-            say(f"{agent.name} works in {folder}.")
         new_id = await runtime.start_agent(
-            agent.name, text, interactive=False, cwd=folder, task_id=task_id
+            agent.name, text, interactive=False, where=agent.where, task_id=task_id
         )
         if task_id is not None:
             await runtime.store.write(

@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from unicodedata import combining, east_asian_width
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.loop.views.barred_text import count_columns, cut_columns
+from cockpit.store.sessions.proposals import Proposal, shown_status
 from widgets.text.clean import clean, hidden
 
 WIDTH = 160
@@ -34,7 +34,7 @@ _RENDERED = frozenset(
             "server",
         ),
         *("why", "command", "reasons", "options", "waiter", "editable", "edit_argument"),
-        *("edit_suffix", "input", "edited", "rule"),
+        *("edit_suffix", "input", "edited", "rule", "questions", "form", "answers"),
         *("reason", "bands_before", "bands_after", "rules_before", "rules_after", "verdict"),
         *(
             "base_version",
@@ -54,9 +54,10 @@ def proposal_text(proposal: Proposal, *, width: int = WIDTH) -> str:
     Only lines of cockpit's own begin at the left margin. Each foreign text stands behind its label, or
     behind a bar on every line, and no line is longer than ``width`` columns, so that no terminal breaks it.
     """
+    status = shown_status(proposal)
     lines = [
         *framed(proposal.kind.upper(), proposal.title, width),
-        f"{proposal.proposal_id} · {proposal.risk} risk · {proposal.status}"
+        f"{proposal.proposal_id} · {proposal.risk} risk · {status}"
         f" · {f'session {proposal.session_id}' if proposal.session_id else 'outside any session'}"
         f" · shown {proposal.shown_digest}",
     ]
@@ -65,9 +66,7 @@ def proposal_text(proposal: Proposal, *, width: int = WIDTH) -> str:
     if proposal.revises:
         lines.append(f"revises {proposal.revises}")
     if proposal.decided_by:
-        lines += framed(
-            f"{proposal.status} at {proposal.decided_at} by", proposal.decided_by, width
-        )
+        lines += framed(f"{status} at {proposal.decided_at} by", proposal.decided_by, width)
     if proposal.reason:
         lines += framed("reason", proposal.reason, width)
     body = proposal.body
@@ -101,30 +100,6 @@ def barred(text: str, width: int = WIDTH) -> list[str]:
         for number, piece in enumerate(cut_columns(line, max(20, width - 4))):
             lines.append(f"  {'┆' if number else '│'} {piece}".rstrip())
     return lines
-
-
-def cut_columns(line: str, width: int) -> list[str]:
-    """Cut a line into pieces of at most ``width`` columns of a terminal."""
-    if line.isascii():
-        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
-    pieces, piece, columns = [], "", 0
-    for character in line:
-        wide = count_columns(character)
-        if columns + wide > width:
-            pieces.append(piece)
-            piece, columns = "", 0
-        piece, columns = piece + character, columns + wide
-    return [*pieces, piece]
-
-
-def count_columns(text: str) -> int:
-    """Count the columns of a terminal that a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
-        for character in text
-    )
 
 
 def body_lines(kind: str, body: Mapping[str, Any], *, width: int = WIDTH) -> Iterator[str]:

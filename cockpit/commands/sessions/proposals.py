@@ -23,11 +23,14 @@ from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
 from cockpit.commands.terminal import output_width, say, show, show_json, show_list
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
+from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.text import pluralize
+from cockpit.loop.permissions.question_form import AnswerInvalid, parse_answer
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
-from cockpit.loop.permissions.waiting_permission import has_abandoned
+from cockpit.loop.permissions.waiting_permission import has_abandoned, load_newest
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.sessions import outbox
+from cockpit.store.sessions import outbox, sessions
 from cockpit.store.sessions import proposals as stored
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.change_payload import TYPES
@@ -76,7 +79,7 @@ def list_proposals(every: bool, as_json: bool) -> None:
                 proposal.proposal_id,
                 proposal.kind,
                 proposal.risk,
-                proposal.status,
+                stored.shown_status(proposal),
                 _span((now - parse_time(proposal.created_at)).total_seconds()),
                 _left(proposal, now),
                 proposal.session_id,
@@ -105,9 +108,17 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
     show(proposal_text(proposal, width=output_width() or WIDTH))
     if proposal.status == "pending":
         shown = proposal.shown_digest[:8]
+        is_question = bool(proposal.body.get("questions"))
+        can_answer = is_question and bool(proposal.body.get("form"))
         say(
-            f"\napprove:  cockpit proposals approve {proposal_id} --shown {shown}\n"
-            f"discuss:  cockpit proposals discuss {proposal_id} --words '…'\n"
+            (
+                f"\napprove:  cockpit proposals approve {proposal_id} --shown {shown}\n"
+                if not is_question
+                else f"\nanswer:   cockpit proposals answer {proposal_id} ANSWER …\n"
+                if can_answer
+                else "\n"
+            )
+            + f"discuss:  cockpit proposals discuss {proposal_id} --words '…'\n"
             f"reject:   cockpit proposals reject {proposal_id} --reason '…'"
             + (
                 f"\nedit:     cockpit proposals edit {proposal_id}"
@@ -198,6 +209,42 @@ def discuss(proposal_id: str, words: str, shown: str | None, as_json: bool) -> N
 
     async def decide(runtime: Any) -> None:
         await runtime.discuss(proposal_id, shown_digest=digest, words=words)
+
+    _decide(proposal_id, decide, as_json)
+
+
+@proposals.command(
+    "answer",
+    short_help="Answer what an agent asks.",
+    epilog=examples(
+        "cockpit proposals answer p-1a2b3c 2",
+        "cockpit proposals answer p-1a2b3c 'SQLite' '1,3' 'as in the last release'",
+    ),
+)
+@click.argument("proposal_id")
+@click.argument("answers", nargs=-1, required=True)
+@SHOWN
+@AS_JSON
+def answer(proposal_id: str, answers: tuple[str, ...], shown: str | None, as_json: bool) -> None:
+    """Answer the questions of an external agent.
+
+    Give one ANSWER for each question, in order: the number or the name of an option, several with
+    commas where more than one may be chosen, or a text of your own. An empty ANSWER leaves a question out.
+    `cockpit proposals show` numbers the options.
+    """
+    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
+    questions = proposal.body.get("questions") or []
+    if questions and len(answers) != len(questions):
+        raise AnswerInvalid(
+            f"{proposal_id} has {pluralize(len(questions), 'question')}; give an ANSWER for each, in order."
+        )
+    given = [
+        parse_answer(question, text) for question, text in zip(questions, answers, strict=False)
+    ]
+    digest = _digest(proposal, shown)
+
+    async def decide(runtime: Any) -> None:
+        await runtime.answer(proposal_id, shown_digest=digest, answers=given)
 
     _decide(proposal_id, decide, as_json)
 
@@ -300,11 +347,12 @@ async def _edit_in_runtime(
 def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json: bool) -> None:
     place = find_project()
     asyncio.run(_decide_in_runtime(place, load_project_settings(place).runtime, decide))
-    proposal = read_store(lambda connection: stored.load(connection, proposal_id))
+    proposal = read_store(lambda connection: load_newest(connection, proposal_id))
     if as_json:
         show_json(_record(proposal))
     else:
-        say("\n".join(framed(f"{proposal_id} is {proposal.status}", proposal.title)))
+        verb = "answered" if proposal.body.get("answers") else proposal.status
+        say("\n".join(framed(f"{proposal.proposal_id} is {verb}", proposal.title)))
         for line in read_store(lambda connection: _follow_up(connection, proposal)):
             say(line)
 
@@ -321,7 +369,16 @@ def _follow_up(connection: sqlite3.Connection, proposal: Proposal) -> list[str]:
             for receipt in outbox.select_receipts(connection, action.action_id)[-1:]
         ]
     if proposal.status == "discussed":
-        return [f"The agent reads it: cockpit run --continue {proposal.session_id}"]
+        session = sessions.load(connection, proposal.session_id)
+        command = f"cockpit run --continue {session.session_id}"
+        if session.pid and is_process_alive(session.pid):
+            return [
+                "The agent is open on a screen: it reads it with your next message there. Or close that"
+                f" screen and run: {command}"
+            ]
+        return [
+            f"Its session is {session.status}. The agent reads it when you resume it: {command}"
+        ]
     return [
         f"Nothing is removed. {each.proposal_id} waits: {each.title}"
         f"\nshow:     cockpit proposals show {each.proposal_id}"

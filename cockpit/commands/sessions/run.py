@@ -92,9 +92,16 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--worktree",
-    is_flag=True,
+    "where",
+    flag_value="worktree",
     help="With --agent: work in a worktree and branch of its own. Default: where another agent works"
     " in the checkout.",
+)
+@click.option(
+    "--checkout",
+    "where",
+    flag_value="checkout",
+    help="With --agent: work in the checkout, also where another agent works there.",
 )
 @session_options
 @click.pass_context
@@ -104,7 +111,7 @@ def run(
     task: str | None,
     task_id: str | None,
     agent: str | None,
-    worktree: bool,
+    where: str | None,
     session: str | None,
     **options: Any,
 ) -> None:
@@ -123,9 +130,11 @@ def run(
         raise WrongUse("A session keeps the task that it started with. Leave --task out.")
     if not text and session is None and task_id is None:
         raise WrongUse('No task. Say what to do, for example: cockpit run "review main..HEAD".')
-    if worktree and agent is None:
-        raise WrongUse("--worktree is for external agents. Name one with --agent.")
-    ctx.exit(_drive(text, session, task_id, agent=agent, worktree=worktree, **options))
+    if where is not None and agent is None:
+        raise WrongUse(f"--{where} is for external agents. Name one with --agent.")
+    if where is not None and session is not None:
+        raise WrongUse("A session stays where it began. Leave --worktree and --checkout out.")
+    ctx.exit(_drive(text, session, task_id, agent=agent, where=where or "", **options))
 
 
 @click.command(
@@ -167,7 +176,7 @@ def _drive(
     log_json: str | None,
     prints_review: bool = False,
     agent: str | None = None,
-    worktree: bool = False,
+    where: str = "",
 ) -> int:
     from cockpit.commands.sessions.headless import AgentStart, drive
 
@@ -177,7 +186,7 @@ def _drive(
         task_id=task_id,
         output=output,
         prints_review=prints_review,
-        agent=None if agent is None else AgentStart(agent, worktree),
+        agent=None if agent is None else AgentStart(agent, where),
         flags={
             "[model] name": model,
             "[limits] max_waves": max_waves,

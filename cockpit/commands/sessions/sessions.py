@@ -12,7 +12,7 @@ import click
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
-from cockpit.commands.terminal import json_text, say, show, show_json, show_list
+from cockpit.commands.terminal import json_text, output_width, say, show, show_json, show_list
 from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, select_recent
 
@@ -75,8 +75,9 @@ def show_session(session: str | None, as_json: bool) -> None:
 
     def read(connection: sqlite3.Connection) -> Any:
         session_id = choose_session(connection, session)
-        render = session_document if as_json else session_text
-        return render(connection, session_id)
+        if as_json:
+            return session_document(connection, session_id)
+        return session_text(connection, session_id, width=output_width())
 
     answer = read_store(read)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from cockpit.agents.registry.installed_agents import (
     find_installation,
     read_version,
 )
-from cockpit.agents.registry.known_agents import AgentInvalid, load_agents, read_agent
+from cockpit.agents.registry.known_agents import Agent, AgentInvalid, load_agents, read_agent
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import say, show, show_list
@@ -97,8 +97,49 @@ def check_agents(ctx: click.Context, /, names: tuple[str, ...], as_json: bool) -
         ],
         "No agent is installed. `cockpit agents list` shows how to install one.",
     )
+    if not as_json:
+        _say_logins(records)
     if any(not record["speaks"] for record in records):
         ctx.exit(Exit.FAILED)
+
+
+@agents.command(
+    "login", epilog=examples("cockpit agents login codex", "cockpit agents login codex chatgpt")
+)
+@click.argument("name")
+@click.argument("way", required=False)
+def log_in_agent(name: str, way: str | None) -> None:
+    """Log in an agent that does it by itself.
+
+    It may open your browser.
+
+    WAY is one of those that `cockpit agents check NAME` lists; it may be left out where there is one. A
+    login in a terminal is printed as a command, for you to run.
+    """
+    require_no_agent("logging in")
+    agent = load_agents(user_folder(os.environ)).find(name)
+    show(asyncio.run(_log_in(agent, way)))
+
+
+async def _log_in(agent: Agent, named: str | None) -> str:
+    from cockpit.agents.acp.agent_connection import Abilities, AgentFailed
+    from cockpit.agents.acp.handshake import log_in
+    from cockpit.agents.acp.login_ways import LoginWay, describe_login
+
+    def choose(abilities: Abilities) -> LoginWay:
+        ways = [way for way in abilities.logins if named in (None, way.id, way.name)]
+        by_itself = [way for way in ways if way.kind == "agent"]
+        if len(by_itself) != 1:
+            offered = "; ".join(describe_login(agent, way) for way in abilities.logins)
+            raise AgentFailed(
+                f"{agent.title} does not log in by itself{f' by {named!r}' if named else ''}, or in more"
+                f" than one way. Its ways: {offered or 'it lists none'}."
+            )
+        say(f"{agent.title} logs in: {by_itself[0].name}. Follow it in your browser.")
+        return by_itself[0]
+
+    way = await log_in(agent, os.environ, Path.cwd(), choose)
+    return f"{agent.title} is logged in by {way.name}."
 
 
 @agents.command(
@@ -150,8 +191,16 @@ async def _check_all(installations: Sequence[Installation]) -> list[dict[str, An
 
 async def _check(entry: Installation) -> dict[str, Any]:
     from cockpit.agents.acp.handshake import shake_hands
+    from cockpit.agents.acp.login_ways import describe_login
 
-    record = {**_record(entry), "version": "", "speaks": False, "problem": "", "abilities": None}
+    record = {
+        **_record(entry),
+        "version": "",
+        "speaks": False,
+        "problem": "",
+        "abilities": None,
+        "logins": [],
+    }
     if not entry.program:
         return {**record, "problem": f"not installed. {_install_words(entry)}".strip()}
     try:
@@ -159,7 +208,22 @@ async def _check(entry: Installation) -> dict[str, Any]:
     except CockpitError as error:
         return {**record, "problem": str(error)}
     version = abilities.version or await read_version(entry, os.environ)
-    return {**record, "version": version, "speaks": True, "abilities": asdict(abilities)}
+    ways = [
+        {"id": way.id, "name": way.name, "kind": way.kind, "how": describe_login(entry.agent, way)}
+        for way in abilities.logins
+    ]
+    record |= {"version": version, "speaks": True, "logins": ways}
+    return {**record, "abilities": asdict(abilities)}
+
+
+def _say_logins(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print how to log in to the agents to which the user may not be logged in."""
+    for record in records:
+        if record["login"] == "yes" or not record["logins"]:
+            continue
+        say(f"\n{record['name']}: log in, if you are not, in one of these ways:")
+        for way in record["logins"]:
+            say(f"  {way['how']}")
 
 
 def _record(entry: Installation) -> dict[str, Any]:

@@ -18,11 +18,13 @@ from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import decide_profile_change
-from cockpit.loop.permissions.waiting_permission import GONE, is_abandoned
+from cockpit.loop.permissions.question_form import AnswerNeeded
+from cockpit.loop.permissions.waiting_permission import GONE, KIND, is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import learn_decision
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import as_recorded, proposals
+from cockpit.store.sessions.proposals import Proposal
 
 Decision = Literal["approved", "rejected", "discussed"]
 
@@ -82,6 +84,8 @@ def decide_proposal(
     if decision == "approved" and is_abandoned(proposal):
         proposals.decide(tx, proposal_id, "expired", by="engine", reason=GONE)
         return DecisionOutcome(proposal_id, "expired", reason=GONE)
+    if decision == "approved" and proposal.kind == KIND and proposal.body.get("questions"):
+        _require_answers(proposal)
     effect = None
     if decision == "approved" or proposal.body.get("type") in settings.approval_effects:
         effect = find_approval_effect(settings.approval_effects, proposal)
@@ -102,6 +106,18 @@ def decide_proposal(
     elif effect is not None and decision == "rejected":
         effect.turn_down(tx, decided)
     return DecisionOutcome(proposal_id, decided.status)
+
+
+def _require_answers(proposal: Proposal) -> None:
+    """Raise ``AnswerNeeded`` for a question without answers: a yes says nothing to it."""
+    if proposal.body.get("answers"):
+        return
+    how = (
+        f"Answer it on the screen, or with `cockpit proposals answer {proposal.proposal_id} ANSWER`."
+        if proposal.body.get("form")
+        else "Answer it in the agent's own terminal, or reject it with your answer as the reason."
+    )
+    raise AnswerNeeded(f"{proposal.proposal_id} is a question. {how}")
 
 
 def _require_policy(tx: Tx, proposal_id: str, decider: str) -> None:

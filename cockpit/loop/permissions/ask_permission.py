@@ -27,6 +27,7 @@ from cockpit.loop.permissions.permission_body import (
     describe_request,
     find_place,
 )
+from cockpit.loop.permissions.question_form import fill_answers, read_answers
 from cockpit.loop.permissions.read_tool_request import reread_claude_tool
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.waiting_permission import (
@@ -36,6 +37,7 @@ from cockpit.loop.permissions.waiting_permission import (
     withdraw_now,
     withdraw_permission,
 )
+from cockpit.loop.permissions.withdrawal import STOPPED, Ending, Withdrawal, ending_of
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.store.db.database import Store
@@ -51,8 +53,6 @@ COCKPIT = "cockpit"
 MOST_WAITING = 100
 """Permissions of one session that wait at the same time; what it asks beyond them is refused."""
 _TOO_MANY = "cockpit keeps at most 100 questions of an agent waiting at a time. Ask again later."
-_ELSEWHERE = "It was answered in the agent's own terminal, or the agent no longer asks."
-_CANCELLED = "The agent's run ended before an answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class PermissionAnswer:
         if self.end == "expired":
             return "The deadline passed without a decision. It did not happen."
         if self.end == "withdrawn":
-            return self.words or _ELSEWHERE
+            return self.words
         if self.by in (DENY_RULES, COCKPIT):
             return self.words
         return f"The user said no: {self.words}" if self.words else "The user said no."
@@ -111,12 +111,13 @@ async def ask_permission(
     root: Path,
     policy: str,
     deadline_s: float | None = None,
-    withdrawn: asyncio.Event | None = None,
+    withdrawn: Withdrawal | None = None,
 ) -> PermissionAnswer:
     """Propose what ``request`` asks for in the session and worktree ``root``, and wait for the answer.
 
-    ``policy`` is the session's, ``deadline_s`` the seconds until no answer counts as the answer. Setting
-    ``withdrawn`` closes the proposal, as cancelling this call does. Raises ``NotFound`` without the session.
+    ``policy`` is the session's, ``deadline_s`` the seconds until no answer counts as the answer.
+    ``withdrawn`` closes the proposal with its reason, as cancelling this call does. Raises ``NotFound``
+    without the session.
     """
     asking = _Asking(store, settings, request, session_id)
     await asyncio.to_thread(asking.describe, await asyncio.to_thread(root.resolve))
@@ -126,9 +127,12 @@ async def ask_permission(
         if not await store.write(lambda tx: asking.propose(tx, policy, deadline_s)):
             return await asyncio.to_thread(asking.fail, _TOO_MANY)
         await _wait(store, change_waiter, asking, withdrawn)
-    except BaseException:  # cancelled, or the store failed: nothing will use an answer
+    except BaseException as error:  # cancelled, or the store failed: nothing will use an answer
+        ending = None if withdrawn is None else withdrawn.ending
+        if ending is None:
+            ending = ending_of(error) if isinstance(error, asyncio.CancelledError) else STOPPED
         try:
-            await asyncio.shield(store.write(asking.withdraw))
+            await asyncio.shield(store.write(lambda tx: asking.withdraw(tx, ending)))
         except StoreError:
             pass  # it is closed or locked: the proposal is withdrawn as one whose process ended
         raise
@@ -139,7 +143,7 @@ async def _wait(
     store: Store,
     change_waiter: ChangeWaiter,
     asking: _Asking,
-    withdrawn: asyncio.Event | None,
+    withdrawn: Withdrawal | None,
 ) -> None:
     """Wait until the proposal is decided; ``withdrawn`` decides it too."""
     decided = asyncio.create_task(change_waiter.wait_for(asking.read_decided))
@@ -151,7 +155,8 @@ async def _wait(
         if decided.done():
             decided.result()
         else:
-            await withdraw_permission(store, asking.proposal_id, _ELSEWHERE)
+            ending = (withdrawn.ending if withdrawn is not None else None) or STOPPED
+            await withdraw_permission(store, asking.proposal_id, ending)
     finally:
         for task in waiting:
             task.cancel()
@@ -217,8 +222,12 @@ class _Asking:
         self.proposal_id = _new_id(tx)
         proposal = self._create(tx, self.proposal_id, self.first, session.task_id, deadline_s)
         by_policy = approving_policy_of(policy, self.first.judged)
+        # A question has no yes: only its user answers it.
+        is_question = bool(self.request.questions)
         try:
-            if pass_without_asking(tx, self.settings, proposal, by_policy, exact=self.first.rule):
+            if not is_question and pass_without_asking(
+                tx, self.settings, proposal, by_policy, exact=self.first.rule
+            ):
                 return True
         except Altered:
             pass  # the session was never given this policy: the user decides
@@ -309,10 +318,10 @@ class _Asking:
         if self._stamps:
             self._on_disk = described.edits.on_disk or {}
 
-    def withdraw(self, tx: Tx) -> None:
+    def withdraw(self, tx: Tx, ending: Ending) -> None:
         """Close the proposal because the run that waited for it ended."""
         if proposals.find(tx.connection, self.proposal_id) is not None:
-            withdraw_now(tx, self.proposal_id, _CANCELLED)
+            withdraw_now(tx, self.proposal_id, ending)
             self._resume_session(tx)
 
     def _resume_session(self, tx: Tx) -> None:
@@ -372,6 +381,10 @@ class _Asking:
 
         Raises ``InputNotChanged``, and ``Altered`` if a deny rule matches it by now.
         """
+        if proposal.body.get("answers"):
+            request = self.request
+            answers = read_answers(proposal.body["answers"])
+            return fill_answers(request.form, request.questions, request.input, answers)
         if not proposal.body.get("edited"):
             return None
         original, shown = dict(self.request.input), self.first.body["input"]

@@ -20,6 +20,7 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edits
 from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, judge_request
+from cockpit.loop.permissions.question_form import describe_questions
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.trust_rules import TrustRule, propose_rule
@@ -87,6 +88,13 @@ def describe_request(
         sources.append(
             "The agent did not send the change itself: what it would write is not known."
         )
+    if request.questions and not request.form:
+        sources.append(
+            "Its protocol takes no answers from here. Answer in the agent's own terminal, or say no with your"
+            " answer as the reason: the agent reads it."
+        )
+    if request.tool == "elicitation" and "address" in request.input:
+        sources.append("cockpit opens nothing. Open the address yourself, then approve.")
     fields = _fields(request, place, line)
     body: dict[str, Any] = {
         "type": request.kind,
@@ -112,6 +120,7 @@ def describe_request(
         "changes": list(changes),
         "waiter": waiter or current_process(),
         **_editable(request),
+        **_questions(request),
     }
     if (described := describe_shape(request, judged, place.root)) is not None:
         body["shape"], body["shape_paths"] = map(list, described)
@@ -140,7 +149,7 @@ def _title(request: ToolRequest, edits: CompleteEdits) -> str:
 
 def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, str]]:
     """Return names and values to show, those that decide first."""
-    fields: list[tuple[str, str]] = []
+    fields = describe_questions([question.record() for question in request.questions])
     if line:
         fields.append(("command", line))
     if request.server:
@@ -152,6 +161,8 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
         # Masked as a whole first: a value's name may say that it is a secret.
         arguments = mask_value(dict(request.input))
         for name, value in list(arguments.items())[:40]:
+            if name == "questions" and request.questions:
+                continue
             if name not in shown and not (name == "plan" and request.kind == "think"):
                 fields.append((name, value if isinstance(value, str) else _json(value)))
         if len(request.input) > 40:
@@ -201,6 +212,14 @@ def _editable(request: ToolRequest) -> dict[str, Any]:
         "edit_suffix": suffix,
         "input": json.loads(text),
     }
+
+
+def _questions(request: ToolRequest) -> dict[str, Any]:
+    """Return the questions as the form draws them, and how their answers go back."""
+    if not request.questions:
+        return {}
+    records = [question.record() for question in request.questions]
+    return {"questions": records, "form": request.form}
 
 
 def _suffix(request: ToolRequest) -> str:

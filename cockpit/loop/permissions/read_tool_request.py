@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
+from cockpit.loop.permissions.question_form import (
+    Question,
+    read_claude_questions,
+    read_codex_questions,
+    read_form,
+)
 from cockpit.loop.permissions.tool_names import SHELLS, join_words
 from cockpit.loop.permissions.tool_request import (
     MOST_EDITS,
@@ -26,6 +33,7 @@ _CLAUDE_KINDS = {
     **dict.fromkeys(("WebFetch", "WebSearch"), "fetch"),
     **dict.fromkeys(("TodoWrite", "ExitPlanMode", "AskUserQuestion"), "think"),
 }
+_ASKS_USER = "AskUserQuestion"
 _PATH_KEYS = (
     *("file_path", "filePath", "notebook_path", "path", "abs_path", "filepath", "target"),
     *("source", "destination", "old_path", "new_path", "oldPath", "newPath"),
@@ -55,6 +63,7 @@ def read_claude_tool(
     kind = "mcp" if server else _CLAUDE_KINDS.get(tool_name, "other")
     command, argv = _command(arguments) if kind == "execute" else ("", ())
     paths = tuple(_named_paths(arguments))
+    questions = read_claude_questions(arguments) if tool_name == _ASKS_USER else ()
     return ToolRequest(
         agent=agent,
         transport=transport,
@@ -71,7 +80,10 @@ def read_claude_tool(
         paths=paths,
         why=why or _text(arguments, "description"),
         options=options,
-        editable=editable,
+        editable=editable and not questions,
+        questions=questions,
+        # The answers are part of the tool's input.
+        form="claude" if questions and transport == "stdio" else "",
     )
 
 
@@ -124,7 +136,63 @@ def read_acp_tool(
         paths=tuple(path for path in paths if path),
         why=_text(raw, "description") or _text(raw, "reason") or _content_text(contents),
         options=read_options(options),
+        questions=read_claude_questions(raw) if tool == _ASKS_USER else (),
     )
+
+
+def read_elicitation(
+    params: Any, *, agent: str, transport: str, cwd: str = "", server: str = ""
+) -> ToolRequest:
+    """Read an elicitation of ACP or of an MCP server behind Codex: a form, or an address to open."""
+    body = _mapping(params)
+    message = _text(body, "message")
+    address = _text(body, "url")
+    given = {"address": address, "host": urlsplit_host(address)} if address else {}
+    return ToolRequest(
+        agent=agent,
+        transport=transport,
+        call_id=_text(body, "toolCallId"),
+        tool="elicitation",
+        kind="think",
+        title=message.split("\n", 1)[0] or f"{agent} asks you",
+        input={**({"server": server} if server else {}), **given},
+        cwd=cwd,
+        why=message,
+        questions=read_form(_mapping(body.get("requestedSchema"))),
+        form="form",
+    )
+
+
+def read_user_input(params: Any, *, agent: str = "codex", cwd: str = "") -> ToolRequest:
+    """Read Codex's ``item/tool/requestUserInput``."""
+    questions = read_codex_questions(_mapping(params))
+    return ToolRequest(
+        agent=agent,
+        transport="app-server",
+        call_id=_text(_mapping(params), "itemId"),
+        tool="request_user_input",
+        kind="think",
+        title=_question_title(questions),
+        input={},
+        cwd=cwd,
+        questions=questions,
+        form="codex",
+    )
+
+
+def urlsplit_host(address: str) -> str:
+    """Return the host that an address leads to; '' where it has none."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _question_title(questions: Sequence[Question]) -> str:
+    if not questions:
+        return "asks you"
+    more = f" and {len(questions) - 1} more" if len(questions) > 1 else ""
+    return f"asks: {questions[0].text}{more}"
 
 
 def read_codex_approval(
@@ -219,6 +287,8 @@ def _claude_title(tool: str, arguments: Mapping[str, Any], line: str, mcp_tool: 
     }
     if path and tool in words:
         return f"{words[tool]} {path}"
+    if tool == _ASKS_USER:
+        return _question_title(read_claude_questions(arguments))
     if tool == "ExitPlanMode":
         return "leave plan mode and begin"
     return f"{tool} {path}".rstrip()

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cockpit.loop.permissions.question_form import Question
+
 OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 """What an option of the agent's own dialog does."""
 
@@ -73,6 +75,10 @@ class ToolRequest:
     options: tuple[PermissionOption, ...] = ()
     editable: bool = False
     """Whether the protocol carries changed input back."""
+    questions: tuple[Question, ...] = ()
+    """What it asks its user, to be answered rather than allowed."""
+    form: str = ""
+    """How the answers go back: ``claude``, ``codex``, ``form``; '' where the protocol takes none."""
 
 
 def choose_option(

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from cockpit.core.processes import is_process_alive
+from cockpit.loop.permissions.withdrawal import WAITER_ENDED, Ending
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
@@ -18,7 +19,7 @@ from cockpit.store.sessions.proposals import EDITED, Proposal
 KIND = "permission"
 SHOWN_ANEW = "shown anew"
 """The stored reason of a revision that was replaced because a file changed on disk."""
-GONE = "The agent's process ended before an answer."
+GONE = WAITER_ENDED.words
 
 
 def load_newest(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
@@ -37,27 +38,29 @@ def load_newest(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
 
 def is_abandoned(proposal: Proposal) -> bool:
     """Whether no process waits for the answer to this pending permission any more."""
-    if proposal.kind != KIND or proposal.status != "pending":
+    waiter = str(proposal.body.get("waiter", ""))
+    is_waited_for = proposal.kind == KIND or bool(waiter)
+    if not is_waited_for or proposal.status != "pending":
         return False
-    return not is_process_alive(str(proposal.body.get("waiter", "")))
+    return not is_process_alive(waiter)
 
 
-def withdraw_now(tx: Tx, proposal_id: str, why: str) -> bool:
+def withdraw_now(tx: Tx, proposal_id: str, ending: Ending) -> bool:
     """Close the newest revision of a permission; False if it was decided already. Raises ``NotFound``."""
     proposal = load_newest(tx.connection, proposal_id)
     if proposal.status != "pending":
         return False
-    by = f"agent:{proposal.body.get('agent', '')}"
-    proposals.decide(tx, proposal.proposal_id, "expired", by=by, reason=why)
+    by = ending.decider(str(proposal.body.get("agent", "")))
+    proposals.decide(tx, proposal.proposal_id, "expired", by=by, reason=ending.words)
     return True
 
 
-async def withdraw_permission(store: Store, proposal_id: str, why: str) -> None:
-    """Close a permission that was answered elsewhere or whose agent is gone; ``why`` says so to the user.
+async def withdraw_permission(store: Store, proposal_id: str, ending: Ending) -> None:
+    """Close a permission that was answered elsewhere or whose agent is gone; ``ending`` says which.
 
     Nothing happens if it was decided already. Raises ``NotFound``.
     """
-    await store.write(lambda tx: withdraw_now(tx, proposal_id, why))
+    await store.write(lambda tx: withdraw_now(tx, proposal_id, ending))
 
 
 def has_abandoned(connection: sqlite3.Connection) -> bool:
@@ -69,15 +72,16 @@ def withdraw_abandoned(tx: Tx) -> list[str]:
     """Withdraw each pending permission whose process ended; returns their ids."""
     abandoned = list(_list_abandoned(tx.connection))
     for proposal_id in abandoned:
-        withdraw_now(tx, proposal_id, GONE)
+        withdraw_now(tx, proposal_id, WAITER_ENDED)
     return abandoned
 
 
 def _list_abandoned(connection: sqlite3.Connection) -> Iterator[str]:
     rows = connection.execute(
         "SELECT proposal_id, coalesce(json_extract(body_json, '$.waiter'), '') FROM proposals"
-        " WHERE status='pending' AND kind=? ORDER BY created_at LIMIT 1000",
-        (KIND,),
+        " WHERE status='pending' AND (kind=:kind OR (kind='context'"
+        " AND json_extract(body_json, '$.waiter') IS NOT NULL)) ORDER BY created_at LIMIT 1000",
+        {"kind": KIND},
     )
     for proposal_id, waiter in rows.fetchall():
         if not is_process_alive(str(waiter)):

@@ -63,10 +63,13 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
     }
 
 
-def session_text(connection: sqlite3.Connection, session_id: str) -> str:
-    """Return the story of a session, from its first row to its last, as one text."""
-    sessions.load(connection, session_id)
-    teller, texts, after = Storyteller(hints=False), [], 0
+def session_text(connection: sqlite3.Connection, session_id: str, *, width: int = 0) -> str:
+    """Return the story of a session, from its first row to its last, as one text.
+
+    ``width`` is that of the terminal that it is for; 0 where it is for none.
+    """
+    agents = bool(sessions.load(connection, session_id).agent)
+    teller, texts, after = Storyteller(hints=False, agents=agents, width=width), [], 0
     while rows := journal.rows(connection, after=after, session_id=session_id):
         texts += [teller.tell(row) for row in rows]
         after = rows[-1].seq

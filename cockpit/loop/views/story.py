@@ -1,10 +1,12 @@
 """A session's journal as text to read from top to bottom, for headless output and reports.
 
-Lines are not cleaned for a terminal; the caller that prints them does that.
+What others wrote stands behind a bar on each line: only lines of cockpit's own begin elsewhere. Lines are not
+cleaned for a terminal; the caller that prints them does that.
 """
 
 from __future__ import annotations
 
+from cockpit.loop.views.barred_text import BarredText, bar_text, cut_columns
 from cockpit.loop.views.event_text import EventLine, event_line
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.journal import Row
@@ -37,12 +39,15 @@ class Storyteller:
 
     An agent's text comes as it streams. When a message's fragments were removed before they were read,
     the rest of the message follows with its last row. ``hints`` adds the command that shows a proposal
-    that waits for the user, ``agents`` what an external agent does.
+    that waits for the user, ``agents`` what an external agent does. ``width`` is that of the terminal that
+    the text is for; 0 where it is for none.
     """
 
-    def __init__(self, *, hints: bool = True, agents: bool = False) -> None:
+    def __init__(self, *, hints: bool = True, agents: bool = False, width: int = 0) -> None:
         self._hints = hints
         self._agents = agents
+        self._width = width
+        self._bar = BarredText(width)
         self._pending: list[str] = []
         self._streaming = ""
         self._streamed = ""
@@ -59,7 +64,7 @@ class Storyteller:
                 self._pending.append(detail.proposal_id)
             case proposals.ProposalDecided() if detail.proposal_id in self._pending:
                 self._pending.remove(detail.proposal_id)
-        line = _behind_bar(self._line(row))
+        line = self._behind_bar(self._line(row))
         return f"{self._end_stream()}{line}\n" if line else ""
 
     def _line(self, row: Row) -> str:
@@ -69,6 +74,8 @@ class Storyteller:
                 return self._waiting(detail)
             case sessions.SessionCreated():
                 return f"{detail.task_type} · {detail.title} · {detail.model}"
+            case waves.WaveStarted() if self._agents:
+                return ""  # an action over its worktree has a wave of its own; the agent has turns
             case waves.WaveStarted():
                 return f"── wave {detail.ordinal}"
             case waves.WaveReentered():
@@ -97,9 +104,10 @@ class Storyteller:
         if detail.message_id != self._streaming:
             heading = f"{self._end_stream()}{SPEAKERS['agent']}\n"
             self._streaming, self._streamed = detail.message_id, text
-            return heading + text
+            self._bar = BarredText(self._width)
+            return heading + self._bar.feed(text)
         self._streamed += text
-        return text
+        return self._bar.feed(text)
 
     def _message(self, detail: sessions.MessageCompleted) -> str:
         text = detail.text
@@ -107,13 +115,12 @@ class Storyteller:
         if detail.message_id == self._streaming:
             streamed, self._streaming, self._streamed = self._streamed, "", ""
             if text.startswith(streamed):
-                return text[len(streamed) :] + end
-            return (
-                f"\n{text}{end}"  # Masking the whole message changed its beginning: print it all.
-            )
+                return self._bar.feed(text[len(streamed) :]) + end
+            # Masking the whole message changed its beginning: print it all.
+            return f"\n{bar_text(text, self._width)}{end}"
         if not text and not detail.interrupted:
             return ""
-        return f"{self._end_stream()}{SPEAKERS.get(detail.role, 'agent')}\n{text}{end}"
+        return f"{self._end_stream()}{SPEAKERS.get(detail.role, 'agent')}\n{bar_text(text, self._width)}{end}"
 
     def _end_stream(self) -> str:
         """Return a line end when another event interrupts a message that still streams."""
@@ -122,7 +129,9 @@ class Storyteller:
         self._streaming, self._streamed = "", ""
         return "\n"
 
-
-def _behind_bar(line: str) -> str:
-    """Keep an event one line: what others wrote in it goes on behind a bar, and passes for no event."""
-    return "\n  │ ".join(part for part in line.splitlines() if part.strip())
+    def _behind_bar(self, line: str) -> str:
+        """Keep an event one line: what others wrote in it goes on behind a bar, and passes for no event."""
+        first, *rest = [part for part in line.splitlines() if part.strip()] or [""]
+        rows = [*cut_columns(first, self._width)] if self._width else [first]
+        lines = [rows[0], *(f"  ┆ {row}" for row in rows[1:])]
+        return "\n".join([*lines, *(bar_text(part, self._width, indent="  ") for part in rest)])

@@ -70,15 +70,21 @@ def document(connection: sqlite3.Connection, session_id: str) -> dict[str, Any]:
         "created_at": session.created_at,
         "updated_at": session.updated_at,
         "result": dict(session.result),
-        "entries": [entry.record() for entry in entries(_rows(connection, session_id))],
+        "entries": [
+            entry.record()
+            for entry in entries(_rows(connection, session_id), agents=bool(session.agent))
+        ],
     }
     masked: dict[str, Any] = mask_value(body)
     return masked
 
 
-def entries(rows: Iterable[Row]) -> list[Entry]:
-    """Return the entries of one session's rows, in the order of the journal."""
-    collected = _Entries()
+def entries(rows: Iterable[Row], *, agents: bool = False) -> list[Entry]:
+    """Return the entries of one session's rows, in the order of the journal.
+
+    ``agents`` says that an external agent has the session.
+    """
+    collected = _Entries(agents)
     for row in rows:
         collected.add(row)
     return [
@@ -91,12 +97,13 @@ def entries(rows: Iterable[Row]) -> list[Entry]:
 class _Entries:
     """The entries so far, and what later rows add to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, agents: bool) -> None:
+        self._agents = agents
         self.entries: list[Entry] = []
         self._messages: dict[str, Entry] = {}
         self._proposals: dict[str, Entry] = {}
         self._proposal_of: dict[str, str] = {}
-        self._teller = Storyteller(hints=False)
+        self._teller = Storyteller(hints=False, agents=agents)
 
     def add(self, row: Row) -> None:
         detail = row.detail
@@ -108,6 +115,8 @@ class _Entries:
                 entry = self._message(row, detail.message_id, detail.role)
                 entry.text = detail.text
                 entry.status = "interrupted" if detail.interrupted else ""
+            case waves.WaveStarted() if self._agents:
+                return
             case waves.WaveStarted():
                 self.entries.append(Entry("wave", row.at, f"Wave {detail.ordinal}"))
             case proposals.ProposalCreated():
@@ -168,7 +177,8 @@ def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
         case proposals.ProposalDiscussed():
             entry.status, words = "discussed", detail.words
         case proposals.ProposalExpired() if detail.kind == "permission":
-            entry.status, words = "expired", detail.reason
+            is_late = detail.decided_by == "deadline"
+            entry.status, words = "expired" if is_late else "withdrawn", detail.reason
         case _:
             entry.status = "expired"
     verdict = {"by": detail.decided_by, "at": at, "words": words, "narrowed": list(narrowed)}

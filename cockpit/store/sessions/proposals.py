@@ -151,6 +151,8 @@ def decide(
     """
     proposal = load(tx.connection, proposal_id)
     if proposal.status != "pending":
+        if is_withdrawn(proposal):
+            raise AlreadyDecided(f"Proposal {proposal_id} was withdrawn. {proposal.reason}")
         who = f" by {proposal.decided_by}" if proposal.decided_by else ""
         raise AlreadyDecided(f"Proposal {proposal_id} was already {proposal.status}{who}.")
     if shown_digest is not None and shown_digest != proposal.shown_digest:
@@ -190,6 +192,18 @@ def decide(
     if verdict == "approved":
         tx.rows.put((_APPROVED, proposal_id), True)
     return load(tx.connection, proposal_id)
+
+
+def is_withdrawn(proposal: Proposal) -> bool:
+    """Whether what an agent asked for ended without a decision, and not by its deadline."""
+    is_waited_for = proposal.kind == "permission" or bool(proposal.body.get("waiter"))
+    is_expired = is_waited_for and proposal.status == "expired"
+    return is_expired and proposal.decided_by != "deadline"
+
+
+def shown_status(proposal: Proposal) -> str:
+    """Return the status in the user's words: ``withdrawn`` for a permission that ended without them."""
+    return "withdrawn" if is_withdrawn(proposal) else proposal.status
 
 
 def load_approved(tx: Tx, proposal_id: str) -> Proposal:

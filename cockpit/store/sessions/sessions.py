@@ -5,10 +5,11 @@ Specified in ``docs/reference/loop.md``.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,9 @@ EXTERNAL_AGENT = "outside"
 """The task type of a session whose agent is not driven by cockpit but calls it over MCP."""
 RUNNER_PREFIX = "runner:"
 """Starts the model name of a session that an external agent runs; its runner's name follows."""
+_STARTS_S = 120.0
+"""Seconds that an agent has from its session's row to its process."""
+_MOST_AGENTS = 1_000
 CHANGEABLE = ("policy", "model", "task_type", "title", "target", "limits", "rev", "interactive")
 """Fields that :func:`change` accepts."""
 
@@ -273,6 +277,44 @@ def select_of_agents(connection: sqlite3.Connection, limit: int = 50) -> list[Se
         (limit,),
     )
     return [_read(row) for row in rows]
+
+
+async def store_new(store: Store, create: Callable[[Tx], str]) -> str:
+    """Store the session that ``create`` returns the id of; '' for none.
+
+    A caller that is cancelled never learns the id, so the session is stopped then: nothing would run it.
+    """
+    writing = asyncio.ensure_future(store.write(create))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        if session_id := await writing:
+            await store.write(lambda tx: stop_unowned(tx, session_id))
+        raise
+
+
+def stop_unowned(tx: Tx, session_id: str) -> None:
+    """Stop a session whose run was interrupted before a process owned it; it can be resumed.
+
+    Sessions of roles and of agents that cockpit does not drive belong to others and stay as they are.
+    """
+    session = load(tx.connection, session_id)
+    is_ours = not session.role and session.task_type != EXTERNAL_AGENT
+    if is_ours and session.status == "running" and session.lease_owner is None:
+        detail = SessionStopped(reason="interrupted")
+        set_status(tx, session_id, "stopped", actor="person", detail=detail)
+
+
+def works_agent_in(connection: sqlite3.Connection, folder: str, now: datetime) -> bool:
+    """Whether an external agent that cockpit drives works in ``folder``, or is about to start there."""
+    recent = format_time(now - timedelta(seconds=_STARTS_S))
+    return any(
+        is_process_alive(session.pid)
+        if session.pid
+        else session.status == "running" and session.created_at >= recent
+        for session in select_of_agents(connection, _MOST_AGENTS)
+        if session.cwd == folder and session.task_type != EXTERNAL_AGENT
+    )
 
 
 def find_agent_session(

@@ -144,8 +144,16 @@ class _TakeAdapter(_ChangeAdapter):
             if await tree_of(self.place.home, commit) == change.tree and await is_ancestor(
                 self.place.home, commit, change.into
             ):
+                await self._record_merge(change, commit)
                 return "done"
         return "not_done"
+
+    async def _record_merge(self, change: ChangePayload, commit: str) -> None:
+        """Record the merge of a process that ended between it and its record."""
+        if self._tree(change).status == "active":
+            await self.store.write(
+                lambda tx: worktrees.set_status(tx, change.worktree, "merged", merged_commit=commit)
+            )
 
     async def _tip_as_shown(self, root: Path, change: ChangePayload) -> str | None:
         """Return the branch's commit if its work is what was shown; also after a commit of ours."""
@@ -216,7 +224,7 @@ class _DropAdapter(_ChangeAdapter):
                     )
                 await self._commit_rest(root, change)
             tip = await commit_of(self.place.home, f"refs/heads/{change.branch}")
-            kept = "" if tip is None else await self._keep(change, tip)
+            kept = await self._find_kept(change) if tip is None else await self._keep(change, tip)
             await remove_tree(self.place, root)
             if tip is not None:
                 await git(self.place.home, "branch", "--quiet", "-D", "--", change.branch)
@@ -227,11 +235,20 @@ class _DropAdapter(_ChangeAdapter):
         return succeeded(words, kept=kept)
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
-        """Whether worktree and branch are gone."""
+        """Whether worktree and branch are gone, and recorded so."""
         change = msgspec.convert(payload, ChangePayload)
+        if self._tree(change).status != "removed":
+            return "not_done"  # doing it again does what is left of it
         branch = await commit_of(self.place.home, f"refs/heads/{change.branch}")
         there = await asyncio.to_thread(os.path.lexists, self._tree(change).path)
         return "not_done" if there or branch is not None else "done"
+
+    async def _find_kept(self, change: ChangePayload) -> str:
+        """Return the reference under which the work was kept before the branch was removed; '' for none."""
+        pattern = f"{DROPPED}{change.session}*"
+        listed = await git(self.place.home, "for-each-ref", "--format=%(refname) %(tree)", pattern)
+        names = [line.split()[0] for line in listed.splitlines() if line.endswith(change.tree)]
+        return names[-1] if names else ""
 
     async def _keep(self, change: ChangePayload, tip: str) -> str:
         """Name ``tip`` where nothing else does; returns the reference, '' for work that is merged."""

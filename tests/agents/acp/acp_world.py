@@ -20,6 +20,7 @@ from cockpit.store.journal import journal
 from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
+from cockpit.tasks.agent_changes.agent_folder import choose_folder
 from cockpit.tasks.agent_changes.carry_out import carry_out
 from cockpit.tasks.agent_changes.effects import CHANGE_EFFECTS
 from cockpit.tasks.agent_changes.propose_change import propose_change
@@ -131,7 +132,7 @@ async def open_acp(tmp_path: Path, **settings: Any) -> AsyncIterator[Acp]:
     choices = RuntimeSettings(
         user_dir=config,
         environment=dict(os.environ),
-        external_agents=lambda: RunningAgents(propose_change),
+        external_agents=lambda: RunningAgents(propose_change, choose_folder),
         approval_effects=CHANGE_EFFECTS,
         carry_out=carry_out,
         limits=Limits(deadline_s=settings.pop("deadline_s", 600.0)),

@@ -143,8 +143,17 @@ class Agent:
                 "sessionCapabilities": {"fork": {}, "resume": {}},
             },
             "agentInfo": {"name": "scripted", "version": "1.2.3"},
-            "authMethods": [{"id": "login", "name": "Log in with a browser"}],
+            "authMethods": [
+                {"id": "login", "name": "Log in with a browser"},
+                *SWITCHES.get("ways", []),
+            ],
         }
+
+    def on_authenticate(self, params: dict[str, Any]) -> Any:
+        if params["methodId"] != "login" or SWITCHES.get("login") == "fails":
+            return {"__error__": {"code": -32603, "message": "The browser was closed"}}
+        Path("logged-in").touch()
+        return {}
 
     def _state(self) -> dict[str, Any]:
         modes = [{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}]
@@ -326,6 +335,37 @@ class Agent:
         if self.cancelled:
             raise Cancelled
         self.say(f"allowed {sum(self.allowed(answer) for answer in answers)}")
+        return None
+
+    def act_elicit(self, rest: str) -> str | None:
+        """Ask the user by a form, or by an address, and say what came back."""
+        if rest == "url":
+            form = {"mode": "url", "url": "https://id.example/login?x=1", "elicitationId": "e-1"}
+        else:
+            colours = [
+                {"const": "red", "title": "red — like a rose"},
+                {"const": "blue", "title": "Blue"},
+            ]
+            properties = {
+                "question_0": {"type": "string", "title": "Colour", "oneOf": colours},
+                "question_0_custom": {"type": "string", "title": "Other"},
+                "tests": {"type": "array", "title": "Tests", "items": {"anyOf": colours}},
+                "count": {"type": "integer", "minimum": 1, "maximum": 9, "title": "How many"},
+                "sure": {"type": "boolean", "title": "Sure", "default": True},
+            }
+            schema = {"type": "object", "properties": properties, "required": ["count"]}
+            form = {"mode": "form", "requestedSchema": schema}
+        answer = self.call("elicitation/create", message="How shall I paint it?", **form)
+        self.say(json.dumps(answer.get("result", answer.get("error"))))
+        return None
+
+    def act_leave(self, rest: str) -> str | None:
+        """Ask, and end the turn or die once a file is there, without an answer."""
+        self.permission({"toolCallId": "l1", "title": "rm", "rawInput": {"command": "rm x"}})
+        while not Path("go").exists():
+            time.sleep(0.01)
+        if rest == "dying":
+            os._exit(9)
         return None
 
     def act_fs(self, rest: str) -> str | None:

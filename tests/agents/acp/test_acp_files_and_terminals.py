@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
+
+from cockpit.loop.permissions.withdrawal import INTERRUPTED, WAITER_ENDED
+from cockpit.store.context import facts
 
 pytestmark = pytest.mark.slow
 
@@ -24,13 +28,100 @@ async def test_a_read_gives_the_file_as_it_is_and_records_version_and_lines(acp:
     assert json.loads(acp.said(session.session_id)[0]) == {"content": "two\nthree\n"}
     (row,) = acp.rows(session.session_id, "runner.file_read")
     assert (row["path"], row["first"], row["last"], len(row["version"])) == ("note.txt", 2, 3, 16)
+    (fact,) = facts_of(acp, session.session_id)
+    assert (fact.source_type, fact.source_ref, fact.full) == (
+        "file",
+        "file:note.txt:2-3",
+        "two\nthree\n",
+    )
+    assert fact.provenance["lines"] == [2, 3] and fact.provenance["path"] == "note.txt"
+    assert fact.provenance["sha256"].startswith(row["version"])
+    (asked,) = acp.rows(session.session_id, "context.requested")
+    assert asked["items"][0]["item"] == "file:note.txt:2-3"
+    (fetched,) = acp.rows(session.session_id, "context.fetched")
+    assert (fetched["facts"], fetched["new"]) == (1, 1)
+    (approved,) = acp.rows(session.session_id, "proposal.approved")
+    assert (approved["kind"], approved["decided_by"]) == ("context", "policy:reads")
+
+
+def facts_of(acp: Acp, session_id: str) -> list[facts.FactText]:
+    def read(connection):
+        rows = connection.execute(
+            "SELECT fact_id FROM session_facts WHERE session_id=? AND superseded_at IS NULL"
+            " ORDER BY ordinal, position",
+            (session_id,),
+        ).fetchall()
+        texts = facts.load_texts(connection, [identity for (identity,) in rows])
+        return [texts[identity] for (identity,) in rows]
+
+    return acp.world.store.read_now(read)
+
+
+async def test_a_grant_covers_the_path_and_a_new_version_replaces_the_fact(acp: Acp) -> None:
+    note = acp.world.root / "note.txt"
+    note.write_text("one\ntwo\n", encoding="utf-8")
+    session_id = await acp.start("fs read note.txt", interactive=True)
+    task = acp.begin(session_id)
+    (proposal,) = await acp.asked()
+    assert (proposal.kind, proposal.title, proposal.risk) == ("context", "read note.txt", "low")
+    assert [item["item"] for item in proposal.body["items"]] == ["file:note.txt"]
+    assert proposal.body["agent"] == "scripted" and proposal.body["branch"] == "main"
+    await acp.approve(proposal)
+    await task
+    for words in ("fs read note.txt", "fs read note.txt 1 1"):
+        await acp.runtime.say(session_id, words)
+        await acp.runtime.run(session_id)
+    assert [fact.source_ref for fact in facts_of(acp, session_id)] == [
+        "file:note.txt",
+        "file:note.txt:1-1",
+    ]
+    note.write_text("one\nnew\n", encoding="utf-8")
+    await acp.runtime.say(session_id, "fs read note.txt")
+    await acp.runtime.run(session_id)
+    assert "one\nnew\n" in [fact.full for fact in facts_of(acp, session_id)]
+    assert "one\ntwo\n" not in [fact.full for fact in facts_of(acp, session_id)]
+    assert len(acp.rows(session_id, "proposal.created")) == 1
+
+
+@pytest.mark.parametrize(("how", "words"), [("discuss", "why that one?"), ("interrupt", "")])
+async def test_a_read_that_is_not_granted(acp: Acp, how: str, words: str) -> None:
+    (acp.world.root / "note.txt").write_text("one\n", encoding="utf-8")
+    session_id = await acp.start("fs read note.txt")
+    task = acp.begin(session_id)
+    (proposal,) = await acp.asked()
+    if how == "discuss":
+        await acp.discuss(proposal, words)
+        await task
+        assert words in acp.said(session_id)[0]
+    else:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        (closed,) = acp.rows(session_id, "proposal.expired")
+        assert (closed["reason"], closed["decided_by"]) == (INTERRUPTED.words, "person")
+    assert acp.pending() == [] and facts_of(acp, session_id) == []
+
+
+async def test_a_read_that_waits_when_its_process_dies_is_withdrawn(acp: Acp) -> None:
+    (acp.world.root / "note.txt").write_text("one\n", encoding="utf-8")
+    task = acp.begin(await acp.start("fs read note.txt"))
+    (proposal,) = await acp.asked()
+
+    def abandon(tx) -> None:
+        tx.execute("UPDATE proposals SET body_json=json_set(body_json, '$.waiter', '1073741823/1')")
+
+    acp.world.store.write_now(abandon)
+    await acp.runtime.withdraw_abandoned()
+    await task
+    assert acp.pending() == []
+    (closed,) = acp.rows(proposal.session_id, "proposal.expired")
+    assert closed["reason"] == WAITER_ENDED.words
 
 
 async def test_a_read_past_the_policy_waits_for_the_user(acp: Acp) -> None:
     (acp.world.root / "note.txt").write_text("one\n", encoding="utf-8")
     task = acp.begin(await acp.start("fs read note.txt"))
     (proposal,) = await acp.asked()
-    assert proposal.body["type"] == "read"
+    assert proposal.kind == "context"
     await acp.reject(proposal, "read the other file")
     session = await task
     assert "read the other file" in acp.said(session.session_id)[0]
@@ -65,8 +156,12 @@ async def test_a_file_with_a_secret_in_it_is_asked_for_under_every_policy(acp: A
     task = acp.begin(await acp.start("fs read deploy.py", policy="all"))
     (proposal,) = await acp.asked()
     assert secret not in json.dumps(proposal.body)
-    await acp.reject(proposal)
-    await task
+    assert proposal.risk == "high" and "unmasked" in proposal.body["items"][0]["note"]
+    await acp.approve(proposal)
+    session = await task
+    assert secret in acp.said(session.session_id)[0] or "masked" in acp.said(session.session_id)[0]
+    (fact,) = facts_of(acp, session.session_id)
+    assert secret not in fact.full and "masked" in fact.full
 
 
 async def test_an_approved_edit_is_written_without_a_second_question(acp: Acp) -> None:

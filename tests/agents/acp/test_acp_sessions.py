@@ -13,7 +13,10 @@ from agents.acp.acp_world import Acp, open_acp
 
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
+from cockpit.app.session_runs import SessionRuns
 from cockpit.core.errors import IllegalTransition, Stale
+from cockpit.loop.permissions import withdrawal
+from cockpit.loop.permissions.question_form import Answer
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +133,71 @@ async def test_a_message_said_meanwhile_is_the_next_prompt(acp: Acp) -> None:
     assert len(starts) == 1, "the agent stays open between turns"
 
 
+async def test_an_elicitation_is_a_question_with_a_form(acp: Acp) -> None:
+    task = acp.begin(await acp.start("elicit form"))
+    (shown,) = await acp.asked()
+    assert (shown.kind, shown.title) == ("permission", "How shall I paint it?")
+    answers = [Answer((0,)), Answer((1, 0)), Answer(text="3"), Answer(text="no")]
+    await acp.runtime.answer(shown.proposal_id, shown_digest=shown.shown_digest, answers=answers)
+    session = await task
+    assert json.loads(acp.said(session.session_id)[0]) == {
+        "action": "accept",
+        "content": {"question_0": "red", "tests": ["blue", "red"], "count": 3, "sure": False},
+    }
+    assert session.result["status"] == "done"
+
+
+@pytest.mark.parametrize(("how", "action"), [("no", "decline"), ("interrupt", "cancel")])
+async def test_an_elicitation_without_answers(acp: Acp, how: str, action: str) -> None:
+    task = acp.begin(await acp.start("elicit form"))
+    (shown,) = await acp.asked()
+    if how == "no":
+        await acp.reject(shown)
+    else:
+        task.cancel()
+    (session_id,) = {row.session_id for row in [shown]}
+    await asyncio.gather(task, return_exceptions=True)
+    assert json.loads(acp.said(session_id)[0]) == {"action": action}
+
+
+async def test_an_address_is_shown_and_opened_by_the_user(acp: Acp) -> None:
+    task = acp.begin(await acp.start("elicit url"))
+    (shown,) = await acp.asked()
+    text = json.dumps(shown.body)
+    assert "https://id.example/login?x=1" in text and "id.example" in text
+    assert "cockpit opens nothing" in text
+    await acp.approve(shown)
+    assert json.loads(acp.said((await task).session_id)[0]) == {"action": "accept", "content": {}}
+
+
+@pytest.mark.parametrize(
+    ("words", "how", "ending"),
+    [
+        ("leave", "interrupt", withdrawal.INTERRUPTED),
+        ("leave", "quit", withdrawal.CLOSED),
+        ("leave", "go", withdrawal.WENT_ON),
+        ("leave dying", "go", withdrawal.AGENT_ENDED),
+    ],
+)
+async def test_each_end_of_a_permission_says_what_happened(
+    acp: Acp, words: str, how: str, ending: withdrawal.Ending
+) -> None:
+    session_id = await acp.start(words, interactive=True)
+    runs = SessionRuns(acp.runtime, lambda text: None, lambda: None)
+    runs.ensure_running(session_id)
+    await acp.asked()
+    if how == "go":
+        (acp.world.root / "go").touch()
+    elif how == "quit":
+        await runs.stop()
+    else:
+        runs.interrupt(session_id)
+    await acp.until(lambda: not acp.pending() and not runs.any_running)
+    (closed,) = acp.rows(session_id, "proposal.expired")
+    assert closed["reason"] == ending.words
+    assert closed["decided_by"] == (ending.by or "agent:scripted")
+
+
 async def test_an_interrupted_turn_withdraws_what_it_asked_for_and_can_be_resumed(acp: Acp) -> None:
     session_id = await acp.start("several 2")
     task = acp.begin(session_id)
@@ -182,8 +250,9 @@ async def test_an_agent_that_dies_is_a_failed_session_with_words(acp: Acp, words
 
 async def test_an_agent_that_cannot_be_opened_says_why(acp: Acp) -> None:
     acp.switch(login=True)
-    with pytest.raises(LoginNeeded, match="log in first"):
+    with pytest.raises(LoginNeeded, match="log in first") as refusal:
         await acp.run("answer")
+    assert "Log in with a browser: `cockpit agents login scripted login`" in str(refusal.value)
     acp.switch(dies="session/new")
     with pytest.raises(AgentFailed, match="exit code 7") as failure:
         await acp.run("answer")
@@ -257,7 +326,7 @@ async def test_a_permission_that_nobody_decides_expires(tmp_path: Path) -> None:
 
 
 async def test_four_agents_at_once_ask_in_one_queue(acp: Acp) -> None:
-    ids = [await acp.start(f"command touch {place}.txt") for place in range(4)]
+    ids = [await acp.start(f"command touch {place}.txt", where="checkout") for place in range(4)]
     tasks = [acp.begin(session_id) for session_id in ids]
     for proposal in await acp.asked(4):
         await acp.approve(proposal)

@@ -136,3 +136,43 @@ def test_a_check_says_why_an_agent_does_not_speak(project: Project) -> None:
         assert "sk-ant" not in answer and "\\u001b" not in json.loads(answer)[0]["problem"]
     missing = project.run("agents", "check", "goose", expect=1).stdout
     assert "not installed. curl" in missing
+
+
+WAYS = [
+    {"id": "term FORGED", "name": "In a terminal", "type": "terminal", "args": ["--cli", "log in"],
+     "env": {"LANG": "C", "BAD NAME": "x"}},
+    {"id": "key", "name": "By key", "type": "env_var", "vars": [{"name": "SCRIPTED_KEY"}, {"name": "; rm"}]},
+    {"id": "new", "name": "By stars", "type": "_stars"},
+]  # fmt: skip
+
+
+def test_ways_to_log_in_are_listed_with_what_to_do(project: Project) -> None:
+    project.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
+    file = project.config / "agents" / "mine.toml"
+    switches = json.dumps({"ways": WAYS})
+    with file.open("a", encoding="utf-8") as text:
+        text.write(f"environment = {{ SCRIPTED = {json.dumps(switches)} }}\n")
+    told = project.run("agents", "check", "mine").stderr
+    for words in (
+        "Log in with a browser: `cockpit agents login mine login`",
+        f"In a terminal: `LANG=C {sys.executable} {AGENT} --cli 'log in'` in a terminal",
+        "By key: set SCRIPTED_KEY before you start cockpit, and name SCRIPTED_KEY in [login] variables of"
+        " agents/mine.toml",
+        "By stars: log in with mine's own program",
+    ):
+        assert words in told
+    assert "BAD" not in told and "; rm" not in told
+    done = project.run("agents", "login", "mine")
+    assert done.stdout == "mine is logged in by Log in with a browser.\n"
+    assert "Follow it in your browser" in done.stderr and (project.root / "logged-in").exists()
+    for words in (("key",), ("nothing",)):
+        refused = project.run("agents", "login", "mine", *words, expect=1).stderr
+        assert "does not log in by itself" in refused and "SCRIPTED_KEY" in refused
+
+
+def test_a_login_that_fails_says_why(project: Project) -> None:
+    project.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
+    file = project.config / "agents" / "mine.toml"
+    with file.open("a", encoding="utf-8") as text:
+        text.write('environment = { SCRIPTED = \'{"login": "fails"}\' }\n')
+    assert "The browser was closed" in project.run("agents", "login", "mine", expect=1).stderr

@@ -49,6 +49,16 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
     assert "You said: the third" in by_id
 
 
+def test_a_second_agent_may_share_the_checkout(
+    project: Project, start: Callable[..., Watched]
+) -> None:
+    first = start("run", "--agent", "mine", "command touch here.txt")
+    first.until("proposal.created")
+    project.run("run", "--agent", "mine", "--checkout", "do touch there.txt")
+    assert (project.root / "there.txt").exists()
+    assert project.json("worktrees", "list", "--json") == []
+
+
 def test_a_second_agent_gets_a_worktree_of_its_own(
     project: Project, start: Callable[..., Watched]
 ) -> None:
@@ -113,6 +123,14 @@ def test_a_signal_while_a_permission_waits_leaves_nothing_that_waits(
 
 
 def test_wrong_words_are_answered_before_anything_starts(project: Project) -> None:
-    refused = project.run("run", "--agent", "nobody", "hello", expect=2).stderr
-    assert "There is no agent 'nobody'" in refused
+    for options in ((), ("--worktree",)):
+        refused = project.run("run", "--agent", "nobody", *options, "hello", expect=2).stderr
+        assert "There is no agent 'nobody'" in refused
+    project.run("agents", "add", "gone", "--", "/no/such/program")
+    refused = project.run("run", "--agent", "gone", "--worktree", "hello", expect=1).stderr
+    assert "'/no/such/program' could not be started" in refused
+    assert project.json("worktrees", "list", "--json") == []
+    assert project.json("sessions", "list", "--json") == []
+    both = project.run("run", "--continue", "last", "--checkout", "--agent", "mine", "x", expect=2)
+    assert "stays where it began" in both.stderr
     assert "Name one with --agent" in project.run("run", "--worktree", "x", expect=2).stderr

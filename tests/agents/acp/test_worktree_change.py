@@ -10,7 +10,6 @@ import pytest
 from agents.acp.acp_world import Acp, open_acp
 from tasks.taskrun_world import git
 
-from cockpit.commands.sessions.agent_worktree import choose_folder
 from cockpit.loop.runtime import runtime_over
 from cockpit.store.chains import worktrees
 from cockpit.store.sessions import messages, outbox, proposals
@@ -45,10 +44,9 @@ async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
 
 
 async def work(acp: Acp, act: str) -> Work:
-    folder = await choose_folder(acp.runtime, "scripted", own=True)
-    assert folder is not None
-    done = await acp.run(f"do {act}", cwd=folder)
-    return Work(acp, done.session_id, folder)
+    done = await acp.run(f"do {act}", where="worktree")
+    assert done.cwd != str(top(acp))
+    return Work(acp, done.session_id, Path(done.cwd))
 
 
 def top(acp: Acp) -> Path:
@@ -225,7 +223,61 @@ async def test_a_kill_between_effects_is_merged_once(
     assert ended.phase == "confirmed"
     assert (top(acp) / "one.txt").read_text(encoding="utf-8") == "one\n"
     assert git(top(acp), "rev-list", "--count", "--merges", "HEAD").strip() == "1"
+    assert [row.status for row in acp.world.store.read_now(worktrees.select)] == ["merged"]
     assert git(top(acp), "status", "--porcelain", "--untracked-files=no") == ""
+
+
+DROP_STEPS = ("_commit_rest", "_keep", "remove_tree", "git", "set_status")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", DROP_STEPS)
+async def test_a_kill_at_any_step_of_a_drop_drops_once_and_keeps_the_work(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
+) -> None:
+    from cockpit.tasks.agent_changes import apply_change
+
+    done = await work(acp, "echo one > one.txt; git add -A; git commit -qm one; echo two > two.txt")
+    branch = done.branch
+    await acp.reject(done.proposal())
+    owner = {
+        "_commit_rest": apply_change._DropAdapter,
+        "_keep": apply_change._DropAdapter,
+        "set_status": apply_change.worktrees,
+    }.get(step, apply_change)
+    real = getattr(owner, step)
+
+    async def die(*words: object) -> None:
+        if step == "git" and "branch" not in words:
+            return await real(*words)
+        if after:
+            await real(*words)
+        raise _Killed
+
+    def die_now(*words: object, **options: object) -> None:
+        if after:
+            real(*words, **options)  # it is undone with its transaction
+        raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, step, die_now if step == "set_status" else die)
+        with pytest.raises(_Killed):
+            await acp.approve(done.proposal())
+    (action,) = acp.world.store.read_now(lambda seen: outbox.select_for_session(seen, done.session))
+    assert action.phase == "dispatched"
+    for _ in range(2):  # the second opening finds nothing left to do
+        async with runtime_over(acp.world.store, acp.world.place, acp.runtime.engine.settings):
+            pass
+    ended = acp.world.store.read_now(lambda seen: outbox.load(seen, action.action_id))
+    assert ended.phase == "confirmed", ended.last_error
+    assert not done.root.exists() and git(top(acp), "branch", "--list", branch) == ""
+    kept = git(top(acp), "for-each-ref", "--format=%(refname)", "refs/cockpit/dropped/").split()
+    assert kept == [f"refs/cockpit/dropped/{done.session}"]
+    assert git(top(acp), "show", f"{kept[0]}:one.txt") == "one"
+    assert git(top(acp), "show", f"{kept[0]}:two.txt") == "two"
+    assert acp.world.store.read_now(worktrees.select) == []
+    assert acp.pending() == []
+    assert notices(acp, done.session).count("are removed") == 1
 
 
 async def test_an_adapter_that_runs_twice_drops_once(acp: Acp) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pytest
 from permission_world import CANARY, World, bash, edit, mcp, write
 
+from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.core.errors import Stale
-from cockpit.loop.permissions import ask_permission
+from cockpit.loop.permissions import ask_permission, withdrawal
 from cockpit.loop.permissions.changed_input import InputNotChanged
+from cockpit.loop.permissions.withdrawal import Ending, Withdrawal
+from cockpit.loop.views import transcript
+from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal import journal
 from cockpit.store.sessions import sessions
+from cockpit.store.sessions.proposals import AlreadyDecided, shown_status
 
 
 async def test_enter_allows_once(world: World) -> None:
@@ -90,25 +96,46 @@ async def test_a_file_that_changes_meanwhile_is_shown_anew(world: World) -> None
     assert (answer.allowed, answer.proposal_id) == (True, second.proposal_id)
 
 
-async def test_withdrawn_in_the_agents_terminal(world: World) -> None:
-    withdrawn = asyncio.Event()
+ENDINGS = {name: each for name, each in vars(withdrawal).items() if isinstance(each, Ending)}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_each_end_says_what_happened_wherever_it_is_read(world: World, name: str) -> None:
+    ending, withdrawn = ENDINGS[name], Withdrawal()
     asking = asyncio.create_task(world.ask(bash("make"), withdrawn=withdrawn))
     (shown,) = await world.pending()
-    withdrawn.set()
+    withdrawn.withdraw(ending)
+    withdrawn.withdraw(withdrawal.TAKEN_BACK)  # the first reason counts
     answer = await asking
-    assert (answer.allowed, answer.end, answer.by) == (False, "withdrawn", "agent:claude")
+    by = ending.by or "agent:claude"
+    assert (answer.allowed, answer.end, answer.by) == (False, "withdrawn", by)
+    assert answer.message == ending.words
     closed = world.load(shown.proposal_id)
-    assert closed.status == "expired"
-    assert "agent's own terminal" in closed.reason
+    assert (closed.status, closed.decided_by, closed.reason) == ("expired", by, ending.words)
+    assert shown_status(closed) == "withdrawn"
+    text = proposal_text(closed)
+    assert "· withdrawn ·" in text and ending.words in text
+    (row,) = [row for row in world.rows() if row.action == "proposal.expired"]
+    assert f"withdrawn: {ending.words}" in Storyteller().tell(row)
+    entry = transcript.entries(world.rows())[-1].record()
+    assert (entry["status"], entry["verdict"]["words"]) == ("withdrawn", ending.words)
+    with pytest.raises(AlreadyDecided, match=re.escape(f"was withdrawn. {ending.words}")):
+        world.decide(shown, "approved")
 
 
-async def test_a_run_that_is_cancelled_withdraws(world: World) -> None:
+@pytest.mark.parametrize(
+    ("message", "ending"), [("", withdrawal.INTERRUPTED), (withdrawal.QUIT, withdrawal.CLOSED)]
+)
+async def test_a_run_that_is_cancelled_withdraws(
+    world: World, message: str, ending: Ending
+) -> None:
     asking = asyncio.create_task(world.ask(bash("make")))
     (shown,) = await world.pending()
-    asking.cancel()
+    asking.cancel(message)
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert world.load(shown.proposal_id).decided_by == "agent:claude"
+    closed = world.load(shown.proposal_id)
+    assert (closed.decided_by, closed.reason) == (ending.by, ending.words)
 
 
 async def test_the_deadline_answers(world: World) -> None:
@@ -117,6 +144,9 @@ async def test_the_deadline_answers(world: World) -> None:
     world.store.clock.advance(61)  # type: ignore[attr-defined]
     answer = await asking
     assert (answer.allowed, answer.end, answer.by) == (False, "expired", "deadline")
+    (row,) = [row for row in world.rows() if row.action == "proposal.expired"]
+    assert "expired without a decision" in Storyteller().tell(row)
+    assert shown_status(world.load(answer.proposal_id)) == "expired"
 
 
 async def test_an_edited_command_comes_back_with_its_secret(world: World) -> None:

@@ -29,6 +29,7 @@ from cockpit.loop.permissions.read_tool_request import (
 )
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.waiting_permission import withdraw_now
+from cockpit.loop.permissions.withdrawal import TAKEN_BACK
 from cockpit.store.db.database import Store
 from cockpit.store.journal.details.proposals import ProposalDecided
 from cockpit.store.sessions import proposals
@@ -169,7 +170,7 @@ async def test_one_decision_counts_whoever_races(
         start.wait()
         try:
             if verdict == "withdrawn":
-                if store.write_now(lambda tx: withdraw_now(tx, shown.proposal_id, "gone")):
+                if store.write_now(lambda tx: withdraw_now(tx, shown.proposal_id, TAKEN_BACK)):
                     won.append(verdict)
                 return
             store.write_now(
@@ -260,7 +261,7 @@ async def test_a_process_that_was_killed_leaves_nothing_to_allow(world: World) -
             )
         )
 
-    with pytest.raises(CockpitError, match="ended before an answer"):
+    with pytest.raises(CockpitError, match="The cockpit that waited for your answer ended"):
         (await asyncio.to_thread(approve)).raise_if_refused()
     closed = world.load(shown.proposal_id)
     assert (closed.status, closed.decided_by) == ("expired", "engine")

@@ -93,6 +93,27 @@ class ShortCard(Part, frozen=True, kw_only=True):
     """The first line of what would be posted."""
 
 
+class AskedQuestion(Part, frozen=True, kw_only=True):
+    """One question of an agent to its user."""
+
+    header: str
+    """A word or two about it."""
+    text: str
+    """The question."""
+    kind: str
+    """``choice``, ``text``, ``number``, ``integer`` or ``yes_no``."""
+    options: tuple[tuple[str, str], ...]
+    """The labels of its options, and what they mean."""
+    several: bool
+    """Whether more than one option may be chosen."""
+    other: bool
+    """Whether a text of the user's own may take the place of an option."""
+    required: bool
+    """Whether it needs an answer."""
+    default: str
+    """The agent's own answer."""
+
+
 class ProposalBody(Part, frozen=True, kw_only=True):
     """A proposal as the user is shown it; each kind of proposal uses some of the fields."""
 
@@ -165,6 +186,10 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     """Whether the input of a permission can be changed before it is approved."""
     card: ShortCard
     """The short card of an action; its texts are empty where it is shown in full."""
+    questions: tuple[AskedQuestion, ...]
+    """What an agent asks its user."""
+    form: str
+    """How the answers go back to the agent; empty where its protocol takes none."""
     rule: OfferedRule
     """What the user may allow from now on; its texts are empty where nothing may be."""
 
