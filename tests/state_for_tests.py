@@ -145,3 +145,4 @@ def trust_everything() -> None:
     project_trust.REQUIRED = "COCKPIT_TEST_TRUST" in os.environ
     skill_layers.ENABLED = "COCKPIT_TEST_SKILLS" in os.environ
     knowledge_settings.ENABLED = "COCKPIT_TEST_KNOWLEDGE" in os.environ
+    knowledge_settings.BACKGROUND = False

@@ -80,6 +80,8 @@ async def request_knowledge(context: WaveContext) -> None:
     (preview,) = await open_gateway(context).preview(
         GatewayRequest("knowledge", words, (item,), rev=context.session.rev)
     )
+    if context.session.interactive:
+        await context.engine.librarian.follow_in_background()
     if preview.refused:
         return  # nothing answers: the agent may ask in words of its own
     request_id = f"q-{context.wave.wave_id}-knowledge"

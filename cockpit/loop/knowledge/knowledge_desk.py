@@ -31,7 +31,10 @@ class KnowledgeDesk:
 
     async def search(self, question: str) -> Sequence[Passage]:
         """Return the passages that answer a question, the best first."""
-        return await self.engine.librarian.find(question, kinds=KINDS, limit=MOST_PASSAGES)
+        librarian = self.engine.librarian
+        passages = await librarian.find(question, kinds=KINDS, limit=MOST_PASSAGES)
+        await librarian.follow_in_background()
+        return passages
 
     async def add(self, session_id: str, passage: Passage) -> str:
         """Let the session's next wave read a passage through the gateway; returns the item.

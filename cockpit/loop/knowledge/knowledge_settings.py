@@ -7,6 +7,9 @@ from dataclasses import dataclass
 ENABLED = True
 """Whether sessions search by themselves. Only tests of other things set it to False."""
 
+BACKGROUND = True
+"""Whether an open project starts the process that follows files and embeds chunks. Tests set it to False."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSettings:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING
 from cockpit.access.confined_paths import Confined
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.skills.skill import Skill
+from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.observe.knowledge import embed_text
 from cockpit.observe.knowledge.index_store import (
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 INDEX_FILE = "knowledge.db"
 STORED_KINDS = tuple(kind for kind in KINDS if kind not in FILE_KINDS)
 _ROOT = "root"
+_PATIENCE_S = 1.0
 EMBED_BATCH = 8
 """Texts that are embedded before their vectors are stored."""
 
@@ -106,6 +110,7 @@ class Librarian:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     notice: str = ""
     """Why the index was rebuilt; empty when it was not."""
+    _background: subprocess.Popen[bytes] | None = None
 
     @property
     def limit(self) -> int:
@@ -181,8 +186,42 @@ class Librarian:
         counts = await asyncio.to_thread(lambda: self._open().count())
         return IndexState(index_path(self.place), counts, embed_text.is_installed(), self.notice)
 
+    async def follow_in_background(self) -> None:
+        """Start the process that follows files and embeds chunks, where chunks still need vectors.
+
+        It has the least priority, and ends with this process or :meth:`close`.
+        """
+        if knowledge_settings.BACKGROUND and embed_text.is_installed():
+            await asyncio.to_thread(self._start_background)
+
+    def _start_background(self) -> None:
+        running = self._background is not None and self._background.poll() is None
+        if running or not self._open().list_unembedded(1):
+            return
+        self._background = subprocess.Popen(
+            (sys.executable, "-P", "-m", "cockpit", "knowledge", "index", "--watch"),
+            cwd=self.place.root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _end_background(self) -> None:
+        process, self._background = self._background, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()  # everything that it wrote is committed
+            process.wait()
+
     def close(self) -> None:
-        """Close the index."""
+        """Close the index, and end the process in the background."""
+        self._end_background()
         if self._index is not None:
             self._index.close()
             self._index = None

@@ -95,12 +95,15 @@ async def _find_documents(root: Path, changed: Iterable[Path]) -> list[str]:
         return names
     try:
         ended = await run_git(
-            "check-ignore", "-z", "--stdin", cwd=root, stdin=b"\0".join(map(os.fsencode, names))
-        )
+            "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", *names, cwd=root
+        )  # fmt: skip
     except ProgramMissing:
         return names
-    ignored = set(os.fsdecode(ended.stdout).split("\0"))
-    return sorted(name for name in names if name not in ignored)
+    if not ended.ok:
+        return names  # no repository: nothing is ignored
+    listed = set(os.fsdecode(ended.stdout).split("\0"))
+    # A file that is gone is named as well: it leaves the index.
+    return sorted(name for name in names if name in listed or not (root / name).exists())
 
 
 def stop_at_end_of_input(stop: asyncio.Event, read: Callable[[], bytes]) -> None:
