@@ -26,7 +26,7 @@ from cockpit.store.sessions import messages, sessions, waves
 pytestmark = pytest.mark.slow
 
 WAVES = 12
-MOST_STATEMENTS = 54
+MOST_STATEMENTS = 56
 MOST_COMMITS = 2
 SCENARIO = """
 [[turn]]
