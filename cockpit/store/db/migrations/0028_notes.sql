@@ -17,5 +17,6 @@ CREATE TABLE notes (
 );
 -- The same lesson is one note; one that was forgotten may be learned anew.
 CREATE UNIQUE INDEX idx_notes_subject ON notes(kind, subject) WHERE status <> 'forgotten';
+CREATE INDEX idx_notes_lesson ON notes(kind, subject);
 CREATE INDEX idx_notes_status ON notes(status, updated_at);
 CREATE INDEX idx_notes_session ON notes(session_id) WHERE session_id IS NOT NULL;
