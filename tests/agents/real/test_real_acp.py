@@ -26,7 +26,7 @@ from cockpit.core.processes import is_process_alive
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
 
-CONFINED = [name for name in INSTALLED if name in ("claude", "codex")]
+CONFINED = [name for name in INSTALLED if name in ("claude", "codex", "qwen")]
 """Tried in the sandbox as well; the loopback server counts as their provider by their own variable."""
 WITHOUT_USAGE = ("qwen",)
 """They say nothing of tokens when a turn ends."""
