@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from cockpit.core.errors import Stale
+from cockpit.loop import session_loop
 from cockpit.loop.phases import orienting
 from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.orient.verify_packet import recompile_packet
@@ -100,3 +104,21 @@ async def test_pins_that_pass_the_budget_fail_the_wave_that_has_them(opened, scr
         assert seen[-1].reentry_phase == "orienting"
         assert (await runtime.store.read(lambda c: packets.find(c, seen[-1].wave_id))) is None
         assert (await runtime.run(sid)).result["status"] == "done"
+
+
+async def test_a_lease_that_is_given_up_stops_nothing_that_renews_it(opened, script, monkeypatch):
+    monkeypatch.setattr(session_loop, "HEARTBEAT_S", 0)
+    async with opened(policy="all") as runtime:
+        for _ in range(8):
+            sid = await runtime.start("look", model=script(TALK), interactive=False)
+            assert (await runtime.run(sid)).result["status"] == "done"
+            owner = await runtime.store.read(
+                lambda c, s=sid: c.execute(
+                    "SELECT lease_owner FROM sessions WHERE session_id=?", (s,)
+                ).fetchone()
+            )
+            assert owner == (None,)
+        over = session_loop._Lease(sid, "given-up", is_over=True)
+        lost: list[Stale] = []
+        await session_loop._renew_lease(runtime.engine, over, asyncio.current_task(), lost)
+        assert lost == []
