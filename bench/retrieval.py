@@ -22,6 +22,7 @@ from typing import Any
 from measure import Row, at, row
 
 from cockpit.access.confined_paths import Confined
+from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.observe.knowledge import embed_text
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
 from cockpit.observe.knowledge.nearest_chunks import NearestChunks
@@ -38,6 +39,7 @@ def rows() -> Iterator[Row]:
     """Yield hits among the first three documents, times of searches, and what indexing delays."""
     with tempfile.TemporaryDirectory() as made:
         yield from _measure_indexing(Path(os.path.realpath(made)))
+    yield from _measure_threshold()
     data = os.environ.get("COCKPIT_BENCH_DATA", "")
     folder = Path(data, "retrieval")
     if not data or not folder.is_dir():
@@ -100,6 +102,38 @@ def _ask(
     yield row(f"{kind}: a query, p50, waiting", at(0.5, waits), "ms")
     yield row(f"{kind}: a query, p99, waiting", at(0.99, waits), "ms")
     return share
+
+
+def _measure_threshold() -> Iterator[Row]:
+    """Ask cockpit's own documents what they answer and what they do not, at the default threshold.
+
+    The scores were not fitted to these questions.
+    """
+    repository = Path(__file__).resolve().parent.parent
+    questions = json.loads((repository / "bench/data/project_questions.json").read_text("utf-8"))
+    index = KnowledgeIndex.open(None)
+    for page in sorted((repository / "docs").rglob("*.md")):
+        index.put_document(
+            "docs", page.relative_to(repository).as_posix(), "", page.read_text("utf-8")
+        )
+    limit, threshold = KnowledgeSettings().limit, KnowledgeSettings().threshold
+
+    def ask(question: str) -> list[str]:
+        passages = search_passages(index, question, limit=limit, threshold=threshold)
+        return [passage.ref for passage in passages]
+
+    answered = [bool(set(ask(question)) & set(pages)) for question, pages in questions["answered"]]
+    strayed = [bool(ask(question)) for question in questions["unanswered"]]
+    print(
+        f"  threshold {threshold}: {len(answered)} questions with an answer, {len(strayed)} without"
+    )
+    yield row("threshold: answered from the right page", sum(answered) / len(answered), "of 1")
+    yield row(
+        "threshold: given something without an answer",
+        sum(strayed) / len(strayed),
+        "of 1",
+        most=0.1,
+    )
 
 
 def _measure_indexing(root: Path) -> Iterator[Row]:
