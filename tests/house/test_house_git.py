@@ -24,6 +24,7 @@ STARTERS = {
     "cockpit/hook/ingest_worker.py": "cockpit itself",
     "cockpit/hook/start_chain.py": "cockpit itself",
     "cockpit/store/journal/verify_parts.py": "cockpit itself",
+    "cockpit/loop/knowledge/librarian.py": "cockpit itself",
 }
 """The modules that start programs, with what they start."""
 _STARTS = {
