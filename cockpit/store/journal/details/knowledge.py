@@ -9,5 +9,6 @@ class KnowledgeSearched(Detail, frozen=True, kw_only=True):
     """An agent outside searched the knowledge index; what a wave searches is a context request."""
 
     query: str
+    """The question, masked."""
     passages: tuple[str, ...]
     """The passages that it was given, as name and lines."""
