@@ -31,7 +31,15 @@ DECIDE_THEMSELVES = {
     *("trust rules accept", "trust rules suspend", "trust rules revoke"),
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
-    *("proposals edit", "proposals rules", "agents add", "agents check", "agents list"),
+    *(
+        "proposals edit",
+        "proposals rules",
+        "agents add",
+        "agents check",
+        "agents list",
+        "agents login",
+        "proposals answer",
+    ),
     *("skills check", "skills install", "skills list", "skills show"),
     *("task-types list", "task-types show", "task-types check", "task-types new"),
 }

@@ -233,6 +233,8 @@ LEFT_BY_FAULTS = {
     *("outbox_actions.phase failed_retryable", "outbox_actions.phase uncertain"),
     *("profile_change_proposals.status pending", "tasks.status blocked"),
     *("worktrees.status conflict", "worktrees.status kept"),
+    # Rules that hold, or that one pushback took out: each change of them is one transaction.
+    *(f"trust_rules.status {state}" for state in ("active", "suspended", "revoked")),
     # Epics and stories have the states of their tasks; no process works on them.
     *(f"{table}.status {state}" for table in ("epics", "stories")
       for state in ("todo", "in_progress", "review", "blocked")),
