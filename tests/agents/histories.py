@@ -96,6 +96,7 @@ def write_plain(raw: Path, plain: Plain) -> str:
             params = message.get("params") or {}
             for holder, name in (
                 (params, "mcpServers"),
+                (params, "clientCapabilities"),
                 (params.get("clientInfo") or {}, "version"),
             ):
                 if name in holder:

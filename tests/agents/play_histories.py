@@ -21,7 +21,10 @@ async def play_conversation(folder: Path, name: str, history: Path) -> Any:
     counter = folder / "starts"
     async with open_acp(folder, sandbox=SandboxChoices(agents=False)) as acp:
         histories.write_agent(acp, name, histories.player(history, counter))
-        session_id = await converse(acp, name)
+        try:
+            session_id = await converse(acp, name)
+        finally:
+            check_complaints(counter)
         plain = Plain((acp.world.root, "{root}"))
         outcome = read_outcome(acp.world.store, session_id, plain, acp.said(session_id))
     check_complaints(counter)
@@ -35,7 +38,10 @@ async def play_run(folder: Path, name: str, history: Path) -> Any:
     world = World.made(folder)
     runs = Runs(world.folder, world.place, world.store, world.task())
     command = histories.player(history, counter)
-    session_id = await drive(runs, name, command, os.environ)
+    try:
+        session_id = await drive(runs, name, command, os.environ)
+    finally:
+        check_complaints(counter)
     plain = Plain((world.place.root, "{root}"))
     outcome = read_outcome(world.store, session_id, plain, runs.said())
     world.store.close()

@@ -70,7 +70,7 @@ def read_start(history: str, number: int) -> list[Any]:
 
 
 def hear(expected: Any, heard: list[Any]) -> Any:
-    """Return the message of cockpit's that is the expected one; None when its input ends before."""
+    """Return the message of cockpit's that is the expected one; None when that cannot come any more."""
     while True:
         for message in heard:
             if is_same(expected, message):
@@ -80,6 +80,9 @@ def hear(expected: Any, heard: list[Any]) -> Any:
         if not line:
             return None
         heard.append(json.loads(line))
+        method = expected.get("method")
+        if method and heard[-1].get("method") == method and not is_same(expected, heard[-1]):
+            return None  # it will not come any more
 
 
 def is_same(expected: Any, message: Any) -> bool:
