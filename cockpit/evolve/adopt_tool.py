@@ -28,6 +28,7 @@ from cockpit.loop.wave_context import Engine
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.evolution import EvolutionEnded
+from cockpit.store.journal.details.sessions import SessionCompleted
 from cockpit.store.sessions import messages, outbox, proposals, sessions, waves
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.tools import approved_tools
@@ -219,6 +220,12 @@ def _end(tx: Tx, *, session_id: str, name: str, words: str, is_adopted: bool) ->
         session_id=session_id,
         result="ok" if is_adopted else "error",
     )
+    if is_adopted:
+        # Here, because the process that grew the tool may have ended while it waited for the user.
+        result = {"status": "done", "summary": words}
+        sessions.set_status(
+            tx, session_id, "completed", detail=SessionCompleted(**result), result=result
+        )
 
 
 def _select_open(connection: sqlite3.Connection) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ See ``docs/reference/evolve.md``.
 
 from __future__ import annotations
 
+from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 from cockpit.decide.model_price import require_price
@@ -12,6 +13,7 @@ from cockpit.evolve.adopt_tool import ADOPT, propose_tool
 from cockpit.evolve.dialogue import TASK_TYPE
 from cockpit.evolve.grow_tool import Grower, Grown
 from cockpit.evolve.growth import MAX_ROUNDS
+from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
@@ -21,8 +23,6 @@ from cockpit.store.sessions import messages, outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
-TRANSPORT = "evolve"
-"""The transport of sessions in which a tool grows: the loop of waves does not run them."""
 LONGEST_WANT = 4_000
 
 
@@ -42,6 +42,7 @@ async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = No
         raise EvolveRefused(
             f"Say in 1 to {LONGEST_WANT:,} characters what the tool has to do; nothing was started."
         )
+    require_sandbox(engine.ground.sandbox)
     model = engine.model(None).name
     if engine.settings.limits.max_cost is not None:
         require_price(model, engine.settings.model.prices)
@@ -64,7 +65,7 @@ async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = No
             project=engine.repo or place.root.name,
             branch="",
             task_id=task_id,
-            transport=TRANSPORT,
+            transport=EVOLVE,
         )
         messages.complete(tx, session_id=session.session_id, role="person", text=want)
         tx.journal(EvolutionStarted(want=want), actor="person", session_id=session.session_id)
@@ -79,6 +80,13 @@ async def evolve(engine: Engine, session_id: str, *, rounds: int = MAX_ROUNDS) -
     Returns the session as it ended: ``done`` with an adopted tool, else ``blocked`` with the reason. Cancel
     to stop; what was proposed can still be adopted.
     """
+    try:
+        return await _grow_and_propose(engine, session_id, rounds)
+    except CockpitError as error:
+        return await _close(engine, session_id, "blocked", str(error))
+
+
+async def _grow_and_propose(engine: Engine, session_id: str, rounds: int) -> Session:
     store = engine.store
     session = await store.read(lambda c: sessions.load(c, session_id))
     grower = Grower(engine, engine.model(session.model), session_id, session.words, rounds=rounds)
@@ -96,7 +104,7 @@ async def evolve(engine: Engine, session_id: str, *, rounds: int = MAX_ROUNDS) -
             why = f"{decided.status} by {decided.decided_by}"
             reason = f": {decided.reason}" if decided.reason else ""
             return await _close(engine, session_id, "blocked", f"The tool was {why}{reason}.")
-        return await _await_adoption(engine, session_id, grown.growth.name)
+        return await _await_adoption(engine, session_id)
 
 
 async def _await_decision(engine: Engine, session_id: str, proposal: Proposal) -> Proposal:
@@ -130,7 +138,7 @@ async def _read_words(engine: Engine, session_id: str, decided: Proposal) -> str
     return await engine.change_waiter.wait_for(read)
 
 
-async def _await_adoption(engine: Engine, session_id: str, name: str) -> Session:
+async def _await_adoption(engine: Engine, session_id: str) -> Session:
     """Wait until the process that decided, or this one, has carried the adoption out."""
     store = engine.store
 
@@ -141,9 +149,14 @@ async def _await_adoption(engine: Engine, session_id: str, name: str) -> Session
         return None
 
     phase, error = await engine.change_waiter.wait_for(read)
-    if phase == "confirmed":
-        return await _close(engine, session_id, "done", f"The tool {name} is adopted.")
-    return await _close(engine, session_id, "blocked", error)
+    if phase == "failed_terminal":
+        return await _close(engine, session_id, "blocked", error)
+
+    def read_ended() -> Session | None:
+        session = store.read_now(lambda c: sessions.load(c, session_id))
+        return session if session.status == "completed" else None
+
+    return await engine.change_waiter.wait_for(read_ended)
 
 
 async def _end(engine: Engine, session_id: str, grown: Grown) -> Session:
@@ -174,8 +187,3 @@ async def _close(engine: Engine, session_id: str, status: str, summary: str) -> 
             result=result,
         )
     )
-
-
-def is_evolution(session: Session) -> bool:
-    """Whether a session grows a tool."""
-    return session.transport == TRANSPORT

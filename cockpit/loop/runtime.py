@@ -70,6 +70,8 @@ DROP = "drop_worktree"
 """The type of the action that removes an agent's worktree: no agent may work in it."""
 ACP = "acp"
 """The transport of sessions whose external agent cockpit drives."""
+EVOLVE = "evolve"
+"""The transport of sessions in which a tool grows: no wave runs them."""
 
 
 @asynccontextmanager
@@ -301,6 +303,8 @@ class Runtime(Desks):
             session = await self.store.read(
                 lambda connection: sessions.load(connection, session_id)
             )
+            if session.transport == EVOLVE:
+                raise IllegalTransition(f"{session_id} grew a tool. Begin anew: `cockpit evolve`.")
             if session.transport == ACP:
                 return await self.agents().run(self.engine, session_id, interactive=interactive)
             return await run_session(self.engine, session_id, interactive=interactive)
@@ -581,7 +585,7 @@ def _submit_task(
 def _send_message(tx: Tx, session_id: str, text: str) -> None:
     session = sessions.load(tx.connection, session_id)
     message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
-    if session.transport == ACP:
+    if session.transport in (ACP, EVOLVE):
         return  # its driver reads the message itself; no wave takes an event of it
     events.ingest(
         tx,

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 from cli_world import Project
 
-from cockpit.act.sandbox.bubblewrap import detect
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not asyncio.run(detect(os.environ)).works, reason="tools need a sandbox"),
-]
+pytestmark = pytest.mark.slow
 
 COUNT = '''
 from pathlib import Path

@@ -7,10 +7,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from sandbox_here import CONFINES
 
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
+
+collect_ignore = [] if CONFINES else ["test_evolve.py"]
 
 
 @pytest.fixture

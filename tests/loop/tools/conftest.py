@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sandbox_here import CONFINES
 
 from cockpit.act.mcp_servers.server_settings import McpServer
-from cockpit.act.sandbox.bubblewrap import detect
 
 # Without a sandbox no tool runs, which tests/act/own_tools does not need.
 collect_ignore = (
     []
-    if asyncio.run(detect(os.environ)).works
-    else ["test_own_tools.py", "test_hostile_tools.py", "test_mcp_servers.py"]
+    if CONFINES
+    else [
+        *("test_own_tools.py", "test_hostile_tools.py", "test_mcp_servers.py"),
+        *("test_tool_crashes.py", "test_mcp_over_http.py"),
+    ]
 )
 
 

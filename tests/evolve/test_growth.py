@@ -1,0 +1,135 @@
+"""The rules of a growth, and what happens where nothing can be confined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cockpit.act.own_tools.run_child import NoSandbox
+from cockpit.act.sandbox.bubblewrap import Sandbox
+from cockpit.evolve.evolve import begin_evolution
+from cockpit.evolve.growth import (
+    SAME_ROUNDS,
+    Growth,
+    SourceRefused,
+    SuiteRun,
+    check_code,
+    check_test,
+    judge_code,
+    judge_test,
+    read_run,
+)
+from cockpit.loop.runtime import Runtime
+
+TEST = "from double_it import double_it\n\ndef test_it():\n    assert double_it(2) == 4\n"
+RED = SuiteRun(1, failed=(("test_it", "AssertionError"),))
+GREEN = SuiteRun(1)
+LOADING = SuiteRun(0, failed=(("(loading)", "SyntaxError: bad"),))
+GROWTH = Growth("double numbers")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "words"),
+    [
+        ("double_it", "from other import x\n", "does not import double_it"),
+        ("double_it", "def test(:\n", "line 1"),
+        ("double_it", " ", "is empty"),
+        ("double_it", TEST + "#" * 70_000, "are the most"),
+        ("Double", TEST, "is no name of a tool"),
+        ("../double", TEST, "is no name of a tool"),
+        ("double_it", f"{TEST}\nKEY = 'ghp_{'A1b2C3d4E5' * 4}'\n", "looks like a key"),
+    ],
+)
+def test_a_test_that_cannot_be_the_first_step_is_refused(
+    name: str, source: str, words: str
+) -> None:
+    with pytest.raises(SourceRefused, match=words):
+        check_test(GROWTH, name, source)
+
+
+@pytest.mark.parametrize(
+    ("with_stub", "without", "words"),
+    [
+        (GREEN, RED, "passes although there is no code"),
+        (RED, GREEN, "passes without any code"),
+        (SuiteRun(0), RED, "runs nothing"),
+        (LOADING, RED, "cannot be run"),
+        (SuiteRun(0, error="It was ended after 60 s."), RED, "cannot be run"),
+    ],
+)
+def test_a_test_that_proves_nothing_is_refused(
+    with_stub: SuiteRun, without: SuiteRun, words: str
+) -> None:
+    with pytest.raises(SourceRefused, match=words):
+        judge_test(GROWTH, "double_it", "", TEST, with_stub, without)
+
+
+def test_code_comes_after_a_red_test_which_stands_then() -> None:
+    with pytest.raises(SourceRefused, match="test first"):
+        check_code(GROWTH, "x = 1\n")
+    red = judge_test(GROWTH, "double_it", "doubles", TEST, RED, LOADING)
+    check_code(red, "x = 1\n")
+    begun = judge_code(red, "x = 1\n", RED)
+    with pytest.raises(SourceRefused, match="The test stands"):
+        check_test(begun, "double_it", TEST)
+    assert judge_code(begun, "x = 2\n", GREEN).green
+
+
+@pytest.mark.parametrize(
+    "run",
+    [SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")],
+)
+def test_only_a_whole_run_is_green(run: SuiteRun) -> None:
+    assert not run.is_green
+    assert run.describe()
+
+
+RUNS = st.sampled_from([GREEN, RED, SuiteRun(1, failed=(("test_it", "TypeError"),)), LOADING])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a = 1\n", "a = 2\n"]), RUNS), max_size=12))
+def test_a_growth_stagnates_exactly_when_rounds_change_nothing(
+    rounds: list[tuple[str, SuiteRun]],
+) -> None:
+    growth = judge_test(GROWTH, "double_it", "", TEST, RED, RED)
+    same, before = 0, (growth.code, growth.last_failure)
+    for source, run in rounds:
+        growth = judge_code(growth, source, run)
+        failure = "" if run.is_green else run.describe()
+        is_same = not run.is_green and (source == before[0] or failure == before[1])
+        same = same + 1 if is_same else 0
+        before = (source, failure)
+        assert growth.stagnates == (same >= SAME_ROUNDS)
+        assert growth.green == run.is_green
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["ran", "failed", "skipped"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_any_answer_of_a_child_reads_as_a_run(answer: object) -> None:
+    run = read_run(answer if isinstance(answer, dict) else {})
+    assert isinstance(run.describe(), str)
+
+
+async def test_without_a_sandbox_nothing_grows_and_it_is_said(
+    opened: Callable[[str], AbstractAsyncContextManager[Runtime]],
+) -> None:
+    async with opened('[[turn]]\ntext = "never asked"\n') as runtime:
+        none = Sandbox(None, None, missing="bubblewrap (bwrap) is not installed")
+        engine = replace(runtime.engine, ground=replace(runtime.engine.ground, sandbox=none))
+        with pytest.raises(NoSandbox, match="is not installed"):
+            await begin_evolution(engine, "double numbers")
+        assert await runtime.last_session() is None
