@@ -170,6 +170,8 @@ class _Layers:
         by_name = {key.full: key for key in KEYS}
         for name, value in flags.items():
             if value is not None:
+                if name not in by_name:
+                    raise _unknown(Path("The options"), name, list(by_name))
                 key = by_name[name]
                 self._set(key, _read(key, value, f"The option for {key.full}"), "command line")
                 self._policy_is_final = self._policy_is_final or name == "[approval] policy"

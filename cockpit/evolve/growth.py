@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cockpit.act.own_tools.find_tools import NAME
-from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
 
@@ -95,11 +94,6 @@ class Growth:
     def stagnates(self) -> bool:
         """Whether another round would be no other than the last ones."""
         return self.unchanged >= SAME_ROUNDS
-
-    @property
-    def digest(self) -> str:
-        """Of test and code."""
-        return text_digest(f"{self.test}\0{self.code}")
 
 
 def check_test(growth: Growth, name: str, source: str) -> None:

@@ -152,6 +152,13 @@ async def test_one_loop_runs_one_task(project: Path, model: str) -> None:
             await loop.run(TASK)
 
 
+async def test_nobody_s_decision_leaves_the_session_waiting(project: Path, model: str) -> None:
+    loop = OmniLoop(project=project, model=model, settings={"[approval] deadline_s": 1})
+    result = await loop.run(TASK)
+    assert result.status == "waiting"
+    assert "passed without a decision" in result.summary
+
+
 async def test_what_cannot_start_says_so_and_stores_nothing(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +169,8 @@ async def test_what_cannot_start_says_so_and_stores_nothing(
         await OmniLoop(project=project, model="anthropic:x").run(TASK)
     with pytest.raises(CockpitError):
         await OmniLoop(project=project, settings={"[limits] max_waves": 0}).run(TASK)
+    with pytest.raises(CockpitError, match=r"there is no setting \[limits\] max_wave"):
+        await OmniLoop(project=project, settings={"[limits] max_wave": 3}).run(TASK)
 
 
 def test_public_names_are_there_and_cost_nothing_at_import() -> None:

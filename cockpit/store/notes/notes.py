@@ -264,12 +264,6 @@ def select(
     return notes
 
 
-def select_of_session(connection: sqlite3.Connection, session_id: str) -> list[Note]:
-    """Read the notes that a session has taught first, oldest first."""
-    rows = connection.execute(f"{_SELECT} WHERE session_id=? ORDER BY rowid", (session_id,))
-    return [_read(row) for row in rows]
-
-
 def select_by_subject(connection: sqlite3.Connection, kind: Kind, subject: str) -> Note | None:
     """Read the note of that kind and subject that was not forgotten, or None."""
     row = connection.execute(
