@@ -29,7 +29,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.evolution import EvolutionEnded
 from cockpit.store.journal.details.sessions import SessionCompleted
-from cockpit.store.sessions import messages, outbox, proposals, sessions, waves
+from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.tools import approved_tools
 
@@ -107,28 +107,6 @@ async def propose_tool(
             risk="medium",
             revises=None if revises is None else revises.proposal_id,
         )
-    )
-
-
-def queue_adoption(tx: Tx, proposal: Proposal) -> None:
-    """Queue the adoption in the transaction of its approval, in a wave of its own."""
-    session = sessions.load(tx.connection, proposal.session_id)
-    wave = waves.create(tx, session_id=session.session_id, trace_id=session.trace_id)
-    for phase in waves.PHASES[1:]:
-        waves.advance(tx, wave.wave_id, phase)
-    planned = outbox.plan(
-        tx,
-        wave_id=wave.wave_id,
-        session_id=session.session_id,
-        position=0,
-        key=str(proposal.body["key"]),
-        action_type=ADOPT,
-        title=proposal.title,
-        payload=proposal.body["payload"],
-        max_attempts=1,
-    )
-    outbox.enqueue(
-        tx, planned.action_id, proposal_id=proposal.proposal_id, payload=proposal.body["payload"]
     )
 
 

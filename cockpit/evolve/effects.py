@@ -17,9 +17,9 @@ class _AdoptionEffect:
     """Adopting a tool (:mod:`cockpit.evolve.adopt_tool`)."""
 
     def apply(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
-        from cockpit.evolve.adopt_tool import queue_adoption
+        from cockpit.loop.decisions.queue_approved import queue_approved
 
-        queue_adoption(tx, proposal)
+        queue_approved(tx, proposal)
 
     def turn_down(self, tx: Tx, proposal: Proposal) -> None:
         return  # nothing was written, so nothing is to be undone

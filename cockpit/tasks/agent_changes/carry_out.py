@@ -11,7 +11,7 @@ import sqlite3
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import messages, outbox, proposals, sessions, waves
+from cockpit.store.sessions import messages, outbox, proposals
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.apply_change import change_adapters
 from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
@@ -24,31 +24,6 @@ from cockpit.tasks.git import WorktreeError
 
 _MOST_OPEN = 100
 _PLACE = re.compile(r"^\s*(?P<path>[^\s:][^:]*):(?P<line>\d{1,7})(?:-\d{1,7})?:")
-
-
-def queue_action(tx: Tx, proposal: Proposal) -> None:
-    """Queue what was approved, in the transaction of the approval.
-
-    An action needs a wave: it gets one of its own, in which nothing else happens.
-    """
-    session = sessions.load(tx.connection, proposal.session_id)
-    wave = waves.create(tx, session_id=session.session_id, trace_id=session.trace_id)
-    for phase in waves.PHASES[1:]:
-        waves.advance(tx, wave.wave_id, phase)
-    planned = outbox.plan(
-        tx,
-        wave_id=wave.wave_id,
-        session_id=session.session_id,
-        position=0,
-        key=str(proposal.body["key"]),
-        action_type=str(proposal.body["type"]),
-        title=proposal.title,
-        payload=proposal.body["payload"],
-        max_attempts=1,
-    )
-    outbox.enqueue(
-        tx, planned.action_id, proposal_id=proposal.proposal_id, payload=proposal.body["payload"]
-    )
 
 
 def turn_down(tx: Tx, proposal: Proposal) -> None:

@@ -20,9 +20,9 @@ class _ChangeEffect:
     """Taking and dropping a worktree (:mod:`cockpit.tasks.agent_changes.carry_out`)."""
 
     def apply(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
-        from cockpit.tasks.agent_changes import carry_out
+        from cockpit.loop.decisions.queue_approved import queue_approved
 
-        carry_out.queue_action(tx, proposal)
+        queue_approved(tx, proposal)
 
     def turn_down(self, tx: Tx, proposal: Proposal) -> None:
         from cockpit.tasks.agent_changes import carry_out
