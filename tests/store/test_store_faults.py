@@ -122,24 +122,67 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
         assert verdict.ok, verdict
 
 
-@pytest.mark.usefixtures("migrated_in_full")
-def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
-    class Mine(Counting):
-        pass
+OPENING = """
+import json, os, sqlite3, sys
+from pathlib import Path
+from cockpit.core.clock import CountingIds, FixedClock
+from cockpit.core.errors import StoreUnwritable
+from cockpit.store.db.connection import WritingConnection
+from cockpit.store.db.database import Store
 
+path, first = Path(sys.argv[1]), os.getpid()
+endings, fails = [], False
+
+def fork_to_fail():
+    global fails
+    if fails:
+        return  # what a process does about its failure works
+    pid = os.fork()
+    if pid == 0:
+        fails = True
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+        raise error
+    endings.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+class Forking(WritingConnection):
+    def execute(self, *arguments):
+        fork_to_fail()
+        return super().execute(*arguments)
+
+    def executemany(self, *arguments):
+        fork_to_fail()
+        return super().executemany(*arguments)
+
+try:
+    Store.open(path, FixedClock(), CountingIds(), factory=Forking).close()
+    assert not fails, "it opened all the same"
+except StoreUnwritable:
+    assert fails
+    raw = sqlite3.connect(path)
+    tables = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    raw.close()
+    # Nothing half made: the file is as fresh as before.
+    os._exit(0 if tables == (0,) else 1)
+finally:
+    if os.getpid() != first:
+        os._exit(2)
+print(json.dumps(endings))
+"""
+"""Opens a new store; each statement fails in a process of its own, forked just before it.
+
+To begin anew for each of them would be 60,000 statements.
+"""
+
+
+def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
     path = tmp_path / "cockpit.db"
-    for number in range(1, 1_000):
-        Mine.counted, Mine.fails_at = 0, number
-        try:
-            Store.open(path, FixedClock(), CountingIds(), factory=Mine).close()
-        except StoreUnwritable:
-            # Nothing half made: the file is as fresh as before.
-            raw = sqlite3.connect(path)
-            assert raw.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,), number
-            raw.close()
-        else:
-            break
-    assert number > 40, "not every statement was reached"
+    runner = python(OPENING, path)
+    out, err = runner.communicate(timeout=120)
+    assert runner.returncode == 0, err
+    endings = json.loads(out)
+    assert len(endings) > 300, "not every statement was reached"
+    assert endings == [0] * len(endings), err
     with Store.open(path, FixedClock(), CountingIds()) as store:
         assert store.read_now(journal.last_seq) == 1
         assert store.read_now(journal.verify).ok

@@ -35,6 +35,8 @@ class StoredTask(msgspec.Struct, frozen=True):
     wip_at: str
     done_at: str
     ready: bool
+    left: bool
+    """Whether the chain that worked on it last has ended."""
     handoff: tuple[str, str, str, bool] | None
     """Status, summary, files as JSON, and whether its details are gone."""
     needs: tuple[tuple[str, str], ...]
@@ -46,6 +48,9 @@ _SELECT = (
     " coalesce(t.story_id, ''), t.blocker, t.needs_rework, t.progress_percent,"
     " coalesce(t.work_in_progress, ''), coalesce(t.wip_updated_at, ''), coalesce(t.done_at, ''),"
     " coalesce(q.ready, 0),"
+    " coalesce((SELECT c.status NOT IN ('running','draining') AND r.step NOT IN ('done','blocked')"
+    "  FROM task_runs r JOIN chains c ON c.chain_id=r.chain_id WHERE r.task_id=t.task_id"
+    "  ORDER BY r.run DESC, r.position DESC LIMIT 1), 0),"
     " h.status, h.summary, h.files_changed, h.compacted_at IS NOT NULL"
     " FROM tasks t LEFT JOIN work_queue q ON q.task_id=t.task_id"
     " LEFT JOIN task_handoffs h ON h.task_id=t.task_id"
@@ -106,7 +111,8 @@ def archived_handoffs(connection: sqlite3.Connection, limit: int = _ARCHIVED_HAN
 
 def _read(connection: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTask:
     *columns, status, summary, files, compacted = row
-    columns[9], columns[14] = bool(columns[9]), bool(columns[14])
+    for place in (9, 14, 15):
+        columns[place] = bool(columns[place])
     handoff = None if status is None else (status, summary, files, bool(compacted))
     needs = tuple(connection.execute(_NEEDS, (columns[0],)))
     columns += [handoff, needs]

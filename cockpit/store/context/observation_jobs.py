@@ -138,6 +138,21 @@ def select_names(connection: sqlite3.Connection, wave_id: str) -> frozenset[str]
     return frozenset(name for (name,) in rows)
 
 
+def select_read_before(
+    connection: sqlite3.Connection, session_id: str, items: Sequence[str]
+) -> frozenset[str]:
+    """Return those of ``items`` that a job of the session has read, or that were approved and read."""
+    written = {mask(item): item for item in items}
+    marks = ",".join("?" * len(written))
+    rows = connection.execute(
+        "SELECT DISTINCT item, asked FROM wave_runs CROSS JOIN observation_jobs USING (wave_id)"  # noqa: S608 - only placeholders
+        " WHERE session_id=? AND observation_jobs.status='done'"
+        f" AND (item IN ({marks}) OR asked IN ({marks}))",
+        (session_id, *written, *written),
+    )
+    return frozenset(written[text] for row in rows for text in row if text in written)
+
+
 def record_results(tx: Tx, wave: ObservingWave, results: Sequence[JobResult], *, most: int) -> None:
     """End a batch of jobs and store their facts. A job ends once.
 

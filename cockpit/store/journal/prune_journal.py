@@ -35,6 +35,7 @@ KEPT_ACTIONS = (
     Action.CHAIN_SESSION_ENDED,
     Action.CHAIN_SESSION_STARTED,
     Action.CHAIN_UNCONFINED,
+    Action.ESTIMATE_LEARNED,
     Action.HANDOFF_ARCHIVED,
     Action.JOURNAL_PRUNED,
     Action.STORE_PRUNED,
@@ -45,7 +46,8 @@ KEPT_ACTIONS = (
     Action.TRUST_REVOKED,
     Action.TRUST_SUSPENDED,
 )
-"""Event types that stay: handoffs, plans, measures of chains, ends of tasks, trust rules, what was pruned."""
+"""Event types that stay: handoffs, plans, estimates and measures of chains, ends of tasks, trust rules, what
+was pruned."""
 
 SESSION_IS_OVER = (
     "status IN ('completed','failed','stopped') AND updated_at<:before AND lease_owner IS NULL"

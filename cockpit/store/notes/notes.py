@@ -18,6 +18,7 @@ from cockpit.store.journal.details.notes import (
     NoteEdited,
     NoteForgotten,
     NoteKept,
+    NoteMerged,
     NoteProposed,
     NoteSeenAgain,
 )
@@ -142,15 +143,20 @@ def write(tx: Tx, kind: str, text: str, *, by: str = "person") -> Note:
     if kind not in KINDS:
         raise NoteInvalid(f"There is no kind of note {kind!r}; there are {', '.join(KINDS)}.")
     text = _checked(text)
-    if tx.execute(
-        "SELECT 1 FROM notes WHERE kind=? AND subject=? AND status<>'forgotten'", (kind, text)
-    ).fetchone():
-        raise NoteInvalid("There is a note with this text already; nothing was stored.")
+    subject = _subject_of(kind, text)
+    same = tx.execute(
+        "SELECT note_id FROM notes WHERE kind=? AND subject=? AND status<>'forgotten'",
+        (kind, subject),
+    ).fetchone()
+    if same is not None:
+        raise NoteInvalid(
+            f"Note {same[0]} says the same already; nothing was stored. Keep or edit that one."
+        )
     note_id, now = tx.ids.new("n"), tx.now()
     tx.execute(
         "INSERT INTO notes(note_id, kind, subject, text, source, status, created_at, updated_at)"
         " VALUES (?,?,?,?,'written by the user','kept',?,?)",
-        (note_id, kind, text, text, now, now),
+        (note_id, kind, subject, text, now, now),
     )
     tx.journal(NoteKept(note_id=note_id, kind=kind, text=text), actor=by)
     return load(tx.connection, note_id)
@@ -214,6 +220,40 @@ def forget(tx: Tx, note_id: str, reason: str = "", *, by: str = "person") -> Not
     return load(tx.connection, note_id)
 
 
+def merge(tx: Tx, note_id: str, into_id: str, *, by: str = "person") -> Note:
+    """Merge a note into another of its kind, which is kept with its own text and counts the sessions of both.
+
+    The merged note is forgotten. Returns the note that stays. Raises ``NoteInvalid`` for notes that cannot be
+    merged, and ``NotFound``.
+    """
+    note, into = load(tx.connection, note_id), load(tx.connection, into_id)
+    if note_id == into_id:
+        raise NoteInvalid("A note cannot be merged into itself. Name two notes.")
+    if note.kind != into.kind:
+        raise NoteInvalid(
+            f"{note_id} is a {note.kind} and {into_id} a {into.kind}; only notes of one kind are merged."
+        )
+    for each in (note, into):
+        if each.status == "forgotten":
+            raise IllegalTransition(f"{each.note_id} was forgotten. Keep it first.")
+    keep(tx, into_id, by=by)
+    seen = into.seen + note.seen
+    tx.execute("UPDATE notes SET seen=?, updated_at=? WHERE note_id=?", (seen, tx.now(), into_id))
+    tx.journal(
+        NoteMerged(note_id=note_id, kind=note.kind, text=note.text, into=into_id, seen=seen),
+        actor=by,
+        session_id=note.session_id,
+    )
+    forget(tx, note_id, f"merged into {into_id}", by=by)
+    return load(tx.connection, into_id)
+
+
+def count(connection: sqlite3.Connection) -> dict[str, int]:
+    """Count notes by status."""
+    rows = connection.execute("SELECT status, count(*) FROM notes GROUP BY status")
+    return {str(status): int(number) for status, number in rows}
+
+
 def contradict(tx: Tx, note: Note, reason: str, *, session_id: str) -> Note:
     """Count that a session showed the opposite of a note; the second time it is forgotten.
 
@@ -264,12 +304,30 @@ def select(
     return notes
 
 
+def select_open_questions(
+    connection: sqlite3.Connection, session_id: str, task_id: str | None
+) -> list[Note]:
+    """Read the questions of a session, and of its task, that were not forgotten."""
+    rows = connection.execute(
+        f"{_SELECT} WHERE kind='question' AND status<>'forgotten' AND (session_id=? OR task_id=?)"
+        " ORDER BY note_id",
+        (session_id, task_id),
+    )
+    return [_read(row) for row in rows]
+
+
 def select_by_subject(connection: sqlite3.Connection, kind: Kind, subject: str) -> Note | None:
     """Read the note of that kind and subject that was not forgotten, or None."""
     row = connection.execute(
         f"{_SELECT} WHERE kind=? AND subject=? AND status<>'forgotten'", (kind, subject)
     ).fetchone()
     return None if row is None else _read(row)
+
+
+def _subject_of(kind: str, text: str) -> str:
+    """Return what makes two notes of a kind the same lesson, as sessions' notes have it."""
+    flat = " ".join(text.split())
+    return flat if kind == "command" else flat.casefold().rstrip(".!")
 
 
 def _checked(text: str) -> str:

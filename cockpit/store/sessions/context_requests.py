@@ -69,12 +69,13 @@ def create(
     auto: bool = False,
     decided_by: str = "",
     rule: str = "",
+    stored: int = 0,
 ) -> ContextRequest:
     """Store a request and journal it.
 
     It is pending with its proposal, or (``auto``) approved at once because its items are declared
-    deterministic or fetched by the attention ``rule``; then ``decided_by`` names that. Idempotent by
-    ``request_id``.
+    deterministic or fetched by the attention ``rule``; then ``decided_by`` names that. ``stored`` counts the
+    items that are served from stored facts. Idempotent by ``request_id``.
     """
     row = tx.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     if row is not None:
@@ -113,6 +114,7 @@ def create(
             items=tuple(read_part(ContextItem, item) for item in items),
             auto=auto,
             rule=rule or UNSET,
+            stored=stored or UNSET,
         ),
         actor=decided_by if auto else "agent",
         session_id=session_id,
@@ -181,6 +183,18 @@ def find(connection: sqlite3.Connection, request_id: str) -> ContextRequest | No
     """Read the request of that id, or None."""
     row = connection.execute(f"{_SELECT} WHERE request_id=?", (request_id,)).fetchone()
     return None if row is None else _read(row)
+
+
+def was_rejected(connection: sqlite3.Connection, session_id: str, items: Sequence[str]) -> bool:
+    """Whether the user rejected a request of the session for exactly these scope items."""
+    rows = connection.execute(
+        "SELECT scope_json FROM context_requests WHERE session_id=? AND status='rejected'",
+        (session_id,),
+    )
+    wanted = set(items)
+    return any(
+        {str(item.get("item", "")) for item in parse_json(scope)} == wanted for (scope,) in rows
+    )
 
 
 def has_open(connection: sqlite3.Connection, session_id: str) -> bool:

@@ -6,7 +6,9 @@ Specified in ``docs/reference/loop.md``.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
@@ -133,6 +135,20 @@ def select_for_session(
         " WHERE session_id=? AND role=coalesce(?, role) ORDER BY created_at, rowid LIMIT ?",
         (session_id, role, limit),
     )
+    return _read(rows)
+
+
+def select_latest(connection: sqlite3.Connection, session_id: str, limit: int) -> list[Message]:
+    """Read a session's last messages, oldest first."""
+    rows = connection.execute(
+        "SELECT message_id, session_id, wave_id, role, text, interrupted, created_at FROM messages"
+        " WHERE session_id=? ORDER BY created_at DESC, rowid DESC LIMIT ?",
+        (session_id, limit),
+    )
+    return _read(rows)[::-1]
+
+
+def _read(rows: Iterable[tuple[Any, ...]]) -> list[Message]:
     return [
         Message(identity, session, wave, role, text, bool(cut), at)
         for identity, session, wave, role, text, cut, at in rows

@@ -202,7 +202,13 @@ def is_withdrawn(proposal: Proposal) -> bool:
 
 
 def shown_status(proposal: Proposal) -> str:
-    """Return the status in the user's words: ``withdrawn`` for a permission that ended without them."""
+    """Return the status in the user's words.
+
+    That is ``withdrawn`` for a permission that ended without them, and ``edited`` for what they replaced by a
+    version of their own.
+    """
+    if proposal.status == "discussed" and proposal.reason == EDITED:
+        return "edited"
     return "withdrawn" if is_withdrawn(proposal) else proposal.status
 
 
@@ -288,6 +294,20 @@ def select_for_session(connection: sqlite3.Connection, session_id: str) -> list[
         f"{_SELECT} WHERE session_id=? ORDER BY created_at, rowid", (session_id,)
     )
     return [_read(row) for row in rows]
+
+
+def load_edited(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
+    """Read the proposal, or the newest of the user's edits of it. Raises ``NotFound``."""
+    proposal = load(connection, proposal_id)
+    while proposal.status == "discussed" and proposal.reason == EDITED:
+        row = connection.execute(
+            "SELECT proposal_id FROM proposals WHERE revises=? ORDER BY rowid DESC LIMIT 1",
+            (proposal.proposal_id,),
+        ).fetchone()
+        if row is None:
+            return proposal
+        proposal = load(connection, str(row[0]))
+    return proposal
 
 
 def find_latest_of_kind(

@@ -369,6 +369,16 @@ def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> 
     return load(tx.connection, session_id)
 
 
+def attach_task(tx: Tx, session_id: str, task_id: str) -> None:
+    """Record the task that a session works on, unless it has one."""
+    _drop(tx, session_id)
+    tx.execute(
+        "UPDATE sessions SET task_id=? WHERE session_id=? AND task_id IS NULL"
+        " AND EXISTS (SELECT 1 FROM tasks WHERE tasks.task_id=?)",
+        (task_id, session_id, task_id),
+    )
+
+
 def add_usage(
     tx: Tx,
     session_id: str,

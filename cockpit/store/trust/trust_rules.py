@@ -95,14 +95,21 @@ def select_all(connection: sqlite3.Connection) -> list[Rule]:
 def find_in_force(tx: Tx, rule_id: str) -> Rule | None:
     """Return the rule where it covers something now: accepted, not ended since, and not expired."""
     rule = find(tx.connection, rule_id)
-    if rule is not None and rule.status == "active" and rule.status_on(tx.now()) == "expired":
+    now = latest_moment(tx.connection, tx.now())
+    if rule is not None and rule.status == "active" and rule.status_on(now) == "expired":
         # Journalled once it is seen: a clock that is set back revives no rule.
         end(tx, rule.shape, "suspended", why=EXPIRED, actor="engine")
         return None
-    if rule is None or rule.status_on(tx.now()) != "active":
+    if rule is None or rule.status_on(now) != "active":
         return None
     tx.settle()
     return rule if is_as_accepted(tx.connection, rule) else None
+
+
+def latest_moment(connection: sqlite3.Connection, now: str) -> str:
+    """Return ``now``, or the time at which a session changed last: a clock set back is behind that."""
+    (latest,) = connection.execute("SELECT max(updated_at) FROM sessions").fetchone()
+    return max(now, latest or "")
 
 
 def is_as_accepted(connection: sqlite3.Connection, rule: Rule) -> bool:

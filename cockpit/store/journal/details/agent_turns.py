@@ -132,6 +132,19 @@ class RunnerFileRead(Detail, frozen=True, kw_only=True):
     """The last line that was read."""
 
 
+class RunnerFileSeen(Detail, frozen=True, kw_only=True):
+    """The external agent read a file with its own tools, as its stream or a hook tells; not gated."""
+
+    path: str
+    """The file, from the worktree's top."""
+    version: str
+    """The digest of its content when cockpit saw the read."""
+    first: int
+    """The first line that was read, from 1."""
+    last: int
+    """The last line that was read; 0 for an empty file."""
+
+
 class RunnerFileWritten(Detail, frozen=True, kw_only=True):
     """The external agent wrote a file through cockpit."""
 

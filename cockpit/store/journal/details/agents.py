@@ -147,3 +147,5 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     """What the permission is for."""
     path: str | UnsetType = UNSET
     """The file that the tool changed, from the worktree's top; older rows lack it."""
+    tokens: int | UnsetType = UNSET
+    """About how many tokens a refused read would have brought into the agent's context a second time."""

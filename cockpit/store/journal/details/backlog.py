@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from cockpit.store.journal.details.detail import Detail, Part
 
@@ -310,3 +310,7 @@ class BacklogPlanned(Detail, frozen=True, kw_only=True):
     """The tasks created, in the order of the plan."""
     dependencies: int
     """How many dependencies were added."""
+    planned_by: str | UnsetType = UNSET
+    """The model that wrote the plan, by its full name; absent for a plan that was written by hand."""
+    edited: bool | UnsetType = UNSET
+    """True where the user edited the model's plan before approving it."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
 from cockpit.store.journal.details.detail import Detail
 
 
@@ -10,6 +15,8 @@ class EvolutionStarted(Detail, frozen=True, kw_only=True):
 
     want: str
     """What it has to do, in words."""
+    growth: str | UnsetType = UNSET
+    """The key of the call that asked for it; missing for a growth with a session of its own."""
 
 
 class EvolutionTried(Detail, frozen=True, kw_only=True):
@@ -27,6 +34,38 @@ class EvolutionTried(Detail, frozen=True, kw_only=True):
     """Of the test or the code; empty where it was refused."""
     output: str
     """What the tests printed, or why it was refused; cut."""
+    growth: str | UnsetType = UNSET
+    """The growth, as in ``evolution.started``."""
+
+
+class EvolutionAnswered(Detail, frozen=True, kw_only=True):
+    """A round ended: what the model answered and what it was told, so that another process can go on."""
+
+    growth: str
+    """The key of the call that asked for it; empty for a growth with a session of its own."""
+    round: int
+    """From 1."""
+    text: str
+    """The model's words."""
+    call: str
+    """The name of its call; empty where it made none."""
+    arguments: Mapping[str, Any]
+    """Those of the call; masked."""
+    answer: str
+    """What it was told."""
+    is_taken: bool
+    """Whether the test or the code counts: the tests ran with it."""
+    is_green: bool
+    """Whether the tests passed."""
+    unchanged: int
+    """Rounds in a row that changed neither the code nor what failed."""
+    last_failure: str
+    """What failed last; empty when nothing did."""
+    red: str
+    """How the test failed without code, once it was taken."""
+    discussed: str | UnsetType = UNSET
+    """The proposal that the user discussed, where this is no round: ``answer`` has their words. The rounds
+    begin anew then."""
 
 
 class EvolutionEnded(Detail, frozen=True, kw_only=True):
@@ -40,3 +79,5 @@ class EvolutionEnded(Detail, frozen=True, kw_only=True):
     """Why, in words."""
     rounds: int
     """How many rounds it took."""
+    growth: str | UnsetType = UNSET
+    """The growth, as in ``evolution.started``."""

@@ -1,4 +1,4 @@
-"""Details of notes: proposed, kept, edited, seen again, contradicted and forgotten."""
+"""Details of notes: proposed, kept, edited, seen again, contradicted, forgotten and merged."""
 
 from __future__ import annotations
 
@@ -54,3 +54,12 @@ class NoteForgotten(OfNote, frozen=True, kw_only=True):
 
     reason: str
     """Why."""
+
+
+class NoteMerged(OfNote, frozen=True, kw_only=True):
+    """The user merged a note into another of its kind, which counts its sessions from now on."""
+
+    into: str
+    """The note that stays."""
+    seen: int
+    """How many sessions have taught that note, with this one's."""

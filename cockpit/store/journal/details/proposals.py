@@ -89,8 +89,10 @@ class ShortCard(Part, frozen=True, kw_only=True):
 
     rule_id: str
     """The trust rule that says so."""
-    line: str
-    """The first line of what would be posted."""
+    until: str = ""
+    """When that rule ends; empty: never."""
+    line: str = ""
+    """The first line of what would be posted, in cards of older versions; no longer written."""
 
 
 class AskedQuestion(Part, frozen=True, kw_only=True):

@@ -24,8 +24,23 @@ class SkillLoaded(Detail, frozen=True, kw_only=True):
     """The sha256 of its ``SKILL.md``."""
 
 
+class SkillNamed(Detail, frozen=True, kw_only=True):
+    """The session's context names a skill in one line, for the agent to ask for."""
+
+    name: str
+    """The skill's name."""
+    layer: str
+    """``built-in``, ``user`` or ``project``."""
+    why: str
+    """The reason in words."""
+    ordinal: int
+    """The wave from which on it is in the packet."""
+    tokens: int
+    """Tokens of the line."""
+
+
 class SkillUnloaded(Detail, frozen=True, kw_only=True):
-    """A skill left the session's context."""
+    """A skill, or the line that named it, left the session's context."""
 
     name: str
     """The skill's name."""

@@ -1,4 +1,4 @@
-"""Details of tools that cockpit does not bring: their approval, and the sessions that are offered them."""
+"""Details of tools and guards that cockpit does not bring: their approval, and who is offered tools."""
 
 from __future__ import annotations
 
@@ -67,3 +67,21 @@ class ToolServerEnded(Detail, frozen=True, kw_only=True):
     """Its name in the settings."""
     message: str
     """Why."""
+
+
+class GuardApproved(Detail, frozen=True, kw_only=True):
+    """The user approved a guard; nothing but this version of it runs."""
+
+    guard_id: str
+    """``PLACE:NAME`` of the guard."""
+    digest: str
+    """The digest of its sources."""
+
+
+class GuardForgotten(Detail, frozen=True, kw_only=True):
+    """A guard's approval was withdrawn."""
+
+    guard_id: str
+    """The guard."""
+    digest: str
+    """What had been approved."""

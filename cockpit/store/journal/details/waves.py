@@ -31,6 +31,8 @@ class WaveStarted(WaveAdvanced, frozen=True, kw_only=True):
 
     waves_left: int | UnsetType = UNSET
     """How many more waves the running temporary profile change applies to; missing without one."""
+    returns: str | UnsetType = UNSET
+    """Why the wave goes back to Orient for an action that was kept; missing where it does not."""
 
 
 class WaveObserved(WaveAdvanced, frozen=True, kw_only=True):
@@ -122,9 +124,11 @@ class ContextRequested(Detail, frozen=True, kw_only=True):
     items: tuple[ContextItem, ...]
     """The items requested."""
     auto: bool
-    """Whether the task type or an attention rule made the request, so that it needs no approval."""
+    """Whether it needs no approval: the task type or an attention rule made it, or it reads nothing."""
     rule: str | UnsetType = UNSET
     """The attention rule that made the request."""
+    stored: int | UnsetType = UNSET
+    """How many of the items are served from stored facts: they were read before, and nothing changed."""
 
 
 class FetchedItem(Part, frozen=True, kw_only=True):
@@ -164,6 +168,10 @@ class ContextRefused(Detail, frozen=True, kw_only=True):
     request: Mapping[str, Any] | UnsetType = UNSET
     """The request as the model made it: ``purpose``, ``question``, ``scope``, ``escalation``; missing in
     older rows."""
+    guard: str | UnsetType = UNSET
+    """The guard that refused; missing where a source did, and in older rows."""
+    tokens: int | UnsetType = UNSET
+    """Tokens that would have been in the prompt a second time."""
 
 
 class ObservationJobs(Detail, frozen=True, kw_only=True):

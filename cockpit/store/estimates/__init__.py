@@ -1,0 +1,1 @@
+"""Estimates of sessions and tasks, and what they took in the end."""

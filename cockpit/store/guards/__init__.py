@@ -1,0 +1,1 @@
+"""Guards of the user and of projects that the user approved."""

@@ -1,0 +1,77 @@
+"""The guards that the user approved: a row each with their sources, sealed by the journal.
+
+A guard runs as it was approved, whatever its file says by then: an agent that edits the file changes nothing.
+A row that another program wrote or changed is no approval, and says so. Specified in
+``docs/reference/guards.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cockpit.core.canonical_json import canonical_json, parse_json
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.tools import GuardApproved, GuardForgotten
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.sealed_rows import is_as_sealed
+
+_WRITERS = (Action.GUARD_APPROVED, Action.GUARD_FORGOTTEN)
+_SELECT = "SELECT guard_id, digest, sources_json, approved_by, approved_at FROM approved_guards"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedGuard:
+    """One row of ``approved_guards``."""
+
+    guard_id: str
+    """``PLACE:NAME``: ``project:no_friday_deploys``."""
+    digest: str
+    sources: Mapping[str, str]
+    """By path below its folder: the texts of its file and of what that imports from there."""
+    approved_by: str
+    approved_at: str
+    is_genuine: bool = True
+    """Whether the row is as the journal sealed it."""
+
+
+def approve(tx: Tx, guard_id: str, digest: str, sources: Mapping[str, str], *, by: str) -> None:
+    """Store that the user approved these sources, in place of an earlier version."""
+    tx.execute(
+        "INSERT INTO approved_guards VALUES (?,?,?,?,?) ON CONFLICT(guard_id) DO UPDATE SET"
+        " digest=excluded.digest, sources_json=excluded.sources_json,"
+        " approved_by=excluded.approved_by, approved_at=excluded.approved_at",
+        (guard_id, digest, canonical_json(dict(sources)), by, tx.now()),
+    )
+    tx.journal(GuardApproved(guard_id=guard_id, digest=digest), actor=by)
+
+
+def forget(tx: Tx, guard_id: str, *, by: str) -> bool:
+    """Withdraw the approval of a guard; returns False where there was none."""
+    row = tx.execute("SELECT digest FROM approved_guards WHERE guard_id=?", (guard_id,)).fetchone()
+    if row is None:
+        return False
+    tx.execute("DELETE FROM approved_guards WHERE guard_id=?", (guard_id,))
+    tx.journal(GuardForgotten(guard_id=guard_id, digest=str(row[0])), actor=by)
+    return True
+
+
+def select_all(connection: sqlite3.Connection) -> list[ApprovedGuard]:
+    """Read all approvals, by id."""
+    rows = connection.execute(f"{_SELECT} ORDER BY guard_id").fetchall()
+    return [
+        ApprovedGuard(
+            guard_id, digest, parse_json(sources), by, at, _is_genuine(connection, guard_id)
+        )
+        for guard_id, digest, sources, by, at in rows
+    ]
+
+
+def _is_genuine(connection: sqlite3.Connection, guard_id: str) -> bool:
+    return is_as_sealed(connection, "approved_guards", guard_id, _WRITERS, "guard_id")
+
+
+def has_any(connection: sqlite3.Connection) -> bool:
+    """Tell whether any guard is approved."""
+    return connection.execute("SELECT 1 FROM approved_guards LIMIT 1").fetchone() is not None

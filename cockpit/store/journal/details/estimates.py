@@ -1,0 +1,85 @@
+"""Details of estimates: what a session or a task is expected to take, and what it took."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from cockpit.store.journal.details.detail import Detail, Part
+
+
+class Range(Part, frozen=True, kw_only=True):
+    """A range; a tenth of tasks is expected below it, a tenth above it."""
+
+    low: float
+    """The 10th percentile."""
+    likely: float
+    """The median."""
+    high: float
+    """The 90th percentile."""
+
+
+class Expected(Part, frozen=True, kw_only=True):
+    """What something is expected to take, from its beginning to its end."""
+
+    waves: Range
+    """Waves; turns of an external agent."""
+    tokens: Range
+    """Tokens read and written."""
+    cost_usd: Range | None
+    """US dollars; null where no price is known."""
+    work_ms: Range
+    """Milliseconds of models and programs, without waiting for the user."""
+    basis: str
+    """``history``, ``mixed`` (few past tasks and the shipped defaults) or ``defaults``."""
+    history: int
+    """Past tasks of the kind that it rests on."""
+
+
+class OfEstimate(Detail, frozen=True, kw_only=True):
+    """An event of one estimate."""
+
+    subject: str
+    """What is estimated: the session's id, or a run of a task, for example ``T-4/1``."""
+    unit: str
+    """``session``, or ``task`` for all roles of a backlog task together."""
+    kind: str
+    """What it is compared with, for example ``bug``, ``bug/implementer`` or ``claude``."""
+
+
+class EstimateMade(OfEstimate, frozen=True, kw_only=True):
+    """A session, or a run of a task, was estimated before it began."""
+
+    expected: Expected
+    """The estimate."""
+    model: str
+    """The model's full name."""
+    size: int
+    """Tokens of the task's text and the files that it names; past tasks are scaled to it."""
+
+
+class EstimateRevised(OfEstimate, frozen=True, kw_only=True):
+    """After a wave the likely waves changed by a fifth, the tokens by half, or the range was passed."""
+
+    expected: Expected
+    """The estimate from now on."""
+    done: int
+    """Waves so far."""
+    why: str
+    """The rule that changed it, in words."""
+
+
+class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
+    """What was estimated is done; what it took is history for later estimates."""
+
+    waves: int
+    """Waves that it took; turns of an external agent."""
+    tokens: int
+    """Tokens that it took."""
+    cost_usd: float | None
+    """US dollars that it cost; null where no price was known."""
+    work_ms: int
+    """Milliseconds of models and programs."""
+    expected: Expected | UnsetType = UNSET
+    """The first estimate; absent where the session became of another kind meanwhile."""
+    again: bool | UnsetType = UNSET
+    """True where it was learned before, because the session was resumed after its end."""
