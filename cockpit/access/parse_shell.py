@@ -7,7 +7,7 @@ single command (no quotes, no operators) is read without it and gives the same r
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from cockpit.access.shell_syntax import Mark, Script, SimpleCommand, Word
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 200_000
 """Characters of a text that are read; the rest is reported as an error."""
+_REMEMBERED, _REMEMBERED_LENGTH = 256, 2_000
+"""So many texts of up to so many characters: whoever judges a command parses it several times."""
 
 _PLAIN = re.compile(r" *(?!-)[A-Za-z0-9_./:@%+,-]+(?: +[A-Za-z0-9_./=:@%+,-]+)* *")
 _RESERVED = frozenset(
@@ -63,7 +65,18 @@ def parse_shell(text: str, *, comments: bool = True) -> Script:
 
     With ``comments=False``, ``#`` starts no comment.
     """
+    parse = _parse if len(text) > _REMEMBERED_LENGTH else _parse_and_remember
+    try:
+        return parse(text, comments)
+    except RecursionError:  # depends on the caller as well, so it is not remembered
+        return Script(errors=(*_find_unreadable(text), Mark("error", "nesting this deep", 0)))
+
+
+def _parse(text: str, comments: bool) -> Script:
     return _parse_plain(text) or _parse_with_grammar(text, comments=comments)
+
+
+_parse_and_remember = lru_cache(maxsize=_REMEMBERED)(_parse)
 
 
 def _parse_plain(text: str) -> Script | None:
@@ -83,30 +96,32 @@ def shell_parser() -> Parser:
 
 
 def _parse_with_grammar(text: str, *, comments: bool = True) -> Script:
-    errors = []
-    if len(text) > MAX_LENGTH:
-        errors.append(Mark("error", "a text this long", MAX_LENGTH))
-        text = text[:MAX_LENGTH]
-    if "\0" in text:
-        errors.append(Mark("error", "a NUL character", text.index("\0")))
+    errors = _find_unreadable(text)
+    text = text[:MAX_LENGTH]
     # The grammar reads a copy of the same length, one byte a character, so that its offsets are ours;
     # the record is made from the text itself. No character beyond ASCII is special to a shell.
     copy = re.sub(r"[^\x01-\x7f]", ",", text)
     if not comments:
         copy = re.sub(r"(?<!\S)#", ",", copy)
     copy = _hide_false_delimiters(copy)
-    try:
-        root, ending = _root(copy)
-        if ending:
-            errors.append(Mark("error", ending, len(text)))
-        reader = TreeReader(text + ending, parse_shell)
-        items = reader.statements(root.children)
-        reader.check(root)
-    except RecursionError:
-        return Script(errors=(*errors, Mark("error", "nesting this deep", 0)))
+    root, ending = _root(copy)
+    if ending:
+        errors.append(Mark("error", ending, len(text)))
+    reader = TreeReader(text + ending, parse_shell)
+    items = reader.statements(root.children)
+    reader.check(root)
     return Script(
         tuple(items), tuple(reader.separators), tuple(reader.comments), (*errors, *reader.errors)
     )
+
+
+def _find_unreadable(text: str) -> list[Mark]:
+    errors = []
+    if len(text) > MAX_LENGTH:
+        errors.append(Mark("error", "a text this long", MAX_LENGTH))
+    if "\0" in text[:MAX_LENGTH]:
+        errors.append(Mark("error", "a NUL character", text.index("\0")))
+    return errors
 
 
 def _hide_false_delimiters(copy: str) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cockpit.access.token_scopes import AGENT_SCOPES, SCOPES, NotAllowed
 from cockpit.core.errors import CockpitError
-from cockpit.store.db.transaction import Tx
+
+if TYPE_CHECKING:
+    # Who only asks who is there, as a hook does, need not load the store.
+    from cockpit.store.db.transaction import Tx
 
 MAIN = "main"
 AGENT = "agent/"

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 _GRACE_S = 2.0
@@ -63,7 +63,8 @@ class Overflow(Exception):
 class Caught:
     """What a program wrote, up to a limit that both of its streams share."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, on_output: Callable[[bytes], object] | None = None) -> None:
+        self._on_output = on_output
         self.out = bytearray()
         self.err = bytearray()
         self.full = False
@@ -73,6 +74,8 @@ class Caught:
         """Read a stream to its end. Raises :class:`Overflow` past the limit."""
         while stream is not None and (chunk := await stream.read(_CHUNK)):
             into += chunk[: self._left]
+            if self._on_output is not None:
+                self._on_output(chunk[: self._left])
             if len(chunk) > self._left:
                 self._left = 0
                 raise Overflow

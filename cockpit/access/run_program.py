@@ -106,11 +106,13 @@ async def run_program(
     env: Mapping[str, str] | None = None,
     files: Sequence[int] = (),
     on_start: Callable[[int], object] | None = None,
+    on_output: Callable[[bytes], object] | None = None,
 ) -> Finished:
     """Run ``argv`` in ``cwd`` and wait for its end.
 
     ``env`` is the whole environment (None: this process's). Standard input is empty unless ``stdin`` is
-    given. ``files`` are open files that it inherits, ``on_start`` receives its process id. Raises
+    given. ``files`` are open files that it inherits, ``on_start`` receives its process id,
+    ``on_output`` what it writes, piece by piece, as it came. Raises
     :class:`ProgramMissing`, :class:`ProgramNotStarted`, and :class:`CockpitError` for arguments with a NUL
     character and for missing directories.
     """
@@ -132,7 +134,7 @@ async def run_program(
         if error.errno in _PASSING:
             raise ProgramNotStarted(words[0], reason) from error
         raise ProgramMissing(words[0], reason) from error
-    caught = Caught(max_bytes)
+    caught = Caught(max_bytes, on_output)
     drains = (
         asyncio.ensure_future(caught.drain(process.stdout, caught.out)),
         asyncio.ensure_future(caught.drain(process.stderr, caught.err)),

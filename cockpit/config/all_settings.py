@@ -99,7 +99,7 @@ KEYS: tuple[Key, ...] = (
         allowed="a whole number from 0 to 10",
         default=3,
         env="COCKPIT_SKILLS_MOST",
-        purpose="Most skills that a session loads by itself; 0 loads none",
+        purpose="Most skills that a session loads or names by itself; 0: none",
         project="lower",
     ),
     Key(
@@ -480,6 +480,17 @@ KEYS: tuple[Key, ...] = (
         default="cockpit-dark",
         env="COCKPIT_THEME",
         purpose="Theme of the screen",
+        project="neutral",
+    ),
+    Key(
+        "screen",
+        "bell",
+        field="",
+        type=bool,
+        allowed="true or false",
+        default=True,
+        env="",
+        purpose="Ring the terminal's bell when a proposal comes",
         project="neutral",
     ),
 )

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
@@ -77,10 +78,13 @@ class Settings:
     headless: HeadlessSettings = field(default_factory=HeadlessSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     theme: str = "cockpit-dark"
+    bell: bool = True
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """By action of the screen: the keys that run it."""
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """By full name of a setting that is not the default: the file, variable or option that set it."""
+    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """By full name likewise: its value."""
 
 
 def load_settings(
@@ -210,7 +214,10 @@ class _Layers:
             sandbox=self._sandbox or SandboxChoices(),
             mcp=MappingProxyType(self._servers),
             approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS, **ADOPTION_EFFECTS},
+            plan_desk=BacklogPlanDesk(),
             carry_out=_carry_out_changes,
+            propose_branch=_propose_branch,
+            grow_tool=_grow_tool,
             external_agents=_open_external_agents,
             on_session_end=_end_task_of_session,
             policy_is_final=self._policy_is_final,
@@ -223,6 +230,7 @@ class _Layers:
             retention=RetentionSettings(**parts["retention"]),
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
+            values=MappingProxyType({key.full: each for key, each in self._values.items()}),
             **screen,
         )
 
@@ -423,6 +431,12 @@ def _open_external_agents() -> ExternalAgents:
     return RunningAgents(propose_change, choose_folder)
 
 
+async def _propose_branch(engine: Any, name: str, drop: bool) -> str:
+    from cockpit.tasks.agent_changes.propose_branch import propose_branch
+
+    return await propose_branch(engine, name, drop=drop)
+
+
 async def _carry_out_changes(engine: Any) -> None:
     from cockpit.evolve import adopt_tool
     from cockpit.tasks.agent_changes.carry_out import carry_out
@@ -431,6 +445,12 @@ async def _carry_out_changes(engine: Any) -> None:
         await carry_out(engine)
     finally:
         await adopt_tool.carry_out(engine)
+
+
+async def _grow_tool(context: Any, order: Any) -> Any:
+    from cockpit.evolve.grow_for_task import grow_for_task
+
+    return await grow_for_task(context, order)
 
 
 def _end_task_of_session(tx: Tx, session: Session) -> None:

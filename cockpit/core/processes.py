@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterable
 from functools import cache
 
 _FIRST_NAMESPACE = "pid:[4026531836]"
@@ -51,6 +52,63 @@ def is_process_alive(name: str) -> bool:
     state, start = _state_and_start(int(pid))
     # A zombie is listed until its parent waits for it, but does nothing any more.
     return state not in ("Z", "X") and (not started or start == started)
+
+
+_detached: set[int] = set()
+
+
+def detach_process(pid: int) -> None:
+    """Note that a child of this process outlives it: :func:`kill_children` spares it and its children."""
+    _detached.add(pid)
+
+
+def kill_children() -> None:
+    """Kill every process that descends from this one, at once; for a program that cannot end in order."""
+    signal_processes(list_descendants(os.getpid()), signal.SIGKILL)
+
+
+def list_descendants(ancestor: int) -> list[int]:
+    """Return the processes that descend from another, without detached ones; none without procfs."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else ():  # noqa: PTH112, PTH208
+        if entry.isdigit() and (parent := _parent(int(entry))):
+            children.setdefault(parent, []).append(int(entry))
+    descendants: list[int] = []
+    waiting = [ancestor]
+    while waiting:
+        attached = [pid for pid in children.get(waiting.pop(), ()) if pid not in _detached]
+        waiting += attached
+        descendants += attached
+    return descendants
+
+
+def signal_processes(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to processes, those aside that have ended or belong to another user."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def has_job_control() -> bool:
+    """Return True when a shell waits for this process's job: it can bring the job back once it is stopped."""
+    group, session, pid = os.getpgrp(), os.getsid(0), os.getpid()
+    try:
+        while pid and os.getpgid(pid) == group:
+            pid = os.getppid() if pid == os.getpid() else _parent(pid)
+        return pid > 0 and os.getsid(pid) == session
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _parent(pid: int) -> int:
+    """Return the parent of a process; 0 when it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def sees_all_processes() -> bool:

@@ -19,7 +19,7 @@ from cockpit.core.skills.skill import SKILL_FILE, Skill, SkillInvalid
 
 ENABLED = True
 """Whether sessions load skills. Only tests of other things set it to False."""
-MOST_SKILLS = 500
+MOST_SKILLS = 2_000
 """Skills of one folder that are read, by name."""
 MOST_FILES = 200
 """Files of one skill that are listed."""
@@ -132,7 +132,7 @@ def stamp_places(places: Sequence[SkillPlace]) -> tuple[tuple[str, int, int], ..
         for folder in _list_folders(place, []):
             path = folder / SKILL_FILE
             try:
-                status = path.lstat()
+                status = path.lstat() if place.layer == "project" else path.stat()
             except OSError:
                 continue
             stamps.append((str(path), status.st_mtime_ns, status.st_size))
@@ -173,9 +173,13 @@ def _list_folders(place: SkillPlace, problems: list[str]) -> list[Path]:
     except OSError as error:
         problems.append(f"{place.folder} cannot be read: {error.strerror or error}.")
         return []
-    folders = [
-        Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=not is_project)
-    ]
+    folders = []
+    for entry in entries:
+        try:
+            if entry.is_dir(follow_symlinks=not is_project):
+                folders.append(Path(entry.path))
+        except OSError as error:  # a link to itself, or into a folder of somebody else
+            problems.append(f"{entry.path} cannot be read: {error.strerror or error}.")
     if len(folders) > MOST_SKILLS:
         problems.append(f"{place.folder} has more than {MOST_SKILLS} skills; the rest is not read.")
     return folders[:MOST_SKILLS]

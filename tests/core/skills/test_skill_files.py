@@ -200,6 +200,41 @@ def test_links_of_a_project_are_not_followed(tmp_path: Path) -> None:
     assert list(load_skills([SkillPlace("user", skills)]).skills) == ["evil"]
 
 
+def test_what_cannot_be_read_stops_no_other_skill(tmp_path: Path) -> None:
+    """A link to itself among the folders of other agents, a pipe, a device, a file of somebody else."""
+    folder = tmp_path / "skills"
+    write(folder, "good")
+    (folder / "loop").symlink_to("loop")
+    (folder / "nowhere").symlink_to(tmp_path / "missing")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "self").symlink_to(folder / "inner")
+    for name in ("pipe", "device", "turns"):
+        (folder / name).mkdir()
+    os.mkfifo(folder / "pipe" / "SKILL.md")
+    (folder / "device" / "SKILL.md").symlink_to("/dev/zero")
+    (folder / "turns" / "SKILL.md").symlink_to("SKILL.md")
+    places = [SkillPlace("user", folder)]
+    loaded = load_skills(places)
+    assert list(loaded.skills) == ["good"]
+    said = "\n".join(loaded.problems)
+    assert all(name in said for name in ("loop", "pipe", "device", "turns")), said
+    assert len(stamp_places(places)) == len(stamp_places(places)) >= 1
+    assert list(load_skills([SkillPlace("project", folder)], lambda *_: True).skills) == ["good"]
+
+
+def test_a_link_to_a_skill_of_the_users_counts_as_changed_with_its_target(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", "linked")
+    (tmp_path / "skills" / "linked").mkdir(parents=True)
+    (tmp_path / "skills" / "linked" / "SKILL.md").symlink_to(
+        tmp_path / "elsewhere" / "linked" / "SKILL.md"
+    )
+    places = [SkillPlace("user", tmp_path / "skills")]
+    before = stamp_places(places)
+    with (tmp_path / "elsewhere" / "linked" / "SKILL.md").open("a") as file:
+        file.write("more\n")
+    assert stamp_places(places) != before
+
+
 def test_a_stamp_changes_with_the_files(tmp_path: Path) -> None:
     place = SkillPlace("user", tmp_path)
     path = write(tmp_path, "tea")
