@@ -242,11 +242,13 @@ GIT_LOW = frozenset(
 GIT_MEDIUM = frozenset(["add", "mv", "apply", "stash", "branch", "tag", "restore", "switch"])
 
 _STEERING = re.compile(
-    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.husky/ | \.vscode/ | \.idea/"
-    r" | \.cockpit/(?!reviews/[^/]+\.md$) | \.claude/ | \.cursor/ | \.devcontainer/ )"
+    r"(?ix) ^(?: \.github/ | \.gitlab-ci | \.circleci/ | \.cockpit/(?!reviews/[^/]+\.md$) )"
+    r" | (?:^|/)(?: \.husky/ | \.vscode/ | \.idea/ | \.devcontainer/ | \.claude/ | \.agents/ | \.codex/"
+    r" | \.gemini/ | \.qwen/ | \.opencode/ | \.cursor/ | \.windsurf/ | \.kiro/ )"
     r" | (?:^|/)(?: Makefile | justfile | Dockerfile | Jenkinsfile | \.envrc | \.env(?:\..*)?"
     r" | \.pre-commit-config\.yaml | \.gitattributes | \.gitmodules | AGENTS\.md | CLAUDE\.md"
-    r" | GEMINI\.md | sitecustomize\.py | \.npmrc | \.pypirc | pip\.conf ) $"
+    r" | GEMINI\.md | QWEN\.md | SKILL\.md | \.mcp\.json | opencode\.jsonc? | \.cursorrules"
+    r" | \.windsurfrules | sitecustomize\.py | \.npmrc | \.pypirc | pip\.conf ) $"
 )
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
+from cockpit.act.live_output import LiveOutput, forget_live_output
 from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Altered, CockpitError, IllegalTransition
@@ -80,11 +82,11 @@ class Dispatcher:
         A done action becomes ``confirmed``, one not done ``queued`` (run its wave again), an unknown one
         ``uncertain``.
         """
-        return [
-            recovered
-            for action in await self.find_abandoned(session_id)
-            if (recovered := await self._resolve(action)) is not None
-        ]
+        abandoned = await self.find_abandoned(session_id)
+        for action in abandoned:
+            forget_live_output(self._store.path, action.action_id)
+        resolved = [await self._resolve(action) for action in abandoned]
+        return [action for action in resolved if action is not None]
 
     def _abandoned(self, action: OutboxAction) -> bool:
         owner = action.lease_owner or ""
@@ -149,7 +151,9 @@ class Dispatcher:
                 words = "It cannot be told whether an earlier attempt did it."
                 return failed("transient", words, maybe=True)
         try:
-            return await adapter.perform(action.payload, action.key, self._ground)
+            with LiveOutput(self._store, action.action_id) as live:
+                ground = replace(self._ground, on_output=live.feed)
+                return await adapter.perform(action.payload, action.key, ground)
         except CockpitError as error:
             # It may have ended with an error after its effect, as a commit whose name could not be read.
             if await self._probe(action) == "done":

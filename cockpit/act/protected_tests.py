@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.act.guards import GuardState, Refusal
+from cockpit.act.guards.action_guard import GuardState, Refusal
 from cockpit.act.tool_payloads import EditFile, GitCommit, Run, WriteFile
 from cockpit.act.tools import Call
 

@@ -33,6 +33,10 @@ class ActionRefused(CockpitError):
     code = "action_refused"
 
 
+class TextDiffers(ActionRefused):
+    """The text to replace is not in the file as it is now, or not once: it has to be looked at again."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextNow:
     """A file's text at one moment; ``sha256`` is over its bytes."""
@@ -93,6 +97,18 @@ def digest_now(confined: Confined, path: str) -> str | None:
         return "refused"
 
 
+def digest_read(confined: Confined, path: str) -> str | None:
+    """Return the sha256 of what a reader of ``path`` gets, through links; None where it gets nothing."""
+    try:
+        with confined.open_read(path) as file:
+            digest = hashlib.sha256()
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+            return digest.hexdigest()
+    except (PathRefused, OSError):
+        return None
+
+
 def to_crlf(text: str) -> str:
     """Return ``text`` with every line end as CRLF."""
     return _LONE_LF.sub("\r\n", text)
@@ -110,16 +126,16 @@ def find_offsets(text: str, old: str) -> list[int]:
 def fit_edit(now: TextNow, path: str, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
     """Return ``old`` and ``new`` with the file's own line ends, checked to be applicable.
 
-    Raises :class:`ActionRefused` unless ``old`` occurs exactly once (at least once with ``replace_all``).
+    Raises :class:`TextDiffers` unless ``old`` occurs exactly once (at least once with ``replace_all``).
     """
     if now.crlf or (old not in now.text and to_crlf(old) in now.text):
         old, new = to_crlf(old), to_crlf(new)
     offsets = find_offsets(now.text, old)
     if not offsets:
-        raise ActionRefused(f"{path}: 'old' does not occur in the file.{_near(now.text, old)}")
+        raise TextDiffers(f"{path}: 'old' does not occur in the file.{_near(now.text, old)}")
     if len(offsets) > 1 and not replace_all:
         lines = ", ".join(str(now.text.count("\n", 0, at) + 1) for at in offsets[:8])
-        raise ActionRefused(
+        raise TextDiffers(
             f"{path}: 'old' occurs in the file {len(offsets)} times (lines {lines}"
             f"{', …' if len(offsets) > 8 else ''}). Give more of the text around the one that you "
             "mean, or set replace_all."

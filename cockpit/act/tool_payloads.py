@@ -105,6 +105,30 @@ class CreateSkill:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeAction:
+    """Propose an action again that was kept."""
+
+    call: Annotated[str, describe("The place of its call, as its result names it, e.g. 3.1.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeTool:
+    """Ask for a tool that does not exist; it grows test first, in the sandbox."""
+
+    name: Annotated[str, describe("Lower-case letters, digits and _, e.g. parse_pcab.")]
+    purpose: Annotated[str, describe("What it does, in a sentence or two.", maxLength=1_000)]
+    example_input: Annotated[
+        str, describe("A real example of its input, as short as it can be.", maxLength=4_000)
+    ]
+    expected_output: Annotated[
+        str, describe("What it has to return for that, exactly.", maxLength=4_000)
+    ]
+    reason: Annotated[
+        str, describe("Why the task needs it, and nothing that exists will do.", maxLength=1_000)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     """Ask to read. ``scope`` lists scope items as text; the gateway parses them."""
 
@@ -122,6 +146,43 @@ class RequestContext:
         ),
     ]
     escalation: Annotated[str, describe("What you will do if this is not granted.")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTask:
+    """One task of a proposed plan."""
+
+    title: Annotated[str, describe("What is to be done, in one line.", maxLength=300)]
+    task_type: Annotated[str, describe("feature, bug, chore, spike, test, docs, refactor or api.")]
+    acceptance: Annotated[
+        tuple[str, ...], describe("What shows that it is done: one check each.", minItems=1)
+    ]
+    description: Annotated[str, describe("What its implementer must know.", maxLength=8_000)] = ""
+    files: Annotated[
+        tuple[str, ...], describe("Files and folders of the project that it will change.")
+    ] = ()
+    after: Annotated[
+        tuple[str, ...],
+        describe('What it waits for: numbers of tasks of this plan ("1"), or backlog ids ("T-9").'),
+    ] = ()
+    story: Annotated[str, describe("The title of the story that it belongs to.", maxLength=300)] = (
+        ""
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposePlan:
+    """Propose tasks for the backlog; the user decides over all of them at once."""
+
+    tasks: Annotated[
+        tuple[PlanTask, ...], describe("The tasks, in the order of the work.", minItems=1)
+    ]
+    epic: Annotated[
+        str, describe("A title for all of it, where there are stories.", maxLength=300)
+    ] = ""
+    notes: Annotated[
+        str, describe("What the user should know: what you assumed or left out.", maxLength=4_000)
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,5 +258,14 @@ class AddedCall:
     arguments: Mapping[str, Any]
 
 
-Action = WriteFile | EditFile | Run | GitHub | GitCommit | CreateSkill | AddedCall
-Payload = Action | RequestContext | ProposeProfileChange | ChangeTaskType | UpdateWip | Finish
+Action = WriteFile | EditFile | Run | GitHub | GitCommit | CreateSkill | ProposeTool | AddedCall
+Payload = (
+    Action
+    | ResumeAction
+    | RequestContext
+    | ProposeProfileChange
+    | ProposePlan
+    | ChangeTaskType
+    | UpdateWip
+    | Finish
+)

@@ -21,8 +21,11 @@ from cockpit.act.tool_payloads import (
     GitCommit,
     GitHub,
     Payload,
+    ProposePlan,
     ProposeProfileChange,
+    ProposeTool,
     RequestContext,
+    ResumeAction,
     Run,
     RunArguments,
     UpdateWip,
@@ -72,8 +75,11 @@ TOOL_RECORDS: Mapping[str, type[Any]] = {
     "github": GitHub,
     "git_commit": GitCommit,
     "create_skill": CreateSkill,
+    "propose_tool": ProposeTool,
+    "resume_action": ResumeAction,
     "propose_profile_change": ProposeProfileChange,
     "change_task_type": ChangeTaskType,
+    "propose_plan": ProposePlan,
     "update_wip": UpdateWip,
     "finish": Finish,
 }
@@ -123,6 +129,18 @@ TOOLS: tuple[ToolDef, ...] = (
         "it first; approved, it is loaded at once. Use it for what took effort to find out.",
     ),
     _tool(
+        "propose_tool",
+        ProposeTool,
+        "Ask for a tool that is missing: the user decides whether it grows, test first, and whether it is "
+        "adopted; then you call it. Only where no tool and no command can do it.",
+    ),
+    _tool(
+        "resume_action",
+        ResumeAction,
+        "Propose a kept action again, as it was, once you have read what it lacked. To change it, make its "
+        "call anew instead.",
+    ),
+    _tool(
         "propose_profile_change",
         ProposeProfileChange,
         "Request a temporary profile change: other weights and token limits for your context in the "
@@ -133,6 +151,13 @@ TOOLS: tuple[ToolDef, ...] = (
         ChangeTaskType,
         "Ask the user to let this session change things: it only reads until its task type changes. Use "
         "it when the user asks for the change itself, such as 'fix it now'.",
+    ),
+    _tool(
+        "propose_plan",
+        ProposePlan,
+        "Propose the tasks for the backlog, all at once; this ends your part. A task is what one agent can "
+        "do, test and merge by itself. The user approves, edits or discusses the whole; nothing is in the "
+        "backlog before.",
     ),
     _tool(
         "update_wip",
@@ -150,9 +175,18 @@ TOOLS: tuple[ToolDef, ...] = (
 WITH_TASK = ("update_wip",)
 """The tools of sessions that work on a task of the backlog."""
 
+PLANNING = ("propose_plan",)
+"""The tools of sessions that plan."""
+
 ACTIONS = ("write_file", "edit_file", "run", "github", "git_commit", "create_skill")
 """The tools that change something, and so go through guards, approval and the outbox."""
 
+
+GROW = "propose_tool"
+"""The tool that asks for another tool; what it changes in the end is the adoption of that one."""
+
+RESUME = "resume_action"
+"""The tool that proposes a kept action again."""
 
 ADDED_ACTIONS = ("own_tool", "mcp_tool")
 """The types of actions that call tools which cockpit does not bring."""
@@ -205,6 +239,10 @@ def _check_values(name: str, payload: Payload) -> None:
             "paths",
             "task_type",
             "body",
+            "purpose",
+            "call",
+            "example_input",
+            "expected_output",
         } and (not value or not all(str(text).strip() for text in texts)):
             raise MalformedCall(f"{name}: {field.name!r} is empty.")
     if isinstance(payload, UpdateWip) and not (

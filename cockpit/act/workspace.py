@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ class Workspace:
     sandbox: Sandbox
     repo: str | None
     environment: Mapping[str, str]
+    on_output: Callable[[bytes], object] | None = None
+    """Receives what a running command writes, as it came."""
 
     @property
     def root(self) -> Path:

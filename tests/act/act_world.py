@@ -55,7 +55,7 @@ def install_gh(directory: Path) -> Path:
     """Put the stand-in on a directory for PATH; returns the file that holds its GitHub."""
     directory.mkdir()
     program = directory / "gh"
-    program.write_text(f"#!{sys.executable}\n{GH.read_text()}")
+    program.write_text(f"#!{sys.executable} -IS\n{GH.read_text()}")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     world = directory / "github.json"
     world.write_text(json.dumps({"entries": [], "fail": [], "runs": 0}))

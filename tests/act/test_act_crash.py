@@ -16,6 +16,7 @@ from act_world import git, now, queue, receipts, show
 
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.dispatch_actions import Dispatcher, settle
+from cockpit.act.live_output import live_file
 from cockpit.act.workspace import Workspace
 from cockpit.store.db.database import Store
 from cockpit.store.sessions import outbox
@@ -58,7 +59,11 @@ async def test_killed_between_dispatch_and_receipt(
 
     dispatcher = Dispatcher(store, ground)
     assert (await dispatcher.run_wave(ids[1]))[0].phase == "dispatched"
+    left = live_file(store.path, action.action_id)
+    left.parent.mkdir(exist_ok=True)
+    left.write_text("what it had written\n")
     (recovered,) = await dispatcher.recover(ids[0])
+    assert not left.exists()
     wanted = "uncertain" if kind == "run" else "confirmed" if moment == "after" else "queued"
     assert recovered.phase == wanted
     assert await dispatcher.recover(ids[0]) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from act_world import journalled, now, plant_wave, queue, receipts, show
 from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
 from cockpit.act.dispatch_actions import Dispatcher, settle
+from cockpit.act.live_output import read_live_output
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.store.db.database import Store
@@ -255,3 +257,27 @@ async def test_payloads_of_the_outbox_are_what_was_shown(
     action = queue(store, ids, "write_file", proposal.payload)
     assert now(store, action).payload == proposal.payload
     assert plant_wave(store, ground.root)[0] != ids[0]
+
+
+async def test_output_is_there_while_a_command_runs_masked_and_gone_afterwards(
+    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    await asyncio.to_thread(os.mkfifo, ground.root / "go")
+    script = "echo first ghp_$(printf 'a1B2c3D4e5%.0s' 1 2 3 4); printf half; cat go"
+    run = await show(ground, "run", argv=["sh", "-c", script], reason="r")
+    queue(store, ids, "run", run.payload, key="k-1")
+    wave = asyncio.ensure_future(dispatcher.run_wave(ids[1]))
+    (action,) = await store.read(lambda c: outbox.select_for_wave(c, ids[1]))
+    while (text := read_live_output(store.path, action.action_id)) is None and not wave.done():
+        await asyncio.sleep(0.01)
+    with (ground.root / "go").open("w") as pipe:
+        pipe.write(" whole\n")
+    (done,) = await wave
+    assert text is not None
+    assert text.startswith("first ")
+    assert secret not in text
+    assert "half" not in text
+    assert read_live_output(store.path, action.action_id) is None
+    (receipt,) = store.read_now(lambda c: outbox.select_receipts(c, done.action_id))
+    assert "half whole" in receipt.detail["stdout"]

@@ -69,6 +69,7 @@ class CommandAdapter:
                 ground.environment,
                 timeout_s=request.timeout_s,
                 max_bytes=MAX_OUTPUT,
+                on_output=ground.on_output,
             )
             outcome = await asyncio.to_thread(_outcome, argv, request.timeout_s, ended)
             return replace(outcome, summary=f"{outcome.summary} It ran without a sandbox.")
@@ -83,6 +84,7 @@ class CommandAdapter:
                     ground.environment,
                     timeout_s=request.timeout_s,
                     max_bytes=MAX_OUTPUT,
+                    on_output=ground.on_output,
                 )
                 left = taken.left
             else:
@@ -93,6 +95,7 @@ class CommandAdapter:
                     ground.environment,
                     timeout_s=request.timeout_s,
                     max_bytes=MAX_OUTPUT,
+                    on_output=ground.on_output,
                 )
         except ViewRefused as error:
             return failed("permanent", f"{shlex.join(argv)[:80]}: {error}", argv=list(argv))

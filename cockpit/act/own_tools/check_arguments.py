@@ -39,7 +39,7 @@ def find_argument_problem(definition: ToolDefinition, arguments: Mapping[str, An
     if missing:
         return f"{definition.name} needs {', '.join(map(repr, missing))}. {takes}"
     for name, value in arguments.items():
-        problem = _find_type_problem(properties.get(name, {}), value)
+        problem = _find_type_problem(_follow(properties.get(name, {}), schema), value)
         if problem:
             return f"{definition.name}: {name} must be {problem}. {takes}"
     return ""
@@ -49,7 +49,7 @@ def describe_parameters(schema: Mapping[str, Any]) -> str:
     """Return the parameters of a schema in one line, those that are required first."""
     required = schema.get("required", ())
     shown = [
-        f"{name} ({describe_type(part)}{'' if name in required else ', optional'})"
+        f"{name} ({describe_type(part, schema)}{'' if name in required else ', optional'})"
         for name, part in sorted(
             schema.get("properties", {}).items(), key=lambda each: each[0] not in required
         )
@@ -57,17 +57,27 @@ def describe_parameters(schema: Mapping[str, Any]) -> str:
     return ", ".join(shown) or "nothing"
 
 
-def describe_type(part: Any) -> str:
-    """Return the type that a part of a schema allows, in words."""
+def describe_type(part: Any, schema: Mapping[str, Any] | None = None) -> str:
+    """Return the type that a part of a ``schema`` allows, in words."""
+    part = _follow(part, schema or {})
     if not isinstance(part, Mapping):
         return "anything"
     if "enum" in part:
         return "one of " + ", ".join(repr(each)[:40] for each in part["enum"][:8])
     options = part.get("anyOf") or part.get("oneOf")
     if isinstance(options, list):
-        return " or ".join(dict.fromkeys(describe_type(each) for each in options[:4]))
+        return " or ".join(dict.fromkeys(describe_type(each, schema) for each in options[:4]))
     kind = part.get("type", "anything")
     return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _follow(part: Any, schema: Mapping[str, Any]) -> Any:
+    """Return what a part of a schema refers to, one step: an enumeration or a model."""
+    if not isinstance(part, Mapping) or not isinstance(part.get("$ref"), str):
+        return part
+    _, group, name = (*part["$ref"].split("/", 2), "", "")[:3]
+    definitions = schema.get(group)
+    return definitions.get(name, part) if isinstance(definitions, Mapping) else part
 
 
 def _find_type_problem(part: Any, value: object) -> str:

@@ -8,20 +8,26 @@ itself cannot print to by accident: its prints go to standard error. See ``docs/
 
 from __future__ import annotations
 
-import importlib.abc
+import importlib
 import importlib.util
 import json
 import linecache
 import os
 import sys
+from math import isfinite
 from types import ModuleType
 from typing import Any, BinaryIO
 
 MODULE = "cockpit_tool_file"
+MOST_YIELDED = 100_000
+"""Values of a generator that a result may have."""
 
 
-class SourceFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Finds the modules whose sources came with the request."""
+class SourceFinder:
+    """Finds the modules whose sources came with the request, and loads them.
+
+    It has the methods of ``importlib.abc`` and not its classes, which take as long to import as all else.
+    """
 
     def __init__(self, folder: str, main: str, sources: dict[str, str]) -> None:
         self._places: dict[str, tuple[str, str, bool]] = {}
@@ -39,7 +45,10 @@ class SourceFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         if fullname not in self._places:
             return None
         place, _, is_package = self._places[fullname]
-        spec = importlib.util.spec_from_loader(fullname, self, origin=place, is_package=is_package)
+        loader: Any = self
+        spec = importlib.util.spec_from_loader(
+            fullname, loader, origin=place, is_package=is_package
+        )
         if spec is not None:
             spec.has_location = True
         return spec
@@ -54,6 +63,9 @@ class SourceFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         place, source, _ = self._places[fullname]
         return compile(source, place, "exec", dont_inherit=True)
 
+    def create_module(self, spec: Any) -> None:
+        return None  # as for any module
+
     def exec_module(self, module: ModuleType) -> None:
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - that is what it is for
 
@@ -66,11 +78,32 @@ def load_decorator() -> None:
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(here))))  # noqa: PTH120
 
 
+class LateMetadata(ModuleType):
+    """``importlib.metadata``, loaded when it is used and not when it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+    def entry_points(self, **selected: Any) -> Any:
+        return self.__getattr__("entry_points")(**selected)
+
+
+def prepare_pydantic() -> None:
+    """Let pydantic be imported without its plug-ins, and without the module that it would look for them with.
+
+    That is a third of the time that a call takes.
+    """
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    sys.modules.setdefault("importlib.metadata", LateMetadata("importlib.metadata"))
+
+
 def describe(module: ModuleType) -> list[dict[str, Any]]:
     """Return what each tool of the module says of itself, with the JSON Schema of its arguments."""
     import inspect
-
-    from pydantic import TypeAdapter
 
     described = []
     for attribute, value in vars(module).items():
@@ -87,10 +120,22 @@ def describe(module: ModuleType) -> list[dict[str, Any]]:
                 "effects": effects,
                 "timeout_s": timeout_s,
                 "parameters": list(inspect.signature(value).parameters),
-                "schema": TypeAdapter(value).json_schema(),
+                "schema": _describe_arguments(value, attribute),
             }
         )
     return described
+
+
+def _describe_arguments(function: Any, name: str) -> Any:
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(function).json_schema()
+    except Exception as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise TypeError(
+            f"the type hints of {name} have no JSON Schema: {type(error).__name__}: {first}"
+        ) from error
 
 
 def call(module: ModuleType, function: str, arguments: dict[str, Any]) -> Any:
@@ -101,21 +146,51 @@ def call(module: ModuleType, function: str, arguments: dict[str, Any]) -> Any:
     from pydantic_core import to_jsonable_python
 
     result = validate_call(getattr(module, function))(**arguments)
-    if inspect.isawaitable(result):
+    if inspect.isawaitable(result) or inspect.isasyncgen(result):
         import asyncio
 
-        async def wait() -> Any:
-            return await result
+        result = asyncio.run(_wait(result))
+    elif inspect.isgenerator(result):
+        from itertools import islice
 
-        result = asyncio.run(wait())
-    return to_jsonable_python(result, inf_nan_mode="strings")
+        result = _bound(list(islice(result, MOST_YIELDED + 1)))
+    return _as_strict_json(to_jsonable_python(result, inf_nan_mode="constants"))
+
+
+async def _wait(result: Any) -> Any:
+    """Wait for a coroutine, or collect what an asynchronous generator yields."""
+    if not hasattr(result, "__aiter__"):
+        return await result
+    values = []
+    async for value in result:
+        values.append(value)
+        if len(values) > MOST_YIELDED:
+            break
+    return _bound(values)
+
+
+def _bound(values: list[Any]) -> list[Any]:
+    if len(values) > MOST_YIELDED:
+        raise ValueError(f"it yields more than {MOST_YIELDED} values; return fewer")
+    return values
+
+
+def _as_strict_json(value: Any) -> Any:
+    """Return a value without what JSON has no word for: NaN and infinities as texts, half characters as ?."""
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_as_strict_json(each) for each in value]
+    if isinstance(value, dict):
+        return {_as_strict_json(key): _as_strict_json(each) for key, each in value.items()}
+    return value
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to a request: ``result``, or ``error`` in words for the agent."""
     import traceback
-
-    from pydantic import ValidationError
 
     load_decorator()
     finder = SourceFinder(request["folder"], request["main"], request["sources"])
@@ -132,14 +207,32 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
             return {"result": run_suite(module, request["name"], request["test"])}
         return {"result": call(module, request["function"], request["arguments"])}
-    except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
-            for each in error.errors(include_url=False, include_context=False)[:8]
-        ]
-        return {"error": f"The arguments do not fit: {'; '.join(problems)}."}
     except BaseException as error:
-        return {"error": explain(error), "trace": traceback.format_exc()}
+        if problems := list_problems(error):
+            return {"error": f"The arguments do not fit: {'; '.join(problems)}."}
+        return {"error": explain(error), "trace": traceback.format_exc(), **list_needs(error)}
+
+
+def list_needs(error: BaseException) -> dict[str, list[str]]:
+    """Return the scope items that a tool says it lacks; nothing for any other error."""
+    marks = sys.modules.get("cockpit.act.own_tools.decorator")
+    if marks is None or not isinstance(error, marks.MissingInput):
+        return {}
+    return {"needs": [str(item)[:500] for item in error.items[:8]]}
+
+
+def list_problems(error: BaseException) -> list[str]:
+    """Return what pydantic says of arguments that do not fit; nothing for any other error.
+
+    pydantic is not loaded for it: a run of tests does without.
+    """
+    core = sys.modules.get("pydantic_core")
+    if core is None or not isinstance(error, core.ValidationError):
+        return []
+    return [
+        f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
+        for each in error.errors(include_url=False, include_context=False)[:8]
+    ]
 
 
 def explain(error: BaseException) -> str:
@@ -149,10 +242,14 @@ def explain(error: BaseException) -> str:
 
 def main() -> int:
     """Serve one request."""
+    prepare_pydantic()
     output: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.buffer.read())
+    first = os.getpid()
     body = answer(request)
+    if os.getpid() != first:
+        os._exit(0)  # a copy of the process that the tool left behind: one call has one answer
     try:
         text = json.dumps(body)
     except (TypeError, ValueError, RecursionError) as error:

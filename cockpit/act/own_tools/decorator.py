@@ -15,6 +15,18 @@ MARK = "__cockpit_tool__"
 """The attribute of a function that is a tool."""
 
 
+class MissingInput(Exception):
+    """What a tool raises that needs something read before it can answer.
+
+    ``items`` are scope items, such as ``file:config.toml``. The session reads them, with approval as usual,
+    and its agent calls the tool again.
+    """
+
+    def __init__(self, why: str, *items: str) -> None:
+        super().__init__(why)
+        self.items = items
+
+
 @overload
 def tool(function: Function, /) -> Function: ...
 

@@ -123,6 +123,8 @@ def _outcome(
         )
     if answer.timed_out:
         return Outcome("timeout", f"{definition.name}: {answer.error}", "permanent", detail)
+    if answer.error and answer.needs:
+        detail["needs"] = [clean_text(item, 500) for item in answer.needs]
     if answer.error:
         return failed(
             "permanent", f"{definition.name}: {clean_text(answer.error, 2_000)}", **detail

@@ -47,6 +47,8 @@ class ChildAnswer:
     """What the tool printed, and the trace of an error."""
     duration_ms: int = 0
     timed_out: bool = False
+    needs: tuple[str, ...] = ()
+    """Scope items that the tool says it lacks, unchecked."""
 
 
 async def run_child(
@@ -104,8 +106,10 @@ def _read_answer(answer: ChildAnswer, code: int, output: bytes) -> ChildAnswer:
     if set(body) == {"result"}:
         return replace(answer, result=body["result"])
     trace = str(body.get("trace", "")).encode("utf-8", "replace")
+    named = body.get("needs")
     return replace(
         answer,
+        needs=tuple(str(item) for item in named) if isinstance(named, list) else (),
         error=str(body.get("error") or "It answered neither a result nor an error."),
         printed=answer.printed + trace,
     )

@@ -21,6 +21,7 @@ MAX_SCHEMA = 16_000
 MAX_TEXT = 1_000
 """The most characters of one description."""
 _MAX_DEPTH = 12
+_MAX_VALUES = 1_000
 _TOP = ("type", "properties", "required", "additionalProperties", "$defs", "definitions")
 _LEFT_OUT = ("title", "$schema", "examples", "$id", "$comment", "deprecated")
 _PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
@@ -136,7 +137,9 @@ def _clean(value: object, depth: int, *, names: bool = False) -> Any:
             cleaned[clean_text(str(key), 64)] = _clean(inner, depth + 1, names=inner_names)
         return cleaned
     if isinstance(value, list | tuple):
-        return [_clean(inner, depth + 1) for inner in value[:200]]
+        if len(value) > _MAX_VALUES:
+            raise SchemaRefused(f"a list in it has more than {_MAX_VALUES} values")
+        return [_clean(inner, depth + 1) for inner in value]
     if isinstance(value, str):
         return clean_text(value)
     if value is None or isinstance(value, bool | int | float):

@@ -249,6 +249,7 @@ async def run_in_view(
     timeout_s: float,
     max_bytes: int,
     may_move: Callable[[str], bool] | None = None,
+    on_output: Callable[[bytes], object] | None = None,
 ) -> tuple[ConfinedRun, TakenOver]:
     """Run ``argv`` with a view of the repository of ``root``, and take over what it did there.
 
@@ -257,7 +258,13 @@ async def run_in_view(
     places = await asyncio.to_thread(find_git_places, root)
     if places is None:
         ended = await run_confined(
-            sandbox, argv, root, environment, timeout_s=timeout_s, max_bytes=max_bytes
+            sandbox,
+            argv,
+            root,
+            environment,
+            timeout_s=timeout_s,
+            max_bytes=max_bytes,
+            on_output=on_output,
         )
         return ended, TakenOver()
     async with open_view(root, places) as view:
@@ -269,6 +276,7 @@ async def run_in_view(
             timeout_s=timeout_s,
             max_bytes=max_bytes,
             extra=view.extra(),
+            on_output=on_output,
         )
         if ended.passed or ended.finished.timed_out or ended.finished.truncated:
             return ended, TakenOver()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,7 @@ async def run_confined(
     max_bytes: int = MAX_BYTES,
     stdin: bytes | None = None,
     extra: Extra | None = None,
+    on_output: Callable[[bytes], object] | None = None,
 ) -> ConfinedRun:
     """Run ``argv`` in ``root``, in the sandbox where there is one. Raises what ``run_program`` raises."""
     watched = Watch(sandbox.choices.limits, root, whole=sandbox.works)
@@ -80,6 +81,7 @@ async def run_confined(
                 env=environment,
                 files=launch.files,
                 on_start=watched.begin,
+                on_output=on_output,
             )
         finally:
             await watched.end()

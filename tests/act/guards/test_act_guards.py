@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from cockpit.act.guards import (
+from cockpit.act.guards.action_guard import (
     GuardState,
     PacketLines,
     Refusal,
     argv_digest,
     first_refusal,
-    standard_guards,
 )
+from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.tools import parse_call
 from cockpit.act.workspace import Workspace
 
@@ -61,6 +61,9 @@ def test_a_read_is_redundant_only_when_all_its_lines_stand_there(ground: Workspa
         assert want(ground, state, *scope) is None, scope
     whole = GuardState(packet_files=standing(ground, "f.py", (1, 10), (11, 30)))
     assert want(ground, whole, "file:f.py") is not None
+    apart = GuardState(packet_files=standing(ground, "f.py", (1, 3), (8, 20), (25, 30)))
+    assert want(ground, apart, "file:f.py:9-12") is not None
+    assert want(ground, apart, "file:f.py:20-25") is None
     gap = GuardState(packet_files=standing(ground, "f.py", (1, 10), (12, 30)))
     assert want(ground, gap, "file:f.py") is None
 

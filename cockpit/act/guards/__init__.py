@@ -1,0 +1,1 @@
+"""Guards: refuse a model's call before the user is asked."""

@@ -1,0 +1,45 @@
+"""Commands that are never run, and those that only read. See ``docs/reference/actions.md``, guards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cockpit.access.confined_paths import Confined
+from cockpit.act.command_risk import judge
+from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.reading.reading_commands import find_reading
+from cockpit.act.tool_payloads import Run
+from cockpit.act.tools import Call
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGuard:
+    """Refuse commands that are never run, however they are wrapped."""
+
+    name: str = "command"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        denied = judge(call.payload.argv).denied
+        return Refusal(self.name, f"This command is not run. {denied}") if denied else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingGuard:
+    """Refuse a command that only reads and that no scope item replaces.
+
+    One that scope items do replace became a context request before it came here.
+    """
+
+    confined: Confined
+    name: str = "reading"
+
+    def check(self, call: Call, state: GuardState) -> Refusal | None:
+        if not isinstance(call.payload, Run):
+            return None
+        reading = find_reading(call.payload.argv, self.confined, pinned_rev=state.pinned_rev)
+        if reading is None:
+            return None
+        why = reading.refusal or f"Ask with request_context for {', '.join(reading.items)}."
+        return Refusal(self.name, f"Reading is not an action, so this command is not run. {why}")
