@@ -22,7 +22,7 @@ ENV = {
     "GIT_CONFIG_SYSTEM": os.devnull,
 }
 
-GH = f"""#!{sys.executable}
+GH = f"""#!{sys.executable} -IS
 import json, pathlib, sys
 answers = json.loads((pathlib.Path(__file__).parent / "answers.json").read_text())
 words = [w for w in sys.argv[1:]]

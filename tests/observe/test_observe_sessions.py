@@ -231,14 +231,6 @@ async def test_what_is_too_large_is_granted_again_and_breaks_nothing(
     assert not third.held["file:long.py"].pinned
 
 
-async def test_what_stands_in_full_already_is_said_to(project: Project, tmp_path: Path) -> None:
-    model = scenario(tmp_path, ["tree:src"], ["tree:src"])
-    (_, second, third) = await looked(project.root, model)
-    assert second.held["tree:src"] == third.held["tree:src"]
-    fetched = third.journal["context.fetched"]
-    assert (fetched["facts"], fetched["new"]) == (1, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "first", "then", "refused"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cockpit.observe.knowledge.chunk_docstrings import chunk_python, chunk_shell
 from cockpit.observe.knowledge.chunk_markdown import chunk_markdown, chunk_plain
-from cockpit.observe.knowledge.passage import Chunk
+from cockpit.observe.knowledge.passage import ROUTE, Chunk
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 PROSE = (*MARKDOWN, ".rst", ".txt", ".adoc", ".asciidoc")
@@ -25,6 +25,9 @@ def kind_of_file(path: str) -> str | None:
 
 def chunk_document(kind: str, ref: str, title: str, text: str) -> list[Chunk]:
     """Return the chunks of a document, in the order of their lines."""
+    if kind == ROUTE:
+        lines = enumerate(text.splitlines(), 1)
+        return [Chunk(number, number, title, line) for number, line in lines if line.strip()]
     if kind == "docstring":
         chunk = chunk_python if ref.lower().endswith(PYTHON) else chunk_shell
         return chunk(text, ref)

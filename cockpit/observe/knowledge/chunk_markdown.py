@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 TARGET = 1_200
 """Characters of a chunk: about what the embedding model reads. A block that begins before it may pass it."""
 LONGEST = 6_000
-"""Characters of the longest chunk: a longer block is cut between lines."""
-MOST_CHUNKS = 1_000
+"""Characters of the longest chunk: a longer block is cut between lines, and a longer line between words."""
+MOST_CHUNKS = 5_000
 """Chunks of one document; the rest of a longer one is left out."""
 _TITLE = 160
 _SEPARATOR = " › "
@@ -200,9 +200,19 @@ def _chunk(lines: Sequence[str], first: int, end: int, title: str) -> Iterator[C
         end -= 1
     while first < end and not lines[first].strip():
         first += 1
-    text = "\n".join(lines[first:end])[:LONGEST]
-    if text.strip():
+    for text in _cut_line("\n".join(lines[first:end])):
         yield Chunk(first + 1, end, title, text)
+
+
+def _cut_line(text: str) -> Iterator[str]:
+    """Cut what one long line makes too long: all pieces have the number of that line."""
+    while len(text) > LONGEST:
+        end = text.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
+        if text[:end].strip():
+            yield text[:end]
+        text = text[end:]
+    if text.strip():
+        yield text
 
 
 def _size(lines: Sequence[str], block: Block) -> int:

@@ -19,7 +19,7 @@ from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask, mask_key_blocks
 from cockpit.observe.knowledge.chunk_document import chunk_document
-from cockpit.observe.knowledge.passage import KINDS, Chunk
+from cockpit.observe.knowledge.passage import KINDS, ROUTE, Chunk
 
 VERSION = 1
 """The version of the file's tables and of how documents are cut; another one is rebuilt."""
@@ -54,6 +54,12 @@ class IndexUnusable(CockpitError):
     """The index cannot be opened, or was damaged while it was open; the message says what happened."""
 
     code = "knowledge_unusable"
+
+
+class IndexBusy(IndexUnusable):
+    """Another process writes the index for longer than one waits. Nothing is wrong with the file."""
+
+    code = "knowledge_busy"
 
 
 class _Unfit(Exception):
@@ -100,6 +106,8 @@ def _translated(call: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[
             except sqlite3.Error as error:
                 if index.connection.in_transaction:
                     index.connection.execute("ROLLBACK")
+                if _is_busy(error):
+                    raise _busy(index.path) from error
                 raise IndexUnusable(
                     f"The knowledge index {index.path} cannot be used ({error}). Run `cockpit knowledge"
                     " index --rebuild`, which builds it again from the project."
@@ -140,6 +148,8 @@ class KnowledgeIndex:
                 notice = f"The knowledge index {error} and is rebuilt from the project."
                 connection = _connect(path)
         except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and _is_busy(error):
+                raise _busy(path) from error
             raise IndexUnusable(
                 f"The knowledge index {path} cannot be opened: {error}. Check its folder."
             ) from error
@@ -167,7 +177,7 @@ class KnowledgeIndex:
         ``stamp`` is kept with it, for :meth:`list_stamps`. Secrets are masked. Returns whether the text
         differs from what was indexed. Raises ``ValueError`` for a kind that is not one of ``KINDS``.
         """
-        if kind not in KINDS:
+        if kind not in (*KINDS, ROUTE):
             raise ValueError(f"{kind!r} is no kind of document; the kinds are {', '.join(KINDS)}")
         safe = prepare_text(text)
         name, place = mask(" ".join(title.split())), mask(ref)
@@ -206,6 +216,15 @@ class KnowledgeIndex:
             tuple(kinds),
         )
         return {(kind, ref): stamp for kind, ref, stamp in rows}
+
+    @_translated
+    def list_documents(self, kind: str, most: int) -> list[tuple[str, int]]:
+        """Return up to ``most`` documents of a kind by name, each with its number of chunks."""
+        return self.connection.execute(
+            "SELECT ref, count(chunk_id) FROM (SELECT document_id, ref FROM documents WHERE kind=?"
+            " ORDER BY ref LIMIT ?) LEFT JOIN chunks USING(document_id) GROUP BY document_id ORDER BY ref",
+            (kind, most),
+        ).fetchall()
 
     @_translated
     def count(self) -> IndexCounts:
@@ -339,15 +358,23 @@ class KnowledgeIndex:
 
 def prepare_text(text: str) -> str:
     """Mask secrets and make lines what editors count; the number of each line stays."""
-    lines = text.replace("\r\n", "\n").replace("\r", " ").replace("\0", "\ufffd")
+    # A text of an old Mac ends its lines with \r alone; elsewhere a lone one is a slip within a line.
+    lone = " " if "\n" in text else "\n"
+    lines = text.replace("\r\n", "\n").replace("\r", lone).replace("\0", "\ufffd")
     return mask(mask_key_blocks(lines))[:MAX_DOCUMENT_CHARS]
 
 
 def remove_index(path: Path | None) -> None:
-    """Delete the files of an index. Raises ``OSError``."""
+    """Delete the files of an index. Raises :class:`IndexUnusable`."""
     if path is not None:
-        for end in ("", "-wal", "-shm", "-journal"):
-            Path(f"{path}{end}").unlink(missing_ok=True)
+        try:
+            for end in ("", "-wal", "-shm", "-journal"):
+                Path(f"{path}{end}").unlink(missing_ok=True)
+        except OSError as error:
+            raise IndexUnusable(
+                f"The knowledge index {path} cannot be removed: {error.strerror or error}. Remove it"
+                " yourself; it is built again from the project."
+            ) from error
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
@@ -405,8 +432,15 @@ def _create_tables(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _is_busy(error: sqlite3.DatabaseError) -> bool:
+def _is_busy(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _busy(path: Path | None) -> IndexBusy:
+    return IndexBusy(
+        f"Another process writes the knowledge index {path} for more than {BUSY_TIMEOUT_S:g} s. Nothing"
+        " was changed; try again."
+    )
 
 
 def _inode(path: Path | None) -> int:

@@ -34,10 +34,22 @@ _STARTS = (
 )
 _ENDINGS = "(?:s|es|ing|ed|ure|uration|urations|ured|uring|ger|ged|ging)?"
 _KEYWORD = re.compile(
-    r"\b(" + "|".join(word.replace(" ", r"\s+") for word in KEYWORDS) + rf"){_ENDINGS}\b"
+    r"(?<![.\w])("  # logging.debug is a name
+    + "|".join(word.replace(" ", r"\s+") for word in KEYWORDS)
+    + rf"){_ENDINGS}\b"
 )
 _NAMED = re.compile(
-    r"\b(according to|(?:our|the|project'?s?)\s+(?:docs?|conventions?|guidelines?|rules?))\b"
+    r"\b(according to|(?:our|the|your|project'?s?)\s+(?:usual|agreed|own|team'?s?|naming|house)?\s*"
+    r"(?:docs?|conventions?|guidelines?|rules?|polic(?:y|ies)|standards?|style|format|handbook|decisions?)"
+    r"|handbook|runbook|adrs?|decision records?|code of conduct)\b"
+)
+_TOLD = re.compile(
+    r"\b((?:tell|remind|teach|show)\s+me\s+(?:about|how|what|why|where|when|which)"
+    r"|(?:walk|talk|guide|take)\s+me\s+through|(?:help\s+me|do\s+not|don'?t|to)\s+understand"
+    r"|is\s+there\s+(?:an?|any)\s+(?:\w+\s+)?(?:convention|rule|doc|page|policy|plan|reason|standard|way)"
+    r"|(?:an?|the|short|quick|brief)\s+(?:overview|primer|introduction|summary|background)|overview\s+of"
+    r"|summar(?:y|i[sz]e)\s+(?:of\s+)?(?:the|our|how|what)|describe\s+(?:the|our|how|what)"
+    r"|what'?s\s+(?:our|the|your)|set(?:ting)?\s+up\s+(?:the|a|my)\s+(?:\w+\s+)?(?:env|environment|project|repo))\b"
 )
 
 # What is done to something at hand, where what is done to it needs no document.
@@ -108,6 +120,8 @@ def needs_knowledge(task: str) -> Need:
         return Need(True, f"it is a question ({_first(bare)!r})")
     if named := _NAMED.search(bare):
         return Need(True, f"it names the project's documents ({named[0]!r})")
+    if asked_for := _TOLD.search(bare):
+        return Need(True, f"it asks to be told ({asked_for[0]!r})")
     if keyword := _KEYWORD.search(bare):
         return Need(True, f"it says {keyword[0]!r}")
     if bare.endswith("?"):

@@ -13,6 +13,8 @@ KINDS = ("docs", "docstring", "note", "handoff", "skill")
 """The kinds of documents: files of prose, doc comments of code, and what the store and skills say."""
 FILE_KINDS = ("docs", "docstring")
 """Kinds whose ``ref`` is a path within the project."""
+ROUTE = "route"
+"""Lines that vectors compare with a task, each a chunk: a kind that no search finds."""
 
 
 @dataclass(frozen=True, slots=True)

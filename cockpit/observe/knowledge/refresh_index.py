@@ -25,8 +25,12 @@ MAX_DOCUMENTS = 20_000
 """Files of one project that are indexed, the first by path."""
 MAX_BYTES = 1_000_000
 """Larger files are not indexed."""
-STEP_S = 0.01
+STEP_S = 0.002
 """Seconds of work after which a refresh lets other threads go first."""
+SHORT_REST_S = 0.0002
+"""Seconds for which it does."""
+LONG_REST_S = 0.004
+"""Seconds for which it does beside a screen, whose frames need the interpreter several times each."""
 _FRESH_NS = 100_000_000
 """A file that changed this shortly before it was read is read again: its times may not change once more."""
 
@@ -70,8 +74,9 @@ async def refresh_files(
     ground: ProjectSnapshot,
     *,
     stop: Callable[[], bool] = lambda: False,
+    rest_s: float = SHORT_REST_S,
 ) -> Refreshed:
-    """Index what changed in the whole project, in a thread and in small steps.
+    """Index what changed in the whole project, in a thread and in small steps with rests in between.
 
     ``stop`` is asked between files. Raises ``SourceFailed`` where the files cannot be listed, and
     :class:`~cockpit.observe.knowledge.index_store.IndexUnusable`.
@@ -83,7 +88,9 @@ async def refresh_files(
         indexed = index.list_stamps(FILE_KINDS)
         current = set(within)
         gone = [key for key in indexed if key[1] not in current]
-        done = _run_steps(_change(index, ground.confined, within, indexed), gone, index, stop)
+        done = _run_steps(
+            _change(index, ground.confined, within, indexed), gone, index, stop, rest_s
+        )
         complete = done.is_complete and len(within) == len(paths)
         return Refreshed(len(paths), done.changed, done.dropped, complete)
 
@@ -128,6 +135,7 @@ def _run_steps(
     gone: Iterable[tuple[str, str]],
     index: KnowledgeIndex,
     stop: Callable[[], bool],
+    rest_s: float,
 ) -> Refreshed:
     changed = dropped = 0
     pause_at = time.monotonic() + STEP_S
@@ -136,7 +144,7 @@ def _run_steps(
         if stop():
             return Refreshed(changed=changed, is_complete=False)
         if time.monotonic() >= pause_at:
-            time.sleep(STEP_S / 10)  # the event loop's thread is waiting for the interpreter
+            time.sleep(rest_s)  # the event loop's thread is waiting for the interpreter
             pause_at = time.monotonic() + STEP_S
     for key in gone:
         dropped += index.drop_document(*key)

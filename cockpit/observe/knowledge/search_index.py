@@ -23,6 +23,8 @@ CANDIDATES = 60
 """Chunks that each of the two searches ranks."""
 SCORED = 30
 """Chunks of the joined ranks that are scored."""
+COMPARED = 2_000
+"""Chunks that :func:`compare_lines` looks at, the nearest."""
 PER_DOCUMENT = 2
 """Passages of one document."""
 TITLE_WEIGHT = 2.0
@@ -65,6 +67,20 @@ def search_passages(
     ranked = sorted(stored.values(), key=lambda chunk: (-fused[chunk.chunk_id], *_place_of(chunk)))
     good = [chunk for chunk in ranked if scores[chunk.chunk_id] >= threshold]
     return tuple(_passage(chunk, scores[chunk.chunk_id]) for chunk in _spread(good, limit))
+
+
+def compare_lines(
+    index: KnowledgeIndex, nearest: VectorSearch, words: str, kind: str
+) -> dict[str, dict[int, float]]:
+    """Return the cosines with ``words`` of the chunks of a kind, by ``ref`` and first line.
+
+    Chunks without vectors are left out.
+    """
+    cosines = nearest(index, words, read_terms(index, words), (kind,), COMPARED)
+    near: dict[str, dict[int, float]] = {}
+    for chunk_id, chunk in index.load_chunks(cosines).items():
+        near.setdefault(chunk.ref, {})[chunk.start] = round(cosines[chunk_id], 4)
+    return near
 
 
 def _rank_by_words(index: KnowledgeIndex, terms: Sequence[Term], kinds: Sequence[str]) -> list[int]:

@@ -59,6 +59,7 @@ def _of_skill(fact: Fact, item: ScopeItem) -> Fact:
         key: value for key, value in (fact.provenance or {}).items() if key not in ("path", "rev")
     }
     name, _, path = item.ref.partition("/")
+    is_whole = not path and item.lines is None and item.level == "full"
     utility = initial_utility(item.kind) * fact.quality // UTILITY_MAX
     return with_cost(
         replace(
@@ -67,7 +68,10 @@ def _of_skill(fact: Fact, item: ScopeItem) -> Fact:
             source_ref=str(item),
             band=band_for(item.kind),
             provenance={**marks, "skill": name, "file": path or SKILL_FILE},
-            dedupe_key=f"skill-file:{item.ref}:{item.lines or ''}@{item.level}",
+            # The whole skill takes the place of its line, or of its core, in the session's facts.
+            dedupe_key=f"skill:{name}"
+            if is_whole
+            else f"skill-file:{item.ref}:{item.lines or ''}@{item.level}",
             utility=utility,
         )
     )

@@ -7,20 +7,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from cockpit.core.skills.skill import Skill
-from cockpit.orient.skills.rank_skills import SCALE, SkillIndex, rank_skills
+from cockpit.orient.skills.rank_skills import (
+    NO_SKILL,
+    SCALE,
+    RankedSkill,
+    SkillIndex,
+    rank_skills,
+)
 from cockpit.orient.skills.stem_words import STOP_WORDS
 
 MOST_SKILLS = 3
-"""Skills that are loaded at once, beside those that the user loads."""
-LEAST_SCORE = 2_700
-"""A skill with a lower score says nothing about the task."""
-LEAST_SHARE = 72
-"""Percent of the best score that a further skill needs."""
+"""Skills that are loaded or named at once, beside those that the user loads."""
+LEAST_SCORE = 2_800
+"""A skill with a lower score by words says nothing about the task."""
+SURE_SCORE = 4_800
+"""From this score by words on, the best skill is loaded in full."""
+VECTOR_LEAST = -2_000
+VECTOR_SURE = 5_000
+"""The same where vectors add to the score."""
+NO_SKILL_WEIGHT = 20_000
+"""How much a task's nearness to tasks that need no skill, from 0 to 1, adds to what vectors have to reach."""
+LEAST_SHARE = 70
+"""Percent of the score of a better skill, which the user mentioned or refused, that a further one needs."""
+NAMED_SHARE = 60
+"""Percent of the best score that a skill needs to be named, by words."""
+VECTOR_NAMED_SHARE = 40
+"""The same where vectors add to the score, which takes them further apart."""
 TYPE_BONUS = 2_000
 """Added to a skill that names the task's type."""
 EXCLUDE = "!"
@@ -29,7 +46,7 @@ EXCLUDE = "!"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A skill that is to be loaded, and why."""
+    """A skill that is to be loaded or named, and why."""
 
     name: str
     how: str
@@ -37,6 +54,9 @@ class Choice:
     why: str
     """For the user, as ``you mentioned it``."""
     score: int = 0
+    """In thousandths; 0 for a skill that was not ranked."""
+    is_named: bool = False
+    """Whether the packet only names it, in one line, for the agent to ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +156,11 @@ def choose_skills(
     unloaded: Collection[str] = (),
     vectors: Mapping[str, float] | None = None,
 ) -> tuple[Choice, ...]:
-    """Choose at most ``most`` skills for a task of ``words``; the best first. Pure.
+    """Choose at most ``most`` skills for a task of ``words``: those to load, then those to name. Pure.
 
-    What the user mentions is chosen whatever the scope. ``never`` are skills that only a mention brings
-    back, and ``unloaded`` those that the user unloaded since ``words``.
+    Of those that match, the best is loaded where its score makes it sure, and the best of each step of the
+    task likewise; others are named. What the user mentions is loaded whatever the scope. ``never`` are
+    skills that only a mention brings back, and ``unloaded`` those that the user unloaded since ``words``.
     """
     if most <= 0 or not skills:
         return ()
@@ -149,31 +170,64 @@ def choose_skills(
     chosen = [Choice(name, "mention", "you mentioned it") for name in wanted]
     taken = {choice.name for choice in chosen} | mentions.refused | {*never, *unloaded}
     ranked = {each.name: each for each in rank_skills(index, words, vectors)}
-    scores: dict[str, int] = {}
+    bars = _find_bars(vectors or {})
+    fitting: list[Choice] = []
     for name, skill in skills.items():
         if name in taken or skill.only_by_name or not scope.allows(name):
             continue
         score = ranked[name].score if name in ranked else 0
         if task_type and task_type in skill.task_types:
-            score += TYPE_BONUS
-            score = max(score, LEAST_SCORE)
-        if score >= LEAST_SCORE:
-            scores[name] = score
-    mentioned = [ranked[name].score for name in wanted if name in ranked]
-    best = max([*scores.values(), *mentioned], default=0)
+            fitting.append(_choose_by_type(name, score, task_type, bars, ranked))
+        elif name in ranked and score >= bars.least:
+            fitting.append(Choice(name, "match", _explain(ranked[name]), score))
+    fitting.sort(key=lambda choice: (-choice.score, choice.name))
+    # What the user mentioned, unloaded or refused is measured against: its runner-up is no stand-in for it.
+    settled = max((ranked[name].score for name in taken if name in ranked), default=0)
     leading = _find_leading(index, words)
-    for name, score in sorted(scores.items(), key=lambda entry: (-entry[1], entry[0])):
-        if len(chosen) >= most:
-            break
-        if score * 100 < best * LEAST_SHARE and name not in leading:
-            continue
-        words_of = ranked[name].words if name in ranked else ()
-        by_words = name in ranked and ranked[name].score >= LEAST_SCORE
-        why = f"it matches {', '.join(words_of)}" if words_of else f"task type {task_type}"
-        if not by_words:
-            why = f"task type {task_type}"
-        chosen.append(Choice(name, "match" if by_words else "type", why, score))
-    return tuple(chosen)
+    best = max([settled, *(choice.score for choice in fitting)])
+    loaded: list[Choice] = []
+    named: list[Choice] = []
+    for choice in fitting:
+        is_near = choice.score * 100 >= settled * LEAST_SHARE
+        is_best = choice is fitting[0] or choice.name in leading
+        if choice.how == "type" or (is_best and is_near and choice.score >= bars.sure):
+            loaded.append(choice)
+        elif choice.name in leading or (is_near and choice.score * 100 >= best * bars.share):
+            named.append(replace(choice, is_named=True))
+    return tuple([*chosen, *loaded, *named][:most])
+
+
+@dataclass(frozen=True, slots=True)
+class _Bars:
+    """The scores from which on a skill is named and loaded."""
+
+    least: int
+    sure: int
+    share: int
+    """Percent of the best score that a skill needs to be named."""
+
+
+def _find_bars(vectors: Mapping[str, float]) -> _Bars:
+    """Return the bars for a task: the higher, the nearer it is to those that need no skill."""
+    if not vectors:
+        return _Bars(LEAST_SCORE, SURE_SCORE, NAMED_SHARE)
+    more = round(NO_SKILL_WEIGHT * max(0.0, vectors.get(NO_SKILL, 0.0)))
+    return _Bars(VECTOR_LEAST + more, VECTOR_SURE + more, VECTOR_NAMED_SHARE)
+
+
+def _choose_by_type(
+    name: str, score: int, task_type: str, bars: _Bars, ranked: Mapping[str, RankedSkill]
+) -> Choice:
+    """Return a skill that names the task's type: by its words, where these alone would bring it."""
+    if score >= bars.sure:
+        return Choice(name, "match", _explain(ranked[name]), score + TYPE_BONUS)
+    return Choice(name, "type", f"task type {task_type}", max(score + TYPE_BONUS, bars.least))
+
+
+def _explain(ranked: RankedSkill) -> str:
+    if ranked.words:
+        return f"it matches {', '.join(ranked.words)}"
+    return "what it is for is near to the task"
 
 
 def _find_leading(index: SkillIndex, words: str) -> frozenset[str]:
@@ -182,7 +236,7 @@ def _find_leading(index: SkillIndex, words: str) -> frozenset[str]:
     if len(clauses) < 2:
         return frozenset()
     best = [rank_skills(index, clause)[:1] for clause in clauses[:_MOST_CLAUSES]]
-    return frozenset(each.name for ranked in best for each in ranked if each.score >= LEAST_SCORE)
+    return frozenset(each.name for ranked in best for each in ranked if each.score >= SURE_SCORE)
 
 
 def format_score(score: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.core.skills.skill import Skill
-from cockpit.orient.skills.choose_skills import LEAST_SCORE, Choice
+from cockpit.orient.skills.choose_skills import LEAST_SCORE, LEAST_SHARE, Choice
 from cockpit.orient.skills.rank_skills import SkillIndex, rank_skills
 from cockpit.orient.skills.stem_words import faint_stems, stem_words
 
@@ -51,14 +51,16 @@ def find_drifted(
 ) -> tuple[Removal, ...]:
     """Return the loaded skills that a new message leaves behind.
 
-    A message that chooses no skill leaves all as they are: "yes, go on" is no new topic. What the message
-    matches, what the user loaded and what the waves before used stays, as long as there is room.
+    A message that loads no skill leaves all as they are: "yes, go on" is no new topic. What the message
+    matches nearly as well, what the user loaded and what the waves before used stays, as long as there is
+    room.
     """
-    names = [choice.name for choice in chosen]
+    names = [choice.name for choice in chosen if not choice.is_named]
     new = [name for name in names if name not in {skill.name for skill in loaded}]
     if not new:
         return ()
     scores = {each.name: each.score for each in rank_skills(index, message)}
+    best = max(scores.values(), default=0)
     mentioned = next((choice.name for choice in chosen if choice.how == "mention"), "")
     removals: list[Removal] = []
     kept: list[LoadedSkill] = []
@@ -66,7 +68,7 @@ def find_drifted(
         if (
             skill.how == LOADED_BY_USER
             or skill.name in names
-            or scores.get(skill.name, 0) >= LEAST_SCORE
+            or scores.get(skill.name, 0) * 100 >= max(best * LEAST_SHARE, 100 * LEAST_SCORE)
         ):
             kept.append(skill)
         elif mentioned:

@@ -18,18 +18,26 @@ from cockpit.orient.skills.stem_words import faint_stems, stem, stem_words
 
 NAME_WEIGHT = 2.2
 KEYWORD_WEIGHT = 1.6
+NAME_PART_WEIGHT = 1.2
+"""Weight of one word of a name of several: "load" alone is not the skill for load testing."""
 DESCRIPTION_WEIGHT = 1.0
 KEYWORD_PART_WEIGHT = 0.9
 """Weight of one word of a keyword of several."""
+PART_WEIGHTS = {NAME_WEIGHT: NAME_PART_WEIGHT, KEYWORD_WEIGHT: KEYWORD_PART_WEIGHT}
+"""By the weight of the whole: that of one word of several."""
 FAINT_WEIGHT = 0.3
 """Share of a word that counts which nearly every task may have."""
-RELATED_WEIGHT = 0.35
+RELATED_WEIGHT = 0.5
 """Share of a related word that counts."""
 PHRASE_WEIGHT = 1.5
 """Added for each two words that follow each other both in the task and in a skill's name or keywords."""
-VECTOR_WEIGHT = 6.0
-VECTOR_FLOOR = 0.30
+WORDS_WEIGHT = 2.0
+"""Of the root of what the words of a task add up to: the tenth match says less than the second."""
+VECTOR_WEIGHT = 30.0
+VECTOR_FLOOR = 0.2
 """A similarity of vectors below this says nothing."""
+NO_SKILL = ""
+"""The name under which vectors say how near a task is to those that need no skill."""
 LEAST_SKILLS = 60
 """Words are at least as rare as among so many skills, so that few skills do not make all words common."""
 SCALE = 1_000
@@ -73,11 +81,10 @@ def build_index(skills: Iterable[Skill]) -> SkillIndex:
         for weight, texts in fields:
             for text in texts:
                 stems = stem_words(text)
-                parts = weight == KEYWORD_WEIGHT and len(stems) > 1
+                of_part = PART_WEIGHTS.get(weight, weight) if len(stems) > 1 else weight
                 for word in stems:
                     held = weights.setdefault(word, {})
-                    gain = KEYWORD_PART_WEIGHT if parts else weight
-                    held[place] = max(held.get(place, 0.0), gain)
+                    held[place] = max(held.get(place, 0.0), of_part)
                 if weight > DESCRIPTION_WEIGHT:
                     for pair in pairwise(stems):
                         phrases.setdefault(pair, set()).add(place)
@@ -94,6 +101,7 @@ def rank_skills(
     """Return the skills that match ``words``, the best first; equal ones by name.
 
     ``vectors`` may say how similar each skill is to the words, by name, from 0 to 1.
+    What they say of :data:`NO_SKILL` is not ranked.
     """
     stems = stem_words(words)
     wanted = list(dict.fromkeys(stems))
@@ -115,6 +123,7 @@ def rank_skills(
     for pair in dict.fromkeys(pairwise(stems)):
         for place in index.phrases.get(pair, ()):
             scores[place] = scores.get(place, 0.0) + PHRASE_WEIGHT
+    scores = {place: WORDS_WEIGHT * max(score, 0.0) ** 0.5 for place, score in scores.items()}
     for place, name in enumerate(index.names):
         likeness = (vectors or {}).get(name, 0.0) - VECTOR_FLOOR
         if likeness > 0:

@@ -170,7 +170,8 @@ def stem(word: str) -> str:
         return word
     for ending in _ENDINGS:
         rest = word[: -len(ending)]
-        if not word.endswith(ending) or len(rest) < _SHORTEST:
+        shortest = _SHORTEST + ending.startswith("ment")  # a comment has nothing to do with "come"
+        if not word.endswith(ending) or len(rest) < shortest:
             continue
         if ending == "s" and word.endswith(_KEPT_ENDS):
             break

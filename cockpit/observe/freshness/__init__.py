@@ -1,0 +1,1 @@
+"""Whether what was read is still what is there."""
