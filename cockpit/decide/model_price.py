@@ -6,7 +6,9 @@ See ``docs/reference/configuration.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_settings import ModelPrice
@@ -93,6 +95,41 @@ def find_cache_prices(
     return _as_parts(plain, read, write, fallback)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenPrices:
+    """What one token costs, in US dollars."""
+
+    input: float
+    cached_input: float
+    output: float
+
+    def blend(self, *, cached_share: float, output_share: float) -> float:
+        """Return what a token costs on average; ``cached_share`` is that of the tokens read."""
+        reading = self.input * (1 - cached_share) + self.cached_input * cached_share
+        return reading * (1 - output_share) + self.output * output_share
+
+
+@cache
+def find_token_prices(name: str, price: ModelPrice | None) -> TokenPrices | None:
+    """Return the prices of a model by its full name; None where no price is known.
+
+    ``price`` is the user's. The list takes a second or two to load: call it in a thread.
+    """
+    if price is not None:
+        cached = price.input if price.cached_input is None else price.cached_input
+        return TokenPrices(price.input / 1e6, cached / 1e6, price.output / 1e6)
+    kind = name.partition(":")[0]
+    if kind in ("offline", "script"):
+        return TokenPrices(0.0, 0.0, 0.0)
+    if kind in _FREE or kind == "runner":
+        return None  # an external agent knows what it costs; cockpit does not
+    plain = _price_tokens(name)
+    if plain is None:
+        return None
+    cached = _price_tokens(name, cache_read_tokens=_SAMPLE) or plain
+    return TokenPrices(plain / _SAMPLE, cached / _SAMPLE, _price_answer(name) / _SAMPLE)
+
+
 _SAMPLE = 10_000
 """Tokens that are priced to compare prices; some models cost more for prompts of 200,000 and more."""
 
@@ -104,16 +141,26 @@ def _as_parts(plain: float, read: float, write: float, fallback: CachePrices) ->
 
 def _price_tokens(name: str, **cached: int) -> float | None:
     """Return the list price of :data:`_SAMPLE` tokens of a prompt; None where the list has no such model."""
+    price = _price_call(name, input_tokens=_SAMPLE, output_tokens=1, **cached)
+    return None if price is None else float(price.input_price)
+
+
+def _price_answer(name: str) -> float:
+    """Return the list price of :data:`_SAMPLE` tokens of an answer of a model that the list has."""
+    price = _price_call(name, input_tokens=_SAMPLE, output_tokens=_SAMPLE)
+    return 0.0 if price is None else float(price.output_price)
+
+
+def _price_call(name: str, **counts: int) -> Any:
+    """Return the list price of a call; None where the list has no such model."""
     from genai_prices import Usage, calc_price
 
     kind, _, rest = name.partition(":")
     model, _, address = rest.partition("@")
-    usage = Usage(input_tokens=_SAMPLE, output_tokens=1, **cached)
+    usage = Usage(**counts)
     try:
         if address:
-            price = calc_price(usage, model_ref=model, provider_api_url=address)
-        else:
-            price = calc_price(usage, model_ref=model, provider_id=kind)
+            return calc_price(usage, model_ref=model, provider_api_url=address)
+        return calc_price(usage, model_ref=model, provider_id=kind)
     except (LookupError, ValueError):
         return None
-    return float(price.input_price)

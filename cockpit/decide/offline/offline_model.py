@@ -13,6 +13,7 @@ from cockpit.decide.model import Done, ModelEvent, Prompt, TextDelta, ToolCall, 
 from cockpit.decide.offline.model_answer import Answer, written
 from cockpit.decide.offline.other_tasks import answer_task
 from cockpit.decide.offline.review_session import answer_review
+from cockpit.decide.offline.split_request import answer_plan
 
 DISPLAY_NAME = "offline rules"
 
@@ -40,6 +41,8 @@ class OfflineModel:
 def answer_of(prompt: Prompt) -> Answer:
     """What the rules say and do next. Whatever has a diff to look at is reviewed."""
     reviewed = "range" in prompt.target or "pr" in prompt.target
+    if prompt.task_type == "plan":
+        return answer_plan(prompt)
     return answer_review(prompt) if reviewed else answer_task(prompt)
 
 

@@ -1,0 +1,105 @@
+"""Plans by the offline rules: a request that lists its parts is split there, any other needs a model.
+
+See ``docs/reference/plans.md``, without a model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cockpit.decide.model import Prompt
+from cockpit.decide.offline.model_answer import Answer, finishing
+from cockpit.decide.offline.other_tasks import NEEDS_MODEL, user_request
+from cockpit.decide.offline.session_history import messages_since, read_history, steps_calling
+
+MOST_PARTS = 20
+_TITLE = 160
+_LISTED = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?P<words>\S.*)$", re.MULTILINE)
+_WITH = re.compile(
+    r"[\s,]+(?:with|plus|and|including)\s+(?:the\s+|its\s+)?(?P<extras>(?:(?:unit\s+)?tests?|docs?|documentation)"
+    r"(?:\s*(?:,|and|&|plus)\s*(?:the\s+|its\s+)?(?:(?:unit\s+)?tests?|docs?|documentation))*)[.!]?\s*\Z",
+    re.IGNORECASE,
+)
+_VERBS = (
+    "add|build|change|create|document|drop|extend|fix|implement|improve|introduce|migrate|move|port|"
+    "refactor|remove|rename|replace|support|test|update|upgrade|write"
+)
+_NEXT = re.compile(
+    rf"\s*(?:;|\.\s|,?\s+(?:and\s+)?then\s+|,\s*(?:and\s+)?|\s+and\s+)(?=(?:{_VERBS})\b)",
+    re.IGNORECASE,
+)
+_TYPES = (
+    (re.compile(r"\b(?:fix|repair|bug|crash)", re.IGNORECASE), "bug"),
+    (re.compile(r"\b(?:refactor|rename|move|clean)", re.IGNORECASE), "refactor"),
+    (
+        re.compile(
+            r"^\s*(?:test|write (?:a |the )?tests?|add (?:a |the )?tests?)\b", re.IGNORECASE
+        ),
+        "test",
+    ),
+    (
+        re.compile(r"^\s*(?:document|write (?:the )?docs?|update the docs?)\b", re.IGNORECASE),
+        "docs",
+    ),
+    (re.compile(r"\b(?:upgrade|bump|update dependenc)", re.IGNORECASE), "chore"),
+)
+
+
+def answer_plan(prompt: Prompt) -> Answer:
+    """Return the plan of a request that lists its parts; else say that planning needs a model."""
+    steps = read_history(prompt)
+    words = user_request(prompt)
+    if steps_calling(steps, "propose_plan") and messages_since(steps, steps[0]):
+        summary = "The offline rules cannot change a plan as you say; edit it, or let a model plan."
+        return finishing("blocked", f"{summary} {NEEDS_MODEL}")
+    tasks = split_request(words)
+    if len(tasks) < 2:
+        return finishing(
+            "blocked",
+            "Planning this needs a model: your request does not list its parts, so rules cannot split it."
+            f" {NEEDS_MODEL} Or write the tasks as a list: `cockpit plan FILE`.",
+        )
+    notes = (
+        "Offline rules split your own words at their lists and commas; they have not looked at the project."
+        " A model would find the files, the order and better checks."
+    )
+    text = f"I am rules, not a model. Your request lists {len(tasks)} parts, and I propose one task for each."
+    return Answer(text, (("propose_plan", {"tasks": tasks, "notes": notes}),))
+
+
+def split_request(words: str) -> list[dict[str, Any]]:
+    """Return the tasks that a request lists: items of a list, or clauses, and the tests and docs named."""
+    listed = [match["words"] for match in _LISTED.finditer(words)]
+    parts = listed if len(listed) > 1 else None
+    extras = ""
+    if parts is None:
+        plain = " ".join(words.split())
+        match = _WITH.search(plain)
+        if match is not None:
+            extras, plain = match["extras"].casefold(), plain[: match.start()]
+        parts = _NEXT.split(plain)
+    titles = list(dict.fromkeys(_clean(part) for part in parts if _clean(part)))[:MOST_PARTS]
+    tasks = [_task(title) for title in titles]
+    numbers = [str(place) for place in range(1, len(tasks) + 1)]
+    subject = titles[0] if len(titles) == 1 else "all of it"
+    if "test" in extras:
+        tasks.append(_task(f"Test: {subject}", "test", numbers))
+    if "doc" in extras:
+        tasks.append(_task(f"Document: {subject}", "docs", numbers))
+    return tasks
+
+
+def _task(title: str, kind: str = "", after: list[str] | None = None) -> dict[str, Any]:
+    kind = kind or next((name for pattern, name in _TYPES if pattern.search(title)), "feature")
+    check = {
+        "test": "The tests fail without the change and pass with it.",
+        "docs": "What people read about it is true.",
+    }.get(kind, "It does what its title says, and a test shows it.")
+    return {"title": title, "task_type": kind, "acceptance": [check], "after": after or []}
+
+
+def _clean(part: str) -> str:
+    text = " ".join(part.split()).strip(" ,;.")
+    text = text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…"
+    return text[:1].upper() + text[1:]
