@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from cockpit.backlog.validation import one_of
@@ -24,12 +25,10 @@ FIELDS: tuple[Fields, ...] = ("minimal", "standard", "full")
 ANSWER_TOKENS = 8_000
 """Tokens of one answer to a model, where the configuration sets no other limit."""
 
-_LEAST_ENTRIES = 1
-_LEAST_TEXT = 40
 _AROUND = 40
 """Tokens of a page around its items."""
 _MEMBERS = 20
-"""Members of an object that is cut, at least: more than any of ours has."""
+"""Members of an object that stay while lists and texts can be cut: more than any of ours has."""
 
 
 def render_task(task: Task, fields: str = "minimal") -> dict[str, Any]:
@@ -164,35 +163,53 @@ def shorten_to_fit(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> 
 
     What was cut is counted under ``left_out``, by name.
     """
-    entries, letters = 10_000, 1_000_000
+    most = _Most(entries=10_000, letters=1_000_000, members=_MEMBERS)
     shortened, left_out = dict(body), dict[str, int]()
     while not fits({**shortened, "left_out": left_out} if left_out else shortened, cap_tokens):
-        if entries <= _LEAST_ENTRIES and letters <= _LEAST_TEXT:
+        if most == _LEAST:
             break
-        entries, letters = max(_LEAST_ENTRIES, entries // 2), max(_LEAST_TEXT, letters // 2)
+        most = most.fewer()
         left_out = {}
-        shortened = {
-            key: _cut(key, value, entries, letters, left_out) for key, value in body.items()
-        }
+        shortened = {key: _cut(key, value, most, left_out) for key, value in body.items()}
     return {**shortened, "left_out": left_out} if left_out else shortened
 
 
-def _cut(name: str, value: Any, entries: int, letters: int, left_out: dict[str, int]) -> Any:
-    if isinstance(value, str) and len(value) > letters:
-        left_out[name] = len(value) - letters
-        return value[:letters]
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """How much of each list, text and mapping is left."""
+
+    entries: int
+    letters: int
+    members: int
+
+    def fewer(self) -> _Most:
+        """Half of lists and texts; of mappings only once those are at their least."""
+        if (self.entries, self.letters) == (_LEAST.entries, _LEAST.letters):
+            return replace(self, members=max(_LEAST.members, self.members // 2))
+        entries, letters = (
+            max(_LEAST.entries, self.entries // 2),
+            max(_LEAST.letters, self.letters // 2),
+        )
+        return replace(self, entries=entries, letters=letters)
+
+
+_LEAST = _Most(entries=1, letters=40, members=1)
+
+
+def _cut(name: str, value: Any, most: _Most, left_out: dict[str, int]) -> Any:
+    if isinstance(value, str) and len(value) > most.letters:
+        left_out[name] = len(value) - most.letters
+        return value[: most.letters]
     if isinstance(value, Mapping):
-        most = max(_MEMBERS, entries)
-        if len(value) > most:
-            left_out[name] = len(value) - most
-            value = dict(list(value.items())[:most])
-        return {
-            key: _cut(str(key), member, entries, letters, left_out) for key, member in value.items()
-        }
+        many = max(most.members, most.entries)
+        if len(value) > many:
+            left_out[name] = len(value) - many
+            value = dict(list(value.items())[:many])
+        return {key: _cut(str(key), member, most, left_out) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        if len(value) > entries:
-            left_out[name] = len(value) - entries
-        return [_cut(name, member, entries, letters, left_out) for member in value[-entries:]]
+        if len(value) > most.entries:
+            left_out[name] = len(value) - most.entries
+        return [_cut(name, member, most, left_out) for member in value[-most.entries :]]
     return value
 
 

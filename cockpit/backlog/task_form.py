@@ -19,9 +19,9 @@ from cockpit.store.db.transaction import Tx
 _FIELDS = (
     FormField("title", "Title", "what is to be done, in a line"),
     FormField("type", "Type"),
-    FormField("story", "Story", "the id of a story, or nothing"),
+    FormField("story", "Story", "a story, or nothing"),
     FormField("estimate_hours", "Estimate", "in hours"),
-    FormField("waits_for", "Waits for", "ids of tasks, with commas between"),
+    FormField("waits_for", "Waits for", "tasks, with commas between"),
     FormField("packages", "Packages", "what it will touch, with commas between"),
     FormField("files", "Files", "paths that it will touch, with commas between"),
     FormField("description", "Description", long=True),

@@ -18,6 +18,7 @@ from cockpit.backlog.planning.markdown_blocks import Block, parse_blocks
 from cockpit.backlog.planning.plan import (
     MOST_TASKS,
     Plan,
+    PlanEmpty,
     PlanInvalid,
     PlannedEpic,
     PlannedStory,
@@ -57,10 +58,10 @@ def read_plan(text: str, task_types: Collection[str] = validation.TASK_TYPES) ->
     reading = _Reading(classify_headings(parse_blocks(text)), task_types)
     reading.read()
     if not reading.tasks:
-        raise PlanInvalid(
+        raise PlanEmpty(
             "The plan has no task. Write each task as a list item, such as `- [ ] Add the endpoint`,"
             " under a heading for its story (docs/reference/plans.md describes the format), or let a"
-            ' model write it: `cockpit run "write a plan for … into plan.md"`, then `cockpit plan plan.md`.'
+            " model plan it: `cockpit plan FILE --model NAME`."
         )
     if len(reading.tasks) > MOST_TASKS:
         raise PlanInvalid(

@@ -110,8 +110,30 @@ def read_body(body: Any) -> Plan:
         raise PlanInvalid(f"What is kept of the plan cannot be read: {error}.") from error
 
 
+class PlanEmpty(PlanInvalid):
+    """The text has no task: it is no written plan."""
+
+
 def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
     """Raise :class:`PlanInvalid` where tasks of the plan would wait for each other, naming them."""
+    path = _circle(tasks, waits)
+    if path:
+        raise PlanInvalid(
+            f"Line {tasks[path[0]].line}: these tasks would wait for each other: {_names(tasks, path)} (each"
+            " waits for the next). Take one of the dependencies out."
+        )
+
+
+def find_circle(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> str:
+    """Return the tasks that would wait for each other, in words; '' where there are none."""
+    return _names(tasks, _circle(tasks, waits))
+
+
+def _names(tasks: Sequence[PlannedTask], path: Sequence[int]) -> str:
+    return " → ".join(f"#{tasks[place].number} {tasks[place].title}" for place in path)
+
+
+def _circle(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> list[int]:
     after: dict[int, list[int]] = {}
     for wait in waits:
         if wait.on is not None and wait.kind != "relates_to":
@@ -120,11 +142,8 @@ def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:
     for start in range(len(tasks)):
         path = _find_cycle(start, after, finished)
         if path:
-            words = " → ".join(f"#{tasks[place].number} {tasks[place].title}" for place in path)
-            raise PlanInvalid(
-                f"Line {tasks[path[0]].line}: these tasks would wait for each other: {words} (each"
-                " waits for the next). Take one of the dependencies out."
-            )
+            return path
+    return []
 
 
 def _find_cycle(start: int, after: dict[int, list[int]], finished: set[int]) -> list[int]:

@@ -13,11 +13,13 @@ from typing import Any
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import WORK_WRITE
-from cockpit.backlog import service
+from cockpit.backlog import service, validation
+from cockpit.backlog.planning.model_plan import refuse_doubles
 from cockpit.backlog.planning.parse_plan import read_plan
-from cockpit.backlog.planning.plan import Plan, PlanInvalid, PlannedTask
+from cockpit.backlog.planning.plan import Plan, PlanInvalid, PlannedTask, read_body
 from cockpit.backlog.planning.plan_action import PLAN_ACTION
 from cockpit.backlog.planning.plan_markdown import plan_markdown
+from cockpit.backlog.planning.plan_source import plan_source
 from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import NotFound, Stale
@@ -31,7 +33,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.backlog import BacklogPlanned
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions import proposals
+from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
 
@@ -111,8 +113,7 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
     Raises ``Stale`` where the plan is not read as it was shown, and ``NotFound`` for a task of the
     backlog that it waits for and that is not there.
     """
-    text, _ = editable(proposal)
-    plan = read_plan(text, read_names_of_store(tx.connection))
+    plan = _plan_of(tx.connection, proposal)
     if plan_markdown(plan) != proposal.body["body"]:
         raise Stale(
             f"This cockpit reads the plan of {proposal.proposal_id} otherwise than it was shown."
@@ -125,13 +126,49 @@ def carry_out(tx: Tx, proposal: Proposal, *, by: str) -> None:
         stories=result.stories,
         tasks=result.tasks,
         dependencies=result.dependencies,
+        **_provenance(tx.connection, proposal),
     )
     tx.journal(planned, actor=by)
+    if proposal.session_id:
+        words = describe_result(result)
+        messages.complete(tx, session_id=proposal.session_id, role="notice", text=words)
+
+
+def describe_result(result: PlanResult) -> str:
+    """Return what a plan added to the backlog, in words."""
+    first, last = result.tasks[0], result.tasks[-1]
+    ids = first if len(result.tasks) == 1 else f"{first} to {last}"
+    return f"Added to the backlog: {', '.join((*result.epics, *result.stories, ids))}."
+
+
+def _plan_of(connection: sqlite3.Connection, proposal: Proposal) -> Plan:
+    """Return the plan of a proposal, read as it is approved."""
+    payload = proposal.body["payload"]
+    if "plan" not in payload:
+        return read_plan(str(payload["markdown"]), read_names_of_store(connection))
+    plan = read_body(payload["plan"])
+    names = read_names_of_store(connection)
+    for task in plan.tasks:
+        validation.task_type(task.task_type, names)
+    # Another plan may have been approved since; what the user edits is added as they wrote it.
+    refuse_doubles(connection, plan.tasks)
+    return plan
+
+
+def _provenance(connection: sqlite3.Connection, proposal: Proposal) -> dict[str, Any]:
+    if not proposal.session_id:
+        return {}
+    session = sessions.load(connection, proposal.session_id)
+    edited = {"edited": True} if "markdown" in proposal.body["payload"] else {}
+    return {"planned_by": session.model, **edited}
 
 
 def editable(proposal: Proposal) -> tuple[str, str]:
-    """Return the plan's Markdown as it was written, and a suffix for the editor's file."""
-    return str(proposal.body["payload"]["markdown"]), ".md"
+    """Return the plan's Markdown, as it was written or as it is written for the user, and a suffix."""
+    payload = proposal.body["payload"]
+    if "plan" in payload:
+        return plan_source(read_body(payload["plan"])), ".md"
+    return str(payload["markdown"]), ".md"
 
 
 def edited(connection: sqlite3.Connection, text: str) -> RevisedProposal:
@@ -167,12 +204,19 @@ def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict
     for wait in plan.waits:
         if wait.task_id:
             _check_task_exists(connection, plan, wait.task, wait.task_id)
-    payload = {"markdown": text}
+    return proposal_body(plan, {"markdown": text})
+
+
+def proposal_body(
+    plan: Plan, payload: Mapping[str, Any], fields: Sequence[Sequence[str]] = ()
+) -> tuple[str, dict[str, Any]]:
+    """Return the title and body of the proposal of ``plan``; ``payload`` is what its approval reads."""
     hours = sum(task.estimate_hours or 0 for task in plan.tasks)
     fields = [
         ["plan", plan.counted()],
         ["dependencies", str(len(plan.waits))],
         *([["estimated", f"{hours:g} hours"]] if hours else []),
+        *map(list, fields),
     ]
     name = plan.epics[0].title if plan.epics else plan.tasks[0].title
     body = {
@@ -182,8 +226,8 @@ def _proposal_body(connection: sqlite3.Connection, text: str) -> tuple[str, dict
         "body": plan_markdown(plan),
         "diffs": [],
         "notes": list(plan.notes),
-        "payload": payload,
-        "key": digest([PLAN_ACTION, payload])[:24],
+        "payload": dict(payload),
+        "key": digest([PLAN_ACTION, dict(payload)])[:24],
     }
     return f"Plan: {name[:80]} ({plan.counted()})", body
 

@@ -53,8 +53,9 @@ def test_a_look_leaves_nothing_behind(project: Project) -> None:
     assert list(project.root.iterdir()) == []
 
 
-def test_words_without_a_task_say_what_is_needed(project: Project) -> None:
-    told = project.run("plan", "make it faster, please", expect=2)
+def test_a_file_without_a_task_says_what_is_needed(project: Project) -> None:
+    (project.root / "plan.md").write_text("make it faster, please", encoding="utf-8")
+    told = project.run("plan", "plan.md", expect=2)
     assert "Write each task as a list item" in told.stderr
     assert told.stdout == ""
 

@@ -1,0 +1,329 @@
+"""A model plans free text: checked, proposed once, decided by the user, and in the backlog exactly once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_world import Project
+
+from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.model_plan import MOST_TASKS, read_model_plan
+from cockpit.backlog.planning.parse_plan import read_plan
+from cockpit.backlog.planning.plan import PlanInvalid
+from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
+from cockpit.backlog.planning.plan_markdown import plan_markdown
+from cockpit.backlog.planning.plan_source import plan_source
+from cockpit.backlog.service import create_task
+from cockpit.backlog.validation import TASK_TYPES
+from cockpit.core.project_paths import locate_project
+from cockpit.decide.offline.split_request import split_request
+from cockpit.loop.planner.plan_tool import MOST_INVALID
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.backlog import dependencies, tasks
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals, sessions
+
+
+def task(title: str, **fields: Any) -> dict[str, Any]:
+    return {"title": title, "task_type": "feature", "acceptance": ["a test shows it"], **fields}
+
+
+GOOD = {
+    "epic": "Accounts",
+    "notes": "I assumed GitHub.",
+    "tasks": [
+        task("Add the login", files=["src/auth.py"], story="Sign-in"),
+        task("Test the login", task_type="test", after=["1"], story="Sign-in"),
+        task("Document it", task_type="docs", after=["1", "2"], story="Sign-in"),
+    ],
+}
+CIRCLE = {"tasks": [task("One", after=["2"]), task("Two", after=["1"])]}
+
+
+def turn(arguments: Mapping[str, Any], contains: str = "", text: str = "A plan.") -> str:
+    when = f"when = {{ contains = [{json.dumps(contains)}] }}\n" if contains else ""
+    raw = json.dumps(json.dumps(arguments))
+    return (
+        f"[[turn]]\n{when}text = {json.dumps(text)}\n[[turn.call]]\nname = 'propose_plan'\n"
+        f"raw_arguments = {raw}\n"
+    )
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., Any]:
+    """Open a runtime that can plan, with a scripted model."""
+    root = tmp_path / "api"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "auth.py").write_text("def login():\n    return None\n")
+
+    @asynccontextmanager
+    async def opener(script: str, **fields: Any) -> AsyncIterator[tuple[Runtime, str]]:
+        path = tmp_path / "scenario.toml"
+        path.write_text(script)
+        settings = RuntimeSettings(
+            user_dir=tmp_path / "user",
+            approval_effects=APPROVAL_EFFECTS,
+            plan_desk=BacklogPlanDesk(),
+            **fields,
+        )
+        async with open_runtime(locate_project(root), settings) as runtime:
+            yield runtime, f"script:{path}"
+
+    return opener
+
+
+async def plan(runtime: Runtime, model: str, words: str = "add OAuth login") -> sessions.Session:
+    session_id = await runtime.start(words, model=model, interactive=False, task_type="plan")
+    return await runtime.run(session_id)
+
+
+def titles(store: Store) -> list[str]:
+    return [each.title for each in store.read_now(lambda c: tasks.select(c))]
+
+
+async def test_a_plan_is_one_proposal_and_enters_the_backlog_when_it_is_approved(opened):
+    async with opened(turn(GOOD)) as (runtime, model):
+        session = await plan(runtime, model)
+        store = runtime.store
+        assert session.result["status"] == "done"
+        [proposal] = store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
+        assert proposal.proposal_id in session.result["summary"]
+        assert titles(store) == []
+        fields = dict(map(tuple, proposal.body["fields"]))
+        assert fields["written by"] == model
+        assert "waves" in fields["estimate"] and "shipped defaults" in fields["estimate"]
+        assert "- a test shows it" in proposal.body["body"]
+        await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
+        assert titles(store) == ["Add the login", "Test the login", "Document it"]
+        stored = store.read_now(lambda c: tasks.load(c, "T-1"))
+        assert (stored.files, stored.source) == (("src/auth.py",), f"plan {proposal.proposal_id}")
+        waits = store.read_now(lambda c: dependencies.select_prerequisites(c, "T-3"))
+        assert [each.depends_on_task_id for each in waits] == ["T-1", "T-2"]
+        rows = store.read_now(lambda c: journal.rows(c))
+        [planned] = [row.detail for row in rows if row.action == "backlog.planned"]
+        assert (planned.planned_by, planned.tasks) == (model, ("T-1", "T-2", "T-3"))
+
+
+async def test_a_fault_goes_back_to_the_model_which_mends_it(opened):
+    script = turn(CIRCLE) + turn(GOOD, contains="would wait for each other")
+    async with opened(script) as (runtime, model):
+        session = await plan(runtime, model)
+        assert session.result["status"] == "done"
+        [proposal] = runtime.store.read_now(
+            lambda c: proposals.select_for_session(c, session.session_id)
+        )
+        assert proposal.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
+
+
+async def test_a_model_that_never_mends_its_plan_is_stopped(opened):
+    async with opened(turn(CIRCLE)) as (runtime, model):
+        session = await plan(runtime, model)
+        assert session.result["status"] == "blocked"
+        assert f"{MOST_INVALID} plans that cannot be used" in session.result["summary"]
+        assert "Take one `after` out" in session.result["summary"]
+        last = runtime.store.read_now(lambda c: journal.rows(c, session_id=session.session_id))
+        assert sum(row.action == "model.called" for row in last) == MOST_INVALID
+
+
+async def test_a_model_that_ends_without_a_plan_is_not_done(opened):
+    script = (
+        "[[turn]]\ntext='Easy.'\n[[turn.call]]\nname='finish'\n"
+        "arguments={status='done', summary='All planned.'}\n"
+    )
+    async with opened(script) as (runtime, model):
+        session = await plan(runtime, model)
+        assert session.result["status"] == "blocked"
+        assert "No plan was proposed" in session.result["summary"]
+
+
+async def test_words_about_a_plan_bring_its_next_revision(opened):
+    smaller = {"tasks": [task("Add the login only")]}
+    script = turn(GOOD) + turn(smaller, contains="one task, please")
+    async with opened(script) as (runtime, model):
+        session = await plan(runtime, model)
+        store = runtime.store
+        [first] = store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
+        await runtime.discuss(
+            first.proposal_id, shown_digest=first.shown_digest, words="one task, please"
+        )
+        await runtime.run(session.session_id)
+        [_, second] = store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
+        assert (second.status, second.revises) == ("pending", first.proposal_id)
+        assert second.body["changes"]
+        await runtime.approve(second.proposal_id, shown_digest=second.shown_digest)
+        assert titles(store) == ["Add the login only"]
+
+
+async def test_two_plans_in_one_answer_are_one_and_the_second_is_refused(opened):
+    other = json.dumps(json.dumps({"tasks": [task("Something else")]}))
+    script = turn(GOOD) + f"[[turn.call]]\nname = 'propose_plan'\nraw_arguments = {other}\n"
+    async with opened(script, policy="all", policy_is_final=True) as (runtime, model):
+        session = await plan(runtime, model)
+        assert "T-1 to T-3" in session.result["summary"]
+        assert len(titles(runtime.store)) == 3
+
+
+async def test_the_same_plan_of_two_sessions_is_added_once(opened):
+    async with opened(turn(GOOD)) as (runtime, model):
+        both = [await plan(runtime, model) for _ in range(2)]
+        first, second = (
+            runtime.store.read_now(
+                lambda c, each=each: proposals.select_for_session(c, each.session_id)
+            )[0]
+            for each in both
+        )
+        await runtime.approve(first.proposal_id, shown_digest=first.shown_digest)
+        with pytest.raises(PlanInvalid, match="in the backlog already: T-1"):
+            await runtime.approve(second.proposal_id, shown_digest=second.shown_digest)
+        assert len(titles(runtime.store)) == 3
+        still = runtime.store.read_now(lambda c: proposals.load(c, second.proposal_id))
+        assert still.status == "pending", "nothing of the approval stays"
+
+
+async def test_a_message_beside_the_plan_replaces_it_by_the_next(opened):
+    script = turn(GOOD) + turn({"tasks": [task("Only this")]}, contains="rather this")
+    async with opened(script) as (runtime, model):
+        session = await plan(runtime, model)
+        await runtime.say(session.session_id, "rather this")
+        await runtime.run(session.session_id)
+        both = runtime.store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
+        assert [each.status for each in both] == ["expired", "pending"]
+
+
+async def test_the_user_edits_the_plan_and_the_edit_is_what_is_added(opened):
+    async with opened(turn(GOOD)) as (runtime, model):
+        session = await plan(runtime, model)
+        store = runtime.store
+        [first] = store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
+        text, suffix = await runtime.editable(first.proposal_id)
+        assert suffix == ".md"
+        edited = await runtime.edit(
+            first.proposal_id,
+            shown_digest=first.shown_digest,
+            text=text.replace("Document it", "Write the how-to"),
+        )
+        second = store.read_now(lambda c: proposals.load(c, edited))
+        await runtime.approve(edited, shown_digest=second.shown_digest)
+        assert titles(store)[2] == "Write the how-to"
+        rows = store.read_now(lambda c: journal.rows(c))
+        [planned] = [row.detail for row in rows if row.action == "backlog.planned"]
+        assert planned.edited is True
+
+
+async def test_the_policy_all_adds_it_at_once_and_running_again_adds_nothing(opened):
+    async with opened(turn(GOOD), policy="all", policy_is_final=True) as (runtime, model):
+        session = await plan(runtime, model)
+        assert "Added to the backlog: E-1, S-1, T-1 to T-3." in session.result["summary"]
+        await runtime.run(session.session_id)
+        assert len(titles(runtime.store)) == 3
+
+
+async def test_the_model_sees_the_open_tasks_and_may_wait_for_one(opened):
+    later = {"tasks": [task("Add the button", after=["T-1"])]}
+    async with opened(turn(later, contains=r"T-1 \[feature, todo\] Lay the ground")) as (
+        runtime,
+        model,
+    ):
+        runtime.store.write_now(lambda tx: create_task(tx, "Lay the ground", by="person"))
+        session = await plan(runtime, model)
+        assert session.result["status"] == "done", session.result
+
+
+INVALID = {
+    "nothing": ({"tasks": []}, "no task"),
+    "a circle": (CIRCLE, "wait for each other: #1 One → #2 Two → #1 One"),
+    "an unknown type": ({"tasks": [task("A", task_type="magic")]}, "Task 1: The type is 'magic'"),
+    "too many": ({"tasks": [task(f"T{n}") for n in range(MOST_TASKS + 1)]}, "may have 100"),
+    "itself": ({"tasks": [task("A", after=["1"])]}, "cannot wait for 1"),
+    "a task that is not there": ({"tasks": [task("A", after=["T-99"])]}, "no T-99"),
+    "no number at all": ({"tasks": [task("A", after=["the login"])]}, "write the number"),
+    "twice": ({"tasks": [task("Add it"), task("add  it!")]}, "Tasks 1 and 2 have the same title"),
+    "what is open": ({"tasks": [task("lay the GROUND")]}, "in the backlog already: T-1"),
+    "no checks": ({"tasks": [task("A", acceptance=["  "])]}, "acceptance is empty"),
+    "outside": ({"tasks": [task("A", files=["../../etc/passwd"])]}, "no path within"),
+    "an absolute path": ({"tasks": [task("A", files=["/etc/passwd"])]}, "no path within"),
+    "a field of its own": ({"tasks": [task("A")], "policy": "all"}, "policy"),
+    "another field": ({"tasks": [task("A", status="done")]}, "status"),
+    "far too long": (
+        {"tasks": [task(f"T{n}", description="word " * 1_500) for n in range(40)]},
+        "Say less of each task",
+    ),
+    "no title": ({"tasks": [task(" ")]}, "title is empty"),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_what_cannot_be_used_is_refused_with_the_reason(store: Store, name: str) -> None:
+    store.write_now(lambda tx: create_task(tx, "Lay the ground", by="person"))
+    arguments, words = INVALID[name]
+    with pytest.raises(PlanInvalid) as refused:
+        store.read_now(lambda c: read_model_plan(c, arguments, TASK_TYPES))
+    assert words in str(refused.value)
+
+
+def test_a_title_of_a_task_that_is_done_may_be_planned_again(store: Store) -> None:
+    from cockpit.backlog.service import set_status
+
+    store.write_now(lambda tx: create_task(tx, "Update the dependencies", by="person"))
+    store.write_now(lambda tx: set_status(tx, "T-1", "done", by="person"))
+    again = {"tasks": [task("Update the dependencies")]}
+    assert store.read_now(lambda c: read_model_plan(c, again, TASK_TYPES)).tasks
+
+
+def test_the_markdown_for_the_editor_is_the_same_plan(store: Store) -> None:
+    words = {
+        "tasks": [
+            task("Add the login", description="Mind the clock.\n# no heading\n- no task"),
+            task("Test it", task_type="test", after=["1"], files=["tests/test_auth.py"]),
+        ]
+    }
+    planned = store.read_now(lambda c: read_model_plan(c, words, TASK_TYPES))
+    again = read_plan(plan_source(planned))
+    assert [each.title for each in again.tasks] == ["Add the login", "Test it"]
+    assert again.waits == planned.waits
+    assert again.tasks[1].files == planned.tasks[1].files
+    grouped = store.read_now(lambda c: read_model_plan(c, GOOD, TASK_TYPES))
+    assert plan_markdown(read_plan(plan_source(grouped))) == plan_markdown(grouped)
+
+
+def test_offline_rules_split_what_lists_its_parts_and_nothing_else():
+    split = split_request("add OAuth login with tests and docs")
+    assert [(each["title"], each["task_type"], each["after"]) for each in split] == [
+        ("Add OAuth login", "feature", []),
+        ("Test: Add OAuth login", "test", ["1"]),
+        ("Document: Add OAuth login", "docs", ["1"]),
+    ]
+    assert [each["title"] for each in split_request("- add a\n- fix b\n")] == ["Add a", "Fix b"]
+    assert len(split_request("fix the crash, then add a test and update the docs")) == 3
+    assert len(split_request("make it nicer")) == 1
+
+
+def test_from_words_to_the_backlog_on_the_command_line(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(turn(GOOD), encoding="utf-8")
+    model = f"script:{tmp_path / 'scenario.toml'}"
+    ran = project.run("plan", "add OAuth login", "--model", model)
+    assert "- **#2** Test the login · test · after #1" in ran.stdout
+    assert "≈ about" in ran.stdout
+    [waiting] = json.loads(project.run("proposals", "list", "--json").stdout)
+    shown = project.run("proposals", "show", waiting["proposal_id"]).stdout
+    assert "written by" in shown
+    project.run("proposals", "approve", waiting["proposal_id"])
+    estimated = json.loads(project.run("estimate", "--json", "--model", model).stdout)
+    assert [each["task_id"] for each in estimated["tasks"]] == ["T-1", "T-2", "T-3"]
+    assert estimated["total"]["without_history"] == 3
+    assert estimated["tasks"][2]["waits_for"] == ["T-1", "T-2"]
+
+
+def test_offline_it_says_that_it_needs_a_model(project: Project) -> None:
+    ran = project.run("plan", "make it faster, please", "--model", "offline", expect=1)
+    assert "Planning this needs a model" in ran.stderr
+    assert json.loads(project.run("tasks", "list", "--json").stdout) == []
+    planned = project.run("plan", "add a login with tests", "--model", "offline", "--json")
+    assert json.loads(planned.stdout)["plan"].count("**#") == 2
