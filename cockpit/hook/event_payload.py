@@ -43,6 +43,8 @@ absorbed at once."""
 
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit"))
 PATCHES = frozenset(("apply_patch",))
+READS = frozenset(("Read",))
+"""Tools that read one file; their calls change nothing."""
 _STATUS = "__update_task_status"
 
 _COMMAND = 16_000
@@ -125,6 +127,9 @@ class Event:
             return None  # the user stopped it, which says nothing about the work
         if self.tool in SHELLS:
             return {"command": self.command[:_COMMAND]}
+        if self.tool in READS:
+            kept = {each: self.arguments.get(each) for each in ("file_path", "offset", "limit")}
+            return kept if isinstance(kept["file_path"], str) else None
         if self.tool in PATCHES:
             return {"input": _envelope(self.arguments)}
         if self.tool in EDITS:

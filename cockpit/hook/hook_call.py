@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from cockpit.core.find_checkout import Checkout
+    from cockpit.hook.guard.redundant_reads import RedundantRead
     from cockpit.store.hooks.pending_events import HookEvent
 
 TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
 WIP = "COCKPIT_WIP"
 """``off`` where such an agent only looks: what it does is no work in progress."""
-_OURS = (TASK, WIP, "COCKPIT_TOKEN", "COCKPIT_SESSION")
+SESSION = "COCKPIT_SESSION"
+"""The variable in which cockpit names its own session of such an agent."""
+_OURS = (TASK, WIP, "COCKPIT_TOKEN", SESSION)
 """Variables of an agent that cockpit started."""
 _PLACED = frozenset(("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"))
 """Events that say where the agent runs."""
@@ -51,7 +54,8 @@ def serve(words: list[str]) -> NoReturn:
         else:
             place = find_checkout(event_payload.session_folder(event))
             if place is not None:
-                _print(answer(event, place, approve="--approve" in words))
+                options = {"approve": "--approve" in words, "guard": "--guard" in words}
+                _print(answer(event, place, **options))
     except BaseException as error:
         if place is not None:
             hook_log.append_line(place.state, f"a call failed: {type(error).__name__}: {error}")
@@ -60,10 +64,13 @@ def serve(words: list[str]) -> NoReturn:
     os._exit(0)
 
 
-def answer(event: Event, place: Checkout, *, approve: bool = False) -> dict[str, Any] | None:
+def answer(
+    event: Event, place: Checkout, *, approve: bool = False, guard: bool = False
+) -> dict[str, Any] | None:
     """Store the event and return the answer for the agent; None for no answer.
 
-    ``approve``: what nothing else answers waits for the user, where a cockpit is open.
+    ``approve``: what nothing else answers waits for the user, where a cockpit is open. ``guard``: a read of
+    what the agent has in its context is refused.
     """
     reply: dict[str, Any] | None = None
     body = event.body()
@@ -77,6 +84,10 @@ def answer(event: Event, place: Checkout, *, approve: bool = False) -> dict[str,
         decision = decide_permission(event, place)
         if decision is not None:
             reply, body = decision.answer(event.name), decision.body(event)
+    if guard and reply is None:
+        redundant = _guard(event, place)
+        if redundant is not None:
+            reply, body = redundant.answer(), redundant.body(event)
     if body is not None:
         body["root"] = _root(event, place)
         keep(event, body, place)
@@ -93,6 +104,18 @@ def answer(event: Event, place: Checkout, *, approve: bool = False) -> dict[str,
     return reply
 
 
+def _guard(event: Event, place: Checkout) -> RedundantRead | None:
+    """Ask the guard against redundant reads; whatever fails, the agent reads."""
+    try:
+        from cockpit.hook.guard.redundant_reads import guard_event
+
+        return guard_event(event, place.state, os.path.realpath(_root(event, place)))
+    except Exception as error:
+        line = f"{event.agent} {event.name}: the guard failed: {type(error).__name__}: {error}"
+        hook_log.append_line(place.state, line)
+        return None
+
+
 def _is_ours() -> bool:
     """Whether cockpit started the agent, so that it asks cockpit by another way."""
     return any(name in os.environ for name in _OURS)
@@ -101,7 +124,8 @@ def _is_ours() -> bool:
 def keep(event: Event, body: dict[str, Any], place: Checkout) -> None:
     """Write the event to the store; to a file while another process has locked the store."""
     if _is_ours():
-        body["inside"] = True  # cockpit started it, has a session for it, and handles its end
+        # cockpit started it, has a session for it, and handles its end.
+        body["inside"] = os.environ.get(SESSION) or True
     elif event.name in _PLACED:
         from cockpit.hook.terminal_place import describe_terminal
 

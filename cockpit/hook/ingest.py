@@ -24,8 +24,10 @@ from cockpit.core.clock import parse_time
 from cockpit.core.state_folder import DATABASE
 from cockpit.core.text import pluralize
 from cockpit.hook import hook_log, spool, start_chain
+from cockpit.hook.event_payload import READS
 from cockpit.hook.task_attribution import read_task_change
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
+from cockpit.loop.permissions.tool_names import SHELLS
 from cockpit.store.backlog import wip
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.database import Store
@@ -33,6 +35,8 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.hooks import pending_events
 from cockpit.store.hooks.pending_events import HookEvent
 from cockpit.store.journal.details.agents import AgentHook, AgentSessionEnded, AgentSessionStarted
+from cockpit.store.sessions import sessions
+from cockpit.store.sessions.seen_files import has_seen
 
 AT_ONCE = 200
 """Events of one transaction."""
@@ -180,8 +184,12 @@ def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dic
         event.task_id = pending_events.find_active_task(tx.connection, event.session)
         if leaves is not None:
             pending_events.clear_active_task(tx.connection, event.session, leaves)
-    session_id = "" if body.get("inside") else _follow(tx, event, body)
+    inside = body.get("inside")
+    session_id = _own_session(tx, inside) if inside else _follow(tx, event, body)
     seq = _journal(tx, event, body, session_id)
+    # What cockpit's own agents read stands in their streams.
+    if session_id and not inside and "arguments" in body and not body["failed"]:
+        _note_reads(tx, event, body, session_id)
     if start_chain.ends_session(event, body, tx.clock.now()):
         over.append((seq, body["root"]))
     if event.task_id is None or "arguments" not in body:
@@ -195,6 +203,14 @@ def _journal_event(tx: Tx, event: HookEvent, over: list[tuple[int, str]]) -> dic
     return wip.validate(patch) if patch else {}
 
 
+def _own_session(tx: Tx, named: object) -> str:
+    """Return cockpit's session of an agent that cockpit started; '' where its hook names none of ours."""
+    if not isinstance(named, str):
+        return ""
+    row = tx.execute("SELECT 1 FROM sessions WHERE session_id=?", (named,)).fetchone()
+    return "" if row is None else named
+
+
 def _follow(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> str:
     """Bring the session of an agent in the user's own terminal up to date; returns its id."""
     root = str(body.get("root", ""))
@@ -202,6 +218,21 @@ def _follow(tx: Tx, event: HookEvent, body: Mapping[str, Any]) -> str:
         return ""
     agent = TerminalAgent(event.agent, event.session, root, event.task_id)
     return follow_event(tx, agent, event.event, body).session_id
+
+
+def _note_reads(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str) -> None:
+    """Journal what a tool read in the user's own terminal; the same part of a version once."""
+    if body["tool"] not in READS | SHELLS:
+        return
+    # Imported late: most events read nothing, and an ingest is to start fast.
+    from cockpit.agents.streams.seen_reads import SeenReads
+
+    if event.task_id is not None:
+        sessions.attach_task(tx, session_id, event.task_id)
+    arguments = {"cwd": body["cwd"], **body["arguments"]}
+    for seen in SeenReads(Path(body["root"])).look(body["tool"], arguments):
+        if not has_seen(tx.connection, session_id, seen):
+            tx.journal(seen, actor="agent", session_id=session_id)
 
 
 def _tool_use(body: Mapping[str, Any]) -> ToolUse:
@@ -269,6 +300,7 @@ def _journal(tx: Tx, event: HookEvent, body: Mapping[str, Any], session_id: str)
         by=body.get("by", UNSET),
         about=body.get("about", UNSET),
         path=_touched_path(body) or UNSET,
+        tokens=body.get("tokens", UNSET),
     )
     actor = body.get("by", "agent") if answered else "agent"
     return tx.journal(hook, actor=actor, session_id=session_id)
@@ -278,7 +310,7 @@ def _touched_path(body: Mapping[str, Any]) -> str:
     """Return the file that a tool changed, from the worktree's top; '' for none and for one outside."""
     arguments = body.get("arguments", {})
     path = arguments.get("file_path") if isinstance(arguments, dict) else None
-    if not isinstance(path, str) or body.get("failed") or "\0" in path:
+    if body.get("tool") in READS or not isinstance(path, str) or body.get("failed") or "\0" in path:
         return ""
     top = os.path.realpath(str(body.get("root", "")))
     real = os.path.realpath(os.path.join(str(body.get("cwd") or top), path))

@@ -105,14 +105,16 @@ def list_installed(settings: Settings) -> list[str]:
     ]
 
 
-def with_ours(settings: Settings, program: str, *, approve: bool = False) -> str:
+def with_ours(
+    settings: Settings, program: str, *, approve: bool = False, guard: bool = False
+) -> str:
     """Return the file's text with cockpit's hooks in it, once and as this version writes them.
 
-    ``approve``: permissions wait for the user in an open cockpit.
+    ``approve``: permissions wait for the user in an open cockpit. ``guard``: redundant reads are refused.
     """
     body = _without(settings.body)
     hooks = body.setdefault("hooks", {})
-    for event, groups in hook_groups(settings.agent, program, approve=approve).items():
+    for event, groups in hook_groups(settings.agent, program, approve=approve, guard=guard).items():
         hooks[event] = [*hooks.get(event, []), *groups]
     return _written(body, settings.before)
 

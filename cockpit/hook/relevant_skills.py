@@ -31,5 +31,7 @@ def name_relevant_skills(place: Checkout, task: str, task_type: str) -> str:
     chosen = choose_skills(skills, build_index(skills.values()), task, task_type=task_type)
     if not chosen:
         return ""
-    names = ", ".join(choice.name for choice in chosen)
+    sure = ", ".join(choice.name for choice in chosen if not choice.is_named)
+    others = ", ".join(choice.name for choice in chosen if choice.is_named)
+    names = f"{sure}; perhaps {others}" if sure and others else sure or f"perhaps {others}"
     return f"Skills for this task: {names} (get_skill, or `cockpit skills show {chosen[0].name}`)."

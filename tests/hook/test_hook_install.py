@@ -125,8 +125,11 @@ def test_the_command_that_is_installed_is_the_one_that_runs(project: Project) ->
 
 def test_each_scope_has_a_file_of_its_own(bare: Project) -> None:
     bare.extra["CODEX_HOME"] = str(bare.root.parent / "codex")
-    for words in (("claude", "--local"), ("claude", "--user"), ("codex", "--user")):
+    for words in (("claude", "--user"), ("codex", "--user"), ("claude", "--local")):
+        # A hook makes no store, so what is installed for one project makes it.
+        assert not (state_of(bare.root) / "cockpit.db").exists()
         bare.cockpit("hook", "install", *words, "--yes")
+    assert (state_of(bare.root) / "cockpit.db").exists()
     assert (bare.root / ".claude" / "settings.local.json").exists()
     assert not (bare.root / ".claude" / "settings.json").exists()
     assert (bare.root.parent / "codex" / "hooks.json").exists()
@@ -136,7 +139,6 @@ def test_each_scope_has_a_file_of_its_own(bare: Project) -> None:
     there = {(one["agent"], one["scope"]) for one in status["installed"] if one["events"]}
     assert there == {("claude", "local"), ("claude", "user"), ("codex", "user")}
     assert (status["waiting"], status["left_behind"], status["log"]) == (0, 0, [])
-    assert not (state_of(bare.root) / "cockpit.db").exists()
 
 
 def test_old_ways_to_call_it_are_replaced(bare: Project) -> None:

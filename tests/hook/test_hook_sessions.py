@@ -22,6 +22,7 @@ from cockpit.core.processes import process_name
 from cockpit.store.db.database import Store
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import sessions
+from cockpit.store.sessions.seen_files import select_seen
 from cockpit.store.sessions.sessions import Session
 
 
@@ -68,6 +69,21 @@ def test_an_agent_that_cockpit_runs_has_its_own_session(project: Project) -> Non
     project.told("claude", "user_prompt_submit")
     project.absorb()
     assert project.rows("SELECT count(*) FROM sessions")[0][0] == 0
+
+
+def test_what_an_agent_of_cockpits_reports_belongs_to_its_session(project: Project) -> None:
+    with Store.open(project.place.database) as store:
+        own = TerminalAgent("claude", "a-1", str(project.root))
+        mine = store.write_now(lambda tx: follow_event(tx, own, "SessionStart", {})).session_id
+    for named, belongs in ((mine, mine), ("s-nowhere", "")):
+        project.extra["COCKPIT_SESSION"] = named
+        project.told("claude", "session_start_startup")
+        project.absorb()
+        last = (
+            "SELECT session_id FROM journal WHERE action='agent.session_started' ORDER BY seq DESC"
+        )
+        assert project.rows(last)[0][0] == belongs
+    assert project.rows("SELECT count(*) FROM sessions")[0][0] == 1
 
 
 def test_a_transcript_with_an_impossible_name_stops_no_session(project: Project) -> None:
@@ -176,3 +192,31 @@ def test_codex_repeats_totals() -> None:
     assert (first.usage.input_tokens, first.usage.cached_tokens) == (10, 4)
     again = read_codex_lines([line(input_tokens=15, output_tokens=2)], first.seen)
     assert (again.usage.input_tokens, again.usage.output_tokens) == (5, 0)
+
+
+def test_reads_in_a_terminal_are_kept_for_the_task(project: Project) -> None:
+    auth = str(project.root / "src" / "auth.py")
+    (project.root / ".env").write_text("KEY=1\n", encoding="utf-8")
+    for given in (
+        {"file_path": auth},
+        {"file_path": auth},
+        {"file_path": auth, "offset": 2, "limit": 10},
+        {"file_path": str(project.root / ".env")},
+        {"file_path": "/etc/hostname"},
+    ):
+        project.told("claude", "post_tool_use_read", tool_input=given)
+    command = {"command": "cat src/auth.py | head -n 1"}
+    project.told("claude", "post_tool_use_tests", tool_input=command, tool_response={"stdout": "x"})
+    seen = project.journal("runner.file_seen")
+    assert [(row["path"], row["first"], row["last"]) for row in seen] == [
+        ("src/auth.py", 1, 2),
+        ("src/auth.py", 2, 2),
+        ("src/auth.py", 1, 1),
+    ]
+    # A read touches nothing.
+    assert [row for row in project.journal("agent.hook") if "path" in row] == []
+    with Store.open(project.place.database) as store:
+        parts = store.read_now(lambda connection: select_seen(connection, "T-1"))
+    assert [(part.path, part.first, part.last, part.agent) for part in parts] == [
+        ("src/auth.py", 1, 2, "claude")
+    ]

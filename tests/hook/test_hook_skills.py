@@ -28,7 +28,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_skills_of_a_task_are_named(place: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     line = name_relevant_skills(place, "Fix the crash and squash the commits", "")
-    assert line == "Skills for this task: git, debugging (get_skill, or `cockpit skills show git`)."
+    assert line == (
+        "Skills for this task: git; perhaps debugging (get_skill, or `cockpit skills show git`)."
+    )
     assert name_relevant_skills(place, "hi there", "") == ""
     monkeypatch.setenv("COCKPIT_SKILLS_MOST", "0")
     assert name_relevant_skills(place, "Fix the crash", "") == ""

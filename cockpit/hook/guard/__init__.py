@@ -1,0 +1,1 @@
+"""The guard against redundant reads for agents that cockpit does not run."""

@@ -1,0 +1,267 @@
+"""Refuse a read whose text an external agent's context has, and record what its reads returned.
+
+Off unless the hook was installed with ``--guard``. Whatever fails, the agent reads. A read that was refused
+and is asked for again passes: cockpit does not see the agent's context, which may have lost the text. See
+``docs/reference/guards.md``, the guard as a hook.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cockpit.hook.guard.read_ledger import ReadLedger
+from cockpit.hook.guard.tool_reads import LONGEST_LINE, SEARCHES, find_reads
+from cockpit.loop.permissions.tool_names import SHELLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cockpit.hook.event_payload import Event
+    from cockpit.hook.guard.tool_reads import FileNow, ToolReads
+
+BY = "guard:redundant_read"
+READ_TOOLS = ("Read", *SEARCHES)
+SUBAGENTS = ("Task", "Agent")
+"""Tools that start a subagent, which has a context of its own."""
+_RESETS = ("SessionStart", "SessionEnd", "PreCompact", "PostCompact")
+_READ, _ANSWER, _PENDING = "read", "answer", "pending"
+_REFUSED, _SUBAGENT = "refused", "subagent"
+_NUMBER = re.compile(r"\s*\d+(?:\t|→|[:-]| {1,2})")
+_MOST_STARTS = 50
+_BYTES_PER_TOKEN = 4
+
+
+class RedundantRead:
+    """A refused read: the message for the agent, and about how many tokens it saved."""
+
+    __slots__ = ("about", "tokens", "words")
+
+    def __init__(self, words: str, tokens: int, about: str) -> None:
+        self.words = words
+        self.tokens = tokens
+        self.about = about
+
+    def answer(self) -> dict[str, Any]:
+        """Return the refusal in the form that both agents read."""
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": self.words,
+            }
+        }
+
+    def body(self, event: Event) -> dict[str, Any]:
+        """Return the refusal as it is stored in the journal."""
+        return {
+            "tool": event.tool,
+            "answer": "deny",
+            "by": BY,
+            "about": self.about[:500],
+            "tokens": self.tokens,
+        }
+
+
+def guard_event(event: Event, state: str, root: str) -> RedundantRead | None:
+    """Take in one event; returns the refusal of a read that is redundant. Raises the errors of files."""
+    context = event.payload.get("agent_id")
+    ledger = ReadLedger(
+        state, event.agent, event.session, context if isinstance(context, str) else ""
+    )
+    if event.name in _RESETS:
+        ledger.empty_session(event.agent, event.session)
+        return None
+    if event.tool in SUBAGENTS:
+        _note_subagent(event, ledger)
+        return None
+    if event.tool not in READ_TOOLS and event.tool not in SHELLS:
+        return None
+    if event.name == "PreToolUse":
+        return _check(event, ledger, root)
+    if event.name == "PostToolUse":
+        _record(event, ledger, root)
+    return None
+
+
+def _note_subagent(event: Event, ledger: ReadLedger) -> None:
+    """Note that a subagent runs or has ended: reads that name no context may be those of either."""
+    if event.name == "PreToolUse":
+        ledger.append([_SUBAGENT, 1])
+    elif event.name in ("PostToolUse", "PostToolUseFailure"):
+        ledger.append([_SUBAGENT, -1])
+
+
+def _is_blurred(event: Event, entries: list[list[Any]]) -> bool:
+    """Whether a subagent runs whose reads cannot be told from the agent's."""
+    if event.payload.get("agent_id"):
+        return False
+    return sum(int(entry[1]) for entry in entries if entry[0] == _SUBAGENT) > 0
+
+
+def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
+    entries = ledger.load()
+    if _is_blurred(event, entries):
+        return None
+    reads = find_reads(event, root)
+    if reads is None:
+        return None
+    place = _find_lines(reads, entries) if reads.parts else _find_answer(reads, entries)
+    if place is None or reads.does_more:
+        if not reads.parts:
+            ledger.append([_PENDING, reads.key, reads.mark])
+        return None
+    where, tokens = place
+    insists = [_REFUSED, _describe_request(reads)]
+    if insists in entries:
+        return None
+    ledger.append(insists)
+    about = event.command or str(event.arguments.get("file_path") or event.arguments)
+    return RedundantRead(
+        f"cockpit refused a redundant read: {where}. Nothing of it has changed since, so it would say the"
+        " same again. Work from the text above: make the change, run the tests, or read other lines. If"
+        " that text is no longer in your context, make the same call once more and it will pass.",
+        tokens,
+        about,
+    )
+
+
+def _describe_request(reads: ToolReads) -> str:
+    """Return the request in the version of its files, as one text."""
+    parts = [f"{file.path}:{file.version}:{first}-{last}" for file, first, last in reads.parts]
+    return "|".join([reads.tool, *(parts or [reads.key, reads.mark])])
+
+
+def _find_lines(reads: ToolReads, entries: list[list[Any]]) -> tuple[str, int] | None:
+    """Return where all lines are, and their tokens; None where one is not in the context."""
+    from cockpit.act.guards.line_coverage import covers_lines
+
+    places, tokens = [], 0
+    for file, first, last in reads.parts:
+        # Edit and Write of Claude Code want a file that Read has read: text from a shell is not enough.
+        shown = [
+            (entry[3], entry[4], entry[5])
+            for entry in entries
+            if entry[:3] == [_READ, file.path, file.version]
+            and (reads.tool != "Read" or entry[5] == "Read")
+        ]
+        if not covers_lines([(start, end) for start, end, _ in shown], first, last):
+            return None
+        tools = sorted({tool for start, end, tool in shown if start <= last and end >= first})
+        name = _name_file(file)
+        places.append(f"lines {first}-{last} of {name} are above, from {' and '.join(tools)}")
+        tokens += _count_tokens(file.lines[first - 1 : last])
+    return "; ".join(places), tokens
+
+
+def _find_answer(reads: ToolReads, entries: list[list[Any]]) -> tuple[str, int] | None:
+    for at in range(len(entries) - 1, -1, -1):
+        entry = entries[at]
+        if entry[:3] == [_ANSWER, reads.key, reads.mark]:
+            since = sum(1 for later in entries[at + 1 :] if later[0] in (_READ, _ANSWER))
+            ago = f", {since} reads ago" if since else ", just before"
+            return f"the same {reads.tool} call was answered above{ago}", int(entry[3])
+    return None
+
+
+def _record(event: Event, ledger: ReadLedger, root: str) -> None:
+    entries = ledger.load()
+    if _is_blurred(event, entries):
+        return
+    reads = find_reads(event, root)
+    if reads is None:
+        return
+    response = event.payload.get("tool_response")
+    if event.tool == "Read":
+        parts = [_returned_by_read(reads, response)]
+    elif reads.parts:
+        output = _text_of(response).split("\n")
+        parts = [_printed_of(part, output) for part in reads.parts]
+    else:
+        text = _text_of(response)
+        if [_PENDING, reads.key, reads.mark] not in entries:
+            return  # something changed while it ran: the answer may be of either content
+        if text or isinstance(response, dict):
+            ledger.append([_ANSWER, reads.key, reads.mark, len(text.encode()) // _BYTES_PER_TOKEN])
+        return
+    ledger.append(
+        *(
+            [_READ, file.path, file.version, first, last, reads.tool]
+            for file, first, last in filter(None, parts)
+        )
+    )
+
+
+def _returned_by_read(reads: ToolReads, response: Any) -> tuple[FileNow, int, int] | None:
+    """Return the lines that Read says it returned; None where it does not say so."""
+    file = response.get("file") if isinstance(response, dict) else None
+    if not isinstance(file, dict) or response.get("type", "text") != "text":
+        return None
+    now = reads.parts[0][0]
+    first, count = file.get("startLine"), file.get("numLines")
+    content = file.get("content")
+    if not isinstance(first, int) or not isinstance(count, int) or not isinstance(content, str):
+        return None
+    lines = now.lines[first - 1 : first - 1 + count]
+    if not lines or any(len(line) > LONGEST_LINE for line in lines):
+        return None
+    returned = content.split("\n")
+    same = [line.rstrip("\r") for line in lines] == [
+        line.rstrip("\r") for line in returned[: len(lines)]
+    ]
+    return (now, first, first + len(lines) - 1) if same and first > 0 else None
+
+
+def _printed_of(
+    part: tuple[FileNow, int, int], output: list[str]
+) -> tuple[FileNow, int, int] | None:
+    """Return the lines of a part that an output has, from its first on: what was cut off does not count."""
+    file, first, last = part
+    wanted = [line.rstrip("\r") for line in file.lines[first - 1 : last]]
+    most = 0
+    starts = [at for at, line in enumerate(output) if wanted and _is_line(line, wanted[0])]
+    for at in starts[:_MOST_STARTS]:
+        count = 0
+        for line, text in zip(output[at:], wanted, strict=False):
+            if not _is_line(line, text):
+                break
+            count += 1
+        most = max(most, count)
+        if most == len(wanted):
+            break
+    # A few blank or common lines say nothing about where they are from.
+    is_telling = any(len(line.strip()) > 3 for line in wanted[:most])
+    return (file, first, first + most - 1) if most and (is_telling or most == len(wanted)) else None
+
+
+def _is_line(printed: str, line: str) -> bool:
+    """Whether an output's line is a file's, as it is or behind its number."""
+    printed = printed.rstrip("\r")
+    if printed == line:
+        return True
+    number = _NUMBER.match(printed)
+    return number is not None and printed[number.end() :] == line
+
+
+def _text_of(response: Any) -> str:
+    """Return the text that a tool returned."""
+    if isinstance(response, str):
+        return response
+    if not isinstance(response, dict) or response.get("interrupted") or response.get("isImage"):
+        return ""
+    for name in ("stdout", "output", "content", "aggregated_output"):
+        value = response.get(name)
+        if isinstance(value, str) and value:
+            return value
+    names = response.get("filenames")
+    return "\n".join(map(str, names)) if isinstance(names, list) else ""
+
+
+def _name_file(file: FileNow) -> str:
+    """Return the name of a file as one short line: a path is whatever its author wrote."""
+    name = "".join(sign if sign.isprintable() else "?" for sign in file.path)
+    return repr(name if len(name) <= 160 else f"…{name[-159:]}")
+
+
+def _count_tokens(lines: list[str]) -> int:
+    return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines) // _BYTES_PER_TOKEN
