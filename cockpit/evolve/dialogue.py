@@ -90,6 +90,8 @@ class Reply:
     problem: str
     """Why there is no call, in words for the model."""
     usage: Usage
+    raw: ToolCall | None = None
+    """The call as the model wrote it."""
 
 
 class Dialogue:
@@ -135,15 +137,25 @@ class Dialogue:
             return Reply(None, text, "Make one call: write_test, write_code or give_up.", usage)
         if call.name not in _RECORDS:
             names = ", ".join(_RECORDS)
-            return Reply(None, text, f"There is no tool {call.name!r}; there are {names}.", usage)
+            words = f"There is no tool {call.name!r}; there are {names}."
+            return Reply(None, text, words, usage, call)
         try:
             arguments = parse_object(
                 call.arguments or "{}", name=call.name, max_characters=MAX_ARGUMENTS
             )
             read = read_record(_RECORDS[call.name], arguments, name=call.name)
         except InvalidRecord as error:
-            return Reply(None, text, str(error), usage)
-        return Reply(read, text, "", usage)
+            return Reply(None, text, str(error), usage, call)
+        return Reply(read, text, "", usage, call)
+
+    def restore(self, number: int, text: str, call: str, arguments: str, answer: str) -> None:
+        """Take in round ``number``, which another process had, with what the model was told."""
+        self._rounds = number
+        if call or text:
+            calls = (PromptCall(f"e-{number}", call, arguments),) if call else ()
+            self._messages.append(PromptMessage("assistant", text, calls))
+        self._open = call
+        self.answer(answer)
 
     def answer(self, text: str) -> None:
         """Tell the model what came of its last answer."""

@@ -5,13 +5,18 @@ See ``docs/reference/evolve.md``.
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from functools import partial
+
+from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.run_child import require_sandbox
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
 from cockpit.decide.model_price import require_price
-from cockpit.evolve.adopt_tool import ADOPT, propose_tool
+from cockpit.evolve.adopt_tool import carry_out, conclude_confirmed, propose_tool
 from cockpit.evolve.dialogue import TASK_TYPE
-from cockpit.evolve.grow_tool import Grower, Grown
+from cockpit.evolve.grow_tool import Grower, Grown, Wish
 from cockpit.evolve.growth import MAX_ROUNDS
 from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
@@ -20,6 +25,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionStarted
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
 from cockpit.store.sessions import messages, outbox, proposals, sessions
+from cockpit.store.sessions.hold_session import hold_session
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
@@ -74,37 +80,102 @@ async def begin_evolution(engine: Engine, want: str, *, task_id: str | None = No
     return await engine.store.write(create)
 
 
+async def find_growth(engine: Engine, session_id: str = "") -> Session:
+    """Return the growth that can go on: the one of that id, or the last one whose tool was not adopted.
+
+    Raises :class:`EvolveRefused` where there is none, and ``NotFound`` for an unknown id.
+    """
+    session = await engine.store.read(partial(_find_growth, session_id))
+    if session is None:
+        raise EvolveRefused('No growth is left to go on with. Begin one: `cockpit evolve "…"`.')
+    if session.transport != EVOLVE:
+        raise EvolveRefused(f"{session_id} grows no tool; `cockpit run --resume` goes on with it.")
+    if session.result.get("status") == "done":
+        raise EvolveRefused(f"{session_id} has ended: {session.result.get('summary', '')}")
+    return session
+
+
+def _find_growth(session_id: str, connection: sqlite3.Connection) -> Session | None:
+    if session_id:
+        return sessions.load(connection, session_id)
+    row = connection.execute(
+        "SELECT session_id FROM sessions WHERE transport=?"
+        " AND json_extract(result_json, '$.status') IS NOT 'done' ORDER BY updated_at DESC LIMIT 1",
+        (EVOLVE,),
+    ).fetchone()
+    return None if row is None else sessions.load(connection, row[0])
+
+
 async def evolve(engine: Engine, session_id: str, *, rounds: int = MAX_ROUNDS) -> Session:
     """Grow the tool of a session, propose it, wait for the user, and go on from their words.
 
-    Returns the session as it ended: ``done`` with an adopted tool, else ``blocked`` with the reason. Cancel
-    to stop; what was proposed can still be adopted.
+    What another process has grown, proposed or adopted is not done again. Returns the session as it ended:
+    ``done`` with an adopted tool, else ``blocked`` with the reason. Cancel to stop; what was proposed can
+    still be adopted. Raises ``Stale`` where another process runs the session.
     """
-    try:
-        return await _grow_and_propose(engine, session_id, rounds)
-    except CockpitError as error:
-        return await _close(engine, session_id, "blocked", str(error))
+    work = asyncio.current_task()
+    async with hold_session(engine.store, session_id) as lost:
+        watch = asyncio.create_task(_cancel_when(lost, work))
+        try:
+            return await _grow_and_propose(engine, session_id, rounds)
+        except asyncio.CancelledError:
+            if lost.is_set():
+                raise Stale(f"Another process took over session {session_id}.") from None
+            raise
+        except CockpitError as error:
+            return await _close(engine, session_id, "blocked", str(error))
+        finally:
+            watch.cancel()
+
+
+async def _cancel_when(lost: asyncio.Event, work: asyncio.Task[object] | None) -> None:
+    await lost.wait()
+    if work is not None:
+        work.cancel()
 
 
 async def _grow_and_propose(engine: Engine, session_id: str, rounds: int) -> Session:
     store = engine.store
     session = await store.read(lambda c: sessions.load(c, session_id))
-    grower = Grower(engine, engine.model(session.model), session_id, session.words, rounds=rounds)
-    proposal: Proposal | None = None
+    await store.write(partial(_set_running, session_id))
+    wish = Wish(session.words)
+    grower = Grower(engine, engine.model(session.model), session_id, wish, rounds=rounds)
+    proposal = await store.read(partial(_find_proposal, session_id))
+    if proposal is not None and proposal.status == "approved":
+        # The process that decided may have died before all of it was done.
+        await carry_out(engine)
+        await conclude_confirmed(engine, session_id)
     while True:
-        grown = await grower.grow()
-        if grown.outcome != "green":
-            return await _end(engine, session_id, grown)
-        proposal = await propose_tool(engine, session_id, grown, proposal)
-        decided = await _await_decision(engine, session_id, proposal)
-        if decided.status == "discussed":
-            grower.discuss(await _read_words(engine, session_id, decided))
-            continue
-        if decided.status != "approved":
-            why = f"{decided.status} by {decided.decided_by}"
-            reason = f": {decided.reason}" if decided.reason else ""
+        if proposal is not None and proposal.status == "discussed":
+            words = await _read_words(engine, session_id, proposal)
+            await grower.discuss(proposal.proposal_id, words)
+        if proposal is None or proposal.status == "discussed":
+            grown = await grower.grow()
+            if grown.outcome != "green":
+                return await _end(engine, session_id, grown)
+            proposal = await propose_tool(engine, session_id, grown, proposal)
+        if proposal.status == "pending":
+            proposal = await _await_decision(engine, session_id, proposal)
+        if proposal.status == "approved":
+            return await _await_adoption(engine, session_id)
+        if proposal.status != "discussed":
+            why = f"{proposal.status} by {proposal.decided_by}"
+            reason = f": {proposal.reason}" if proposal.reason else ""
             return await _close(engine, session_id, "blocked", f"The tool was {why}{reason}.")
-        return await _await_adoption(engine, session_id)
+
+
+def _set_running(session_id: str, tx: Tx) -> None:
+    if (
+        sessions.load_in(tx, session_id).result.get("status") != "done"
+    ):  # adopted elsewhere meanwhile
+        sessions.set_status(tx, session_id, "running")
+
+
+def _find_proposal(session_id: str, connection: sqlite3.Connection) -> Proposal | None:
+    """Return the newest proposal of the tool; each one revises the one before."""
+    proposed = proposals.select_for_session(connection, session_id)
+    revised = {proposal.revises for proposal in proposed}
+    return next((each for each in proposed if each.proposal_id not in revised), None)
 
 
 async def _await_decision(engine: Engine, session_id: str, proposal: Proposal) -> Proposal:

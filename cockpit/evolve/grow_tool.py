@@ -1,23 +1,28 @@
 """Grow a tool: ask for a test, see it red, ask for code until it is green, and propose what grew.
 
-Everything that the model wrote runs in the sandbox only. See ``docs/reference/evolve.md``.
+Everything that the model wrote runs in the sandbox only. Each round is stored as it ends, so that another
+process goes on with it. See ``docs/reference/evolve.md``.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import UNSET
 
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.run_child import NoSandbox, require_sandbox
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.tools import TOOL_RECORDS
-from cockpit.core.canonical_json import text_digest
+from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text
-from cockpit.core.secrets import mask
+from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.model import Model, ModelError, Usage
-from cockpit.evolve.dialogue import Dialogue, GiveUp, WriteCode, WriteTest
+from cockpit.decide.provider_names import provider_name
+from cockpit.evolve.dialogue import Dialogue, GiveUp, Reply, WriteCode, WriteTest
 from cockpit.evolve.growth import (
     MAX_ROUNDS,
     STUB,
@@ -32,8 +37,10 @@ from cockpit.evolve.growth import (
 from cockpit.evolve.try_sources import make_file, run_tests
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.evolution import EvolutionTried
+from cockpit.store.journal.details.detail import read_part
+from cockpit.store.journal.details.evolution import EvolutionAnswered, EvolutionTried
 from cockpit.store.journal.details.waves import ModelCompleted
+from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.tools import approved_tools
@@ -56,23 +63,58 @@ class Grown:
     """The tool as it would be offered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to grow."""
+
+    want: str
+    """What the tool has to do, in words."""
+    name: str = ""
+    """The only name that it may have; empty where the model names it."""
+    growth_id: str = ""
+    """The key of the call that asked for it; empty for a growth with a session of its own."""
+    wave_id: str = ""
+    """The wave that waits for it."""
+    only_reads: bool = False
+    """Whether a tool that can write would be of no use."""
+
+
 class Grower:
     """Grows one tool in one session. It can go on after the user has discussed what grew."""
 
     def __init__(
-        self, engine: Engine, model: Model, session_id: str, want: str, *, rounds: int = MAX_ROUNDS
+        self,
+        engine: Engine,
+        model: Model,
+        session_id: str,
+        wish: Wish,
+        *,
+        rounds: int = MAX_ROUNDS,
     ) -> None:
-        """Raises :class:`NoSandbox` where nothing could be tried."""
+        """Takes in the rounds that are stored. Raises :class:`NoSandbox` where nothing could be tried."""
         require_sandbox(engine.ground.sandbox)
         self._engine, self._model, self._session_id = engine, model, session_id
-        self._most = rounds
+        self._wish, self._most = wish, rounds
         existing = engine.store.read_now(approved_tools.select_all)
-        self._taken = {str(tool.definition.get("name")) for tool in existing} | set(TOOL_RECORDS)
-        self._dialogue = Dialogue(want, sorted(self._taken - set(TOOL_RECORDS)))
-        self._growth = Growth(want)
+        self._taken = set(TOOL_RECORDS)
+        for tool in existing:
+            name = str(tool.definition.get("name"))
+            self._taken |= {name, provider_name(name), *tool.definition.get("aliases", ())}
+        self._dialogue = Dialogue(wish.want, sorted(self._taken - set(TOOL_RECORDS)))
+        self._growth = Growth(wish.want)
+        self._discussed = set[str]()
+        """Proposals that the user discussed; what they said is in the dialogue."""
+        self._rounds_before = 0
+        """Rounds before the last of them."""
+        for row in engine.store.read_now(self._select_rounds):
+            self._restore(row)
 
     async def grow(self) -> Grown:
         """Ask and try until the tests are green, or no further round would help."""
+        if self._growth.green:  # a process that died had come so far
+            grown = await self._finish_green()
+            if grown is not None:
+                return grown
         while True:
             growth = self._growth
             if growth.stagnates:
@@ -94,9 +136,9 @@ class Grower:
                     case GiveUp(reason=reason):
                         return Grown("given_up", self._growth, mask(reason))
                     case WriteTest() as test:
-                        await self._take_test(test)
+                        await self._take_test(reply, test)
                     case WriteCode() as code:
-                        grown = await self._take_code(code)
+                        grown = await self._take_code(reply, code)
                         if grown is not None:
                             return grown
                     case None:
@@ -104,14 +146,73 @@ class Grower:
             except NoSandbox:
                 raise
             except CockpitError as error:
-                await self._refuse(reply.call, str(error))
+                await self._refuse(reply, str(error))
 
-    def discuss(self, words: str) -> None:
-        """Go on from the user's words about what grew; the rounds begin anew."""
-        self._dialogue.say(words)
-        self._growth = replace(
-            self._growth, rounds=0, unchanged=0, green=False, code="", last_failure="", test=""
+    async def discuss(self, proposal_id: str, words: str) -> None:
+        """Go on from the user's words about what grew, once for each proposal; the rounds begin anew."""
+        if proposal_id in self._discussed:
+            return
+        row = EvolutionAnswered(
+            growth=self._wish.growth_id,
+            round=0,
+            text="",
+            call="",
+            arguments={},
+            answer=mask(words),
+            is_taken=False,
+            is_green=False,
+            unchanged=0,
+            last_failure="",
+            red="",
+            discussed=proposal_id,
         )
+        session_id, wave_id = self._session_id, self._wish.wave_id
+        await self._engine.store.write(
+            lambda tx: tx.journal(row, actor="person", session_id=session_id, wave_id=wave_id)
+        )
+        self._restore(row)
+
+    def _select_rounds(self, connection: sqlite3.Connection) -> list[EvolutionAnswered]:
+        wish = self._wish
+        of_wave = "SELECT detail_json FROM journal WHERE wave_id=? AND action=? ORDER BY seq"
+        of_session = "SELECT detail_json FROM journal WHERE session_id=? AND action=? ORDER BY seq"
+        rows = connection.execute(
+            of_wave if wish.growth_id else of_session,
+            (wish.wave_id or self._session_id, str(Action.EVOLUTION_ANSWERED)),
+        )
+        rounds = [read_part(EvolutionAnswered, parse_json(body)) for (body,) in rows]
+        return [each for each in rounds if each.growth == wish.growth_id]
+
+    def _restore(self, row: EvolutionAnswered) -> None:
+        if row.discussed:
+            self._discussed.add(row.discussed)
+            self._rounds_before += self._growth.rounds
+            self._dialogue.say(row.answer)
+            self._growth = Growth(
+                self._growth.want, name=self._growth.name, purpose=self._growth.purpose
+            )
+            return
+        arguments = canonical_json(dict(row.arguments))
+        number = self._rounds_before + row.round
+        self._dialogue.restore(number, row.text, row.call, arguments, row.answer)
+        growth = replace(
+            self._growth,
+            rounds=row.round,
+            unchanged=row.unchanged,
+            last_failure=row.last_failure,
+            green=row.is_green,
+            red=row.red,
+        )
+        if row.is_taken and row.call == "write_test":
+            growth = replace(
+                growth,
+                name=str(row.arguments["name"]),
+                purpose=mask(str(row.arguments["purpose"])),
+                test=str(row.arguments["source"]),
+            )
+        elif row.is_taken:
+            growth = replace(growth, code=str(row.arguments["source"]))
+        self._growth = growth
 
     async def _count(self, usage: Usage) -> str:
         """Add a call's usage to the session; returns why the growth ends, where a limit is reached."""
@@ -134,15 +235,19 @@ class Grower:
 
         session = await self._engine.store.write(write)
         limits = self._engine.settings.limits
-        if limits.max_cost is not None and (session.cost_usd or 0) >= limits.max_cost:
-            return f"The limit of {limits.max_cost} US dollars is reached."
+        max_cost = session.limits.get("max_cost", limits.max_cost)
+        max_tokens = session.limits.get("max_tokens", limits.max_tokens)
+        if max_cost is not None and (session.cost_usd or 0) >= max_cost:
+            return f"The limit of {max_cost} US dollars is reached."
         tokens = session.input_tokens + session.output_tokens
-        if limits.max_tokens is not None and tokens >= limits.max_tokens:
-            return f"The limit of {limits.max_tokens:,} tokens is reached."
+        if max_tokens is not None and tokens >= max_tokens:
+            return f"The limit of {max_tokens:,} tokens is reached."
         return ""
 
-    async def _take_test(self, test: WriteTest) -> None:
+    async def _take_test(self, reply: Reply, test: WriteTest) -> None:
         check_test(self._growth, test.name, test.source)
+        if self._wish.name and test.name != self._wish.name:
+            raise SourceRefused(f"The user approved a tool named {self._wish.name}, and no other.")
         if test.name in self._taken:
             raise SourceRefused(f"There is a tool {test.name} already. Give yours another name.")
         ground = self._engine.ground
@@ -151,48 +256,87 @@ class Grower:
         self._growth = judge_test(
             self._growth, test.name, mask(test.purpose), test.source, with_stub, without
         )
-        await self._report("test", test.source, "red", self._growth.red)
-        self._dialogue.answer(f"Red, as it must be:\n\n{self._growth.red}\n\nNow write the code.")
+        answer = f"Red, as it must be:\n\n{self._growth.red}\n\nNow write the code."
+        await self._conclude(reply, answer, "test", test.source, "red", self._growth.red)
 
-    async def _take_code(self, code: WriteCode) -> Grown | None:
+    async def _take_code(self, reply: Reply, code: WriteCode) -> Grown | None:
         check_code(self._growth, code.source)
-        ground, name = self._engine.ground, self._growth.name
-        run = await run_tests(ground, name, code.source, self._growth.test)
-        self._growth = judge_code(self._growth, code.source, run)
-        await self._report("code", code.source, "green" if run.is_green else "red", run.describe())
-        if not run.is_green:
-            self._dialogue.answer(f"Red:\n\n{run.describe()}\n\nChange the code.")
-            return None
-        # Described and run once more, each in a fresh process: what grew must not depend on the first one.
-        definitions = await describe_file(
-            make_file(ground, name, code.source), ground.sandbox, ground.root, ground.environment
+        run = await run_tests(
+            self._engine.ground, self._growth.name, code.source, self._growth.test
         )
-        if [definition.name for definition in definitions] != [name]:
+        self._growth = judge_code(self._growth, code.source, run)
+        if not run.is_green:
+            answer = f"Red:\n\n{run.describe()}\n\nChange the code."
+            await self._conclude(reply, answer, "code", code.source, "red", run.describe())
+            return None
+        answer = "Green. It is described and run once more, and the user looks at it then."
+        await self._conclude(reply, answer, "code", code.source, "green", run.describe())
+        return await self._finish_green()
+
+    async def _finish_green(self) -> Grown | None:
+        """Describe the tool and run its tests once more, each in a fresh process.
+
+        What grew must not depend on the first one. Where it does, the model is told, and None returned.
+        """
+        try:
+            definition, again = await self._try_once_more()
+        except NoSandbox:
+            raise
+        except CockpitError as error:
             self._growth = replace(self._growth, green=False)
-            raise SourceRefused(f"The file must have one tool, named {name}.")
-        again = await run_tests(ground, name, code.source, self._growth.test)
+            await self._refuse(None, str(error))
+            return None
+        return Grown("green", self._growth, "", again, definition)
+
+    async def _try_once_more(self) -> tuple[ToolDefinition, SuiteRun]:
+        growth, ground = self._growth, self._engine.ground
+        definitions = await describe_file(
+            make_file(ground, growth.name, growth.code),
+            ground.sandbox,
+            ground.root,
+            ground.environment,
+        )
+        if [definition.name for definition in definitions] != [growth.name]:
+            raise SourceRefused(f"The file must have one tool, named {growth.name}.")
+        definition = definitions[0]
+        if taken := sorted(set(definition.aliases) & self._taken):
+            raise SourceRefused(f"There is a tool {taken[0]} already; it cannot be an alias.")
+        if self._wish.only_reads and definition.effects != "reads":
+            raise SourceRefused(
+                'The task that needs the tool only reads: mark it @tool(effects="reads").'
+            )
+        again = await run_tests(ground, growth.name, growth.code, growth.test)
         if not again.is_green:
-            self._growth = replace(self._growth, green=False)
             raise SourceRefused(
                 f"The tests were green once and red in a fresh process:\n\n{again.describe()}"
             )
-        self._dialogue.answer("Green, twice. The user looks at it now.")
-        return Grown("green", self._growth, "", again, definitions[0])
+        return definition, again
 
-    async def _refuse(self, call: object, words: str) -> None:
-        step = "test" if isinstance(call, WriteTest) else "code"
+    async def _refuse(self, reply: Reply | None, words: str) -> None:
+        step = "test" if reply is not None and isinstance(reply.call, WriteTest) else "code"
         growth = self._growth
         is_same = growth.last_failure == words
         self._growth = replace(
             growth, last_failure=words, unchanged=growth.unchanged + 1 if is_same else 0
         )
-        await self._report(step, "", "refused", words)
-        self._dialogue.answer(words)
+        await self._conclude(reply, words, step, "", "refused", words)
 
-    async def _report(self, step: str, source: str, outcome: str, output: str) -> None:
-        growth, session_id = self._growth, self._session_id
+    async def _conclude(
+        self, reply: Reply | None, answer: str, step: str, source: str, outcome: str, output: str
+    ) -> None:
+        """Tell the model what came of its answer, and store the round, in one transaction.
+
+        ``reply`` is None for what comes after a round that was told already.
+        """
+        self._dialogue.answer(answer)
+        growth, session_id, wish = self._growth, self._session_id, self._wish
         title = {"test": "The test", "code": "The code"}[step]
         name = growth.name or "the tool"
+        raw = None if reply is None else reply.raw
+        arguments: dict[str, Any] = {}
+        if reply is not None and isinstance(reply.call, WriteTest | WriteCode | GiveUp):
+            fields = type(reply.call).__dataclass_fields__
+            arguments = {field: getattr(reply.call, field) for field in fields}
 
         def write(tx: Tx) -> None:
             tx.journal(
@@ -203,15 +347,36 @@ class Grower:
                     outcome=outcome,
                     digest=text_digest(source) if source else "",
                     output=mask(output)[:_LONGEST_OUTPUT],
+                    growth=wish.growth_id or UNSET,
                 ),
                 actor="agent",
                 session_id=session_id,
+                wave_id=wish.wave_id,
                 result="refused" if outcome == "refused" else "ok",
+            )
+            tx.journal(
+                EvolutionAnswered(
+                    growth=wish.growth_id,
+                    round=growth.rounds,
+                    text="" if reply is None else mask(reply.text),
+                    call=raw.name if raw is not None and arguments else "",
+                    arguments=mask_value(arguments),
+                    answer=mask(answer),
+                    is_taken=bool(source),
+                    is_green=growth.green,
+                    unchanged=growth.unchanged,
+                    last_failure=mask(growth.last_failure),
+                    red=growth.red,
+                ),
+                session_id=session_id,
+                wave_id=wish.wave_id,
             )
             body = f"{title} of {name} is {outcome}."
             if source:
                 body += f"\n\n{fence_text(mask(source), 'python')}"
             body += f"\n\n{fence_text(mask(output)[:_LONGEST_OUTPUT])}"
-            messages.complete(tx, session_id=session_id, role="agent", text=body)
+            messages.complete(
+                tx, session_id=session_id, wave_id=wish.wave_id, role="agent", text=body
+            )
 
         await self._engine.store.write(write)

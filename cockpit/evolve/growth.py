@@ -6,6 +6,7 @@ See ``docs/reference/evolve.md``, rounds.
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -21,6 +22,11 @@ SAME_ROUNDS = 2
 """A growth ends when so many rounds in a row have changed nothing."""
 STUB = "def __getattr__(name):\n    return lambda *arguments, **named: None\n"
 """Code without any ability: whatever a test calls answers None. A test that passes with it proves nothing."""
+
+_LOADED = frozenset(
+    {"cockpit", "pydantic", "pydantic_core", "typing_extensions", "annotated_types"}
+)
+"""Modules beside Python's own that the sandbox's process needs: a tool of that name would stand for them."""
 
 Step = Literal["test", "code"]
 
@@ -106,6 +112,10 @@ def check_test(growth: Growth, name: str, source: str) -> None:
         raise SourceRefused(
             f"{name[:60]!r} is no name of a tool: 2 to 48 lower-case letters, digits and _, such as"
             " parse_pcab."
+        )
+    if name in sys.stdlib_module_names or name in _LOADED:
+        raise SourceRefused(
+            f"{name!r} is the name of a module that Python loads itself. Give the tool another name."
         )
     tree = _parse("The test", source)
     imported = {

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from sandbox_here import CONFINES
 
-from cockpit.evolve.adopt_tool import AdoptAdapter
+from cockpit.act.own_tools.adopt_tool import AdoptAdapter
 from cockpit.loop.runtime import Runtime
 from cockpit.store.tools import approved_tools
 
@@ -28,7 +28,7 @@ async def test_an_adoption_that_was_cut_off_is_completed_once(
     opened: Callable[[str], AbstractAsyncContextManager[Runtime]],
 ) -> None:
     async with opened("[[turn]]\n") as runtime:
-        adapter, ground = AdoptAdapter(runtime.store), runtime.engine.ground
+        adapter, ground = AdoptAdapter(runtime.store, runtime.place.home), runtime.engine.ground
         path = runtime.place.root / PAYLOAD["code_path"]
         path.parent.mkdir(parents=True)
         path.write_text(CODE)  # a process died after its first file
@@ -47,7 +47,9 @@ async def test_a_file_with_another_content_is_left_as_it_is(
         path = runtime.place.root / PAYLOAD["code_path"]
         path.parent.mkdir(parents=True)
         path.write_text("mine = 1\n")
-        outcome = await AdoptAdapter(runtime.store).perform(PAYLOAD, "k", runtime.engine.ground)
+        outcome = await AdoptAdapter(runtime.store, runtime.place.home).perform(
+            PAYLOAD, "k", runtime.engine.ground
+        )
         assert outcome.failure == "conflict"
         assert path.read_text() == "mine = 1\n"
         assert not (runtime.place.root / PAYLOAD["test_path"]).exists()

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
+from growth_story import GOOD_TEST, RIGHT, WEAK_TEST, WRONG
 
-from cockpit.evolve.adopt_tool import ADOPT
+from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve
 from cockpit.loop.runtime import Runtime
 from cockpit.store.journal import journal
@@ -21,54 +22,6 @@ from cockpit.store.tools import approved_tools
 Opened = Callable[[str], AbstractAsyncContextManager[Runtime]]
 
 WANT = "Parse a .pcab file and extract its IP addresses"
-GOOD_TEST = r"""
-import os, tempfile
-from parse_pcab import parse_pcab
-
-def test_addresses_come_once_in_order():
-    with tempfile.NamedTemporaryFile("w", suffix=".pcab", delete=False) as file:
-        file.write("src=10.0.0.7 dst=192.168.1.20\nsrc=10.0.0.7 dst=999.1.1.1\n")
-    assert parse_pcab(file.name) == ["10.0.0.7", "192.168.1.20"]
-"""
-WEAK_TEST = """
-from parse_pcab import parse_pcab
-
-def test_nothing():
-    assert parse_pcab("x") is None
-"""
-WRONG = '''
-import re
-from cockpit import tool
-
-@tool(effects="reads")
-def parse_pcab(path: str) -> list[str]:
-    """Extract the IP addresses of a .pcab file.
-
-    Args:
-        path: The file, from the project's root.
-    """
-    return re.findall(r"[0-9.]+", open(path).read())
-'''
-RIGHT = '''
-import ipaddress
-import re
-from cockpit import tool
-
-@tool(effects="reads")
-def parse_pcab(path: str) -> list[str]:
-    """Extract the IP addresses of a .pcab file, each once, in order.
-
-    Args:
-        path: The file, from the project's root.
-    """
-    found = {}
-    for word in re.findall(r"[0-9.]+", open(path).read()):
-        try:
-            found[str(ipaddress.ip_address(word))] = None
-        except ValueError:
-            continue
-    return list(found)
-'''
 
 
 def turn(wave: int, call: str, **arguments: str) -> str:
@@ -131,7 +84,9 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
         assert "AssertionError" in proposal.body["body"] or "None" in proposal.body["body"]
         await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
         session = await work
-        assert session.result == {"status": "done", "summary": "The tool parse_pcab is adopted."}
+        assert session.result["status"] == "done"
+        assert session.result["summary"].startswith("The tool parse_pcab is adopted: ")
+        assert "is no git repository" in session.result["summary"]
         assert await outcomes(runtime, session_id) == [
             ("test", "refused"),
             ("code", "refused"),

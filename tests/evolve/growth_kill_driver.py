@@ -1,0 +1,154 @@
+"""Kills a process of a task that lacks a tool at a named moment, and goes on with the session.
+
+Called by the test as a process of its own: ``growth_kill_driver.py PROJECT USER_DIR MODEL MOMENT…``. For each
+moment (an event type and how many of it) it makes a fresh clone, lets a child die there by SIGKILL, goes on
+in its own process, and prints one JSON line of what the world looks like then, and of what it had stored when
+it died. With the task ``evolve`` in COCKPIT_TEST_GROWTH it is a growth in a session of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import growth_story as story
+
+from cockpit.act.own_tools.adopt_tool import ADOPT
+from cockpit.config.load_settings import load_settings
+from cockpit.core.project_paths import locate_project
+from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve, find_growth
+from cockpit.loop.runtime import Runtime, open_runtime
+from cockpit.store.journal import journal
+from cockpit.store.sessions import proposals
+
+OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
+TOLD = (
+    "evolution.started",
+    "evolution.answered",
+    "proposal.created",
+    "proposal.approved",
+    "action.dispatched",
+    "tool.approved",
+    "action.confirmed",
+    "evolution.ended",
+    "session.completed",
+)
+
+
+async def adopt(runtime: Runtime) -> None:
+    """Be the user, who adopts what grew."""
+    while True:
+        for proposal in await runtime.store.read(proposals.select_pending):
+            if proposal.body.get("type") == ADOPT:
+                await runtime.approve(proposal.proposal_id)
+        await asyncio.sleep(0.02)
+
+
+async def run(root: Path, user_dir: Path, model: str, moment: tuple[str, int] | None) -> None:
+    environment = {"COCKPIT_CONFIG_DIR": str(user_dir)}
+    settings = load_settings(None, env=environment, flags={"[model] name": model}).runtime
+    async with open_runtime(locate_project(root), replace(settings, skills_most=0)) as runtime:
+        if moment is not None:
+
+            def count() -> None:
+                (seen,) = runtime.store.read_now(
+                    lambda c: c.execute(
+                        "SELECT count(*) FROM journal WHERE action=?", (moment[0],)
+                    ).fetchone()
+                )
+                if seen >= moment[1]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            runtime.store.on_commit(count)
+        if OWN_SESSION:
+            await grow_alone(runtime)
+            return
+        last = await runtime.last_session()
+        session_id = last.session_id if last else await runtime.start(story.TASK, policy="all")
+        user = asyncio.create_task(adopt(runtime))
+        await runtime.run(session_id)
+        user.cancel()
+
+
+async def grow_alone(runtime: Runtime) -> None:
+    """Begin a growth in a session of its own, or go on with the one there is."""
+    engine = runtime.engine
+    if await runtime.last_session() is None:
+        session_id = await begin_evolution(engine, "Extract the IP addresses of a .pcab file")
+    else:
+        try:
+            session_id = (await find_growth(engine)).session_id
+        except EvolveRefused:
+            return  # opening the project has done what was left: the tool is adopted
+    user, work = (
+        asyncio.create_task(adopt(runtime)),
+        asyncio.create_task(evolve(engine, session_id)),
+    )
+    await asyncio.wait({user, work}, return_when=asyncio.FIRST_COMPLETED)
+    if user.done():
+        user.result()
+    user.cancel()
+    await work
+
+
+def die(root: Path, user_dir: Path, model: str, moment: tuple[str, int]) -> int:
+    """Run the session in a forked child; returns its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            asyncio.run(run(root, user_dir, model, moment))
+            os._exit(0)
+        except BaseException as error:
+            print(f"child: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def world(root: Path) -> dict[str, object]:
+    from cockpit.store.db.database import Store
+
+    def read(connection: sqlite3.Connection) -> dict[str, object]:
+        rows = journal.rows(connection, limit=5000)
+        counts = Counter(row.action for row in rows)
+        last = [row for row in rows if row.action == "session.completed"]
+        return {
+            "actions": [row.action for row in rows if row.action in TOLD],
+            "asked": sum(row.action == "model.completed" and not row.wave_id for row in rows),
+            "confirmed": counts["action.confirmed"],
+            "approved": counts["tool.approved"],
+            "summary": last[-1].detail.summary if last else "",
+            "chain": journal.verify(connection).ok,
+        }
+
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    with Store.open(locate_project(root).database) as store:
+        return {**store.read_now(read), "log": log}
+
+
+def main() -> None:
+    project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    for number, word in enumerate(sys.argv[4:]):
+        action, _, count = word.partition("*")
+        root = project.parent / f"kill-{number}"
+        shutil.copytree(project, root)
+        died = die(root, user_dir, model, (action, int(count or 1)))
+        stored = world(root)["actions"]
+        asyncio.run(run(root, user_dir, model, None))
+        told = {"moment": word, "died": died, "stored": stored, **world(root)}
+        print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()

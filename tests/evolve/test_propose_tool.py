@@ -1,0 +1,318 @@
+"""A task that lacks a tool: the agent asks, it grows, the user adopts it, and the task succeeds with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import growth_story as story
+import pytest
+import warm
+
+from cockpit.act.own_tools.adopt_tool import ADOPT
+from cockpit.act.sandbox.bubblewrap import Sandbox
+from cockpit.loop.growth.propose_tool import GROWTH
+from cockpit.loop.phases.session_tools import tools_of_session
+from cockpit.loop.phases.tool_results import read_exchanges
+from cockpit.loop.runtime import Runtime
+from cockpit.loop.runtime_settings import Limits
+from cockpit.loop.wave_context import WaveContext
+from cockpit.store.context import packets
+from cockpit.store.journal import journal
+from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionTried
+from cockpit.store.sessions import proposals, sessions, waves
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.waves import Wave
+from cockpit.store.tools import approved_tools
+
+pytestmark = pytest.mark.slow
+
+Opened = Callable[[str], AbstractAsyncContextManager[Runtime]]
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    """A repository with the capture, and something that the user has staged and changed."""
+    root = tmp_path / "project"
+    root.mkdir(exist_ok=True)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "A")
+    git(root, "config", "user.email", "a@example.org")
+    (root / "capture.pcab").write_text(story.CAPTURE)
+    (root / "notes.txt").write_text("one\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Begin")
+    (root / "staged.txt").write_text("staged\n")
+    git(root, "add", "staged.txt")
+    (root / "notes.txt").write_text("changed\n")
+    return root
+
+
+async def wait_for(runtime: Runtime, kind: str, work: asyncio.Task[Session]) -> Proposal:
+    """Wait for a pending proposal whose action is of type ``kind``."""
+    while not work.done():
+        pending = await runtime.store.read(proposals.select_pending)
+        for proposal in pending:
+            if proposal.body.get("type") == kind:
+                return proposal
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"no {kind} was proposed: {work.result().result}")
+
+
+async def begin(runtime: Runtime, **options: object) -> tuple[str, asyncio.Task[Session]]:
+    session_id = await runtime.start(story.TASK, **options)  # type: ignore[arg-type]
+    return session_id, asyncio.create_task(runtime.run(session_id))
+
+
+async def test_the_task_goes_on_with_the_tool_that_it_lacked(opened: Opened, project: Path) -> None:
+    before = git(project, "status", "--porcelain")
+    async with opened(story.WHOLE) as runtime:
+        session_id, work = await begin(runtime)
+        growth = await wait_for(runtime, GROWTH, work)
+        assert growth.body["payload"] == {"name": "parse_pcab"}
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        assert not any(isinstance(row.detail, EvolutionTried) for row in rows)
+        await runtime.approve(growth.proposal_id, shown_digest=growth.shown_digest)
+        adoption = await wait_for(runtime, ADOPT, work)
+        assert not (project / ".cockpit" / "tools").exists()
+        await runtime.approve(adoption.proposal_id, shown_digest=adoption.shown_digest)
+        call = await wait_for(runtime, "own_tool", work)
+        await runtime.approve(call.proposal_id)
+        session = await work
+        assert session.result["status"] == "done", session.result
+        assert "172.16.4.2 and 8.8.8.8" in session.result["summary"]
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        tried = [
+            (row.detail.step, row.detail.outcome)
+            for row in rows
+            if isinstance(row.detail, EvolutionTried)
+        ]
+        assert tried == [("test", "refused"), ("test", "red"), ("code", "red"), ("code", "green")]
+        # The tools changed, so a new epoch begins with the wave that has the new one, and says why.
+        second = await runtime.store.read(
+            lambda c: packets.load(c, waves.wave_id_of(session_id, 2)).packet
+        )
+        assert second.epoch is not None
+        assert (second.epoch.begins, second.epoch.reason) == (True, "head")
+        assert runtime.store.read_now(journal.verify).ok
+    # Exactly the two files are committed; what the user staged and changed is as it was.
+    assert git(project, "show", "--format=", "--name-only").splitlines() == [
+        ".cockpit/tools/parse_pcab.py",
+        ".cockpit/tools/tests/test_parse_pcab.py",
+    ]
+    assert git(project, "status", "--porcelain") == before
+    message = git(project, "show", "-s", "--format=%B")
+    assert message.startswith("Adopt the tool parse_pcab\n")
+    for trailer in (
+        f"Cockpit-Session: {session_id}",
+        f"Cockpit-Proposal: {adoption.proposal_id}",
+        "Cockpit-Model: script:",
+        "Cockpit-Digest: sha256:",
+    ):
+        assert trailer in message
+
+
+SAYS_SO = story.turn(
+    'task_type = "investigate", called = ["propose_tool"]',
+    "finish",
+    status="blocked",
+    summary="It cannot be read.",
+)
+
+
+async def read_results(runtime: Runtime, session_id: str) -> list[str]:
+    """Return what the agent was told about its calls of ``propose_tool``, by wave."""
+
+    def read(connection: sqlite3.Connection) -> list[str]:
+        last = waves.find_latest(connection, session_id)
+        count = 0 if last is None else last.ordinal
+        results = []
+        for ordinal in range(1, count + 1):
+            wave = waves.load(connection, waves.wave_id_of(session_id, ordinal))
+            results += [
+                f"{each.status}: {each.result}"
+                for each in read_exchanges(connection, wave)
+                if each.call == "propose_tool"
+            ]
+        return results
+
+    return await runtime.store.read(read)
+
+
+@pytest.mark.parametrize("verdict", ["rejected", "discussed"])
+async def test_nothing_grows_before_the_user_agrees_and_the_task_hears_why(
+    opened: Opened, project: Path, verdict: str
+) -> None:
+    async with opened(story.ASKS + SAYS_SO) as runtime:
+        session_id, work = await begin(runtime)
+        growth = await wait_for(runtime, GROWTH, work)
+        if verdict == "rejected":
+            await runtime.reject(growth.proposal_id, reason="use tcpdump")
+        else:
+            await runtime.discuss(growth.proposal_id, words="use tcpdump")
+        session = await work
+        assert session.result["status"] == "blocked"
+        (result,) = await read_results(runtime, session_id)
+        assert result.startswith(verdict)
+        assert "use tcpdump" in result
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        assert not any(row.action.startswith("evolution.") for row in rows)
+    assert not (project / ".cockpit" / "tools").exists()
+
+
+async def test_words_about_the_adoption_are_a_fact_and_the_next_growth_begins_from_them(
+    opened: Opened, project: Path
+) -> None:
+    again = story.turn(
+        'task_type = "investigate", contains = ["sort them"]', "propose_tool", **story.PROPOSED
+    )
+    grows = story.growing(
+        1, "write_test", name="parse_pcab", purpose="p", source=story.GOOD_TEST
+    ) + story.growing(2, "write_code", source=story.RIGHT)
+    refused = story.turn(
+        'wave = 1, task_type = "evolve", contains = ["user said:", "sort them", "def parse_pcab"]',
+        "give_up",
+        reason="sorted is not possible",
+    )
+    ends = story.turn(
+        'task_type = "investigate", contains = ["sorted is not possible"]',
+        "finish",
+        status="blocked",
+        summary="There is no tool.",
+    )
+    async with opened(story.ASKS + again + ends + grows + refused) as runtime:
+        session_id, work = await begin(runtime, policy="all")
+        adoption = await wait_for(runtime, ADOPT, work)
+        await runtime.discuss(adoption.proposal_id, words="sort them")
+        session = await work
+        assert session.result["summary"] == "There is no tool."
+        first, second = await read_results(runtime, session_id)
+        assert first.startswith("discussed") and "sort them" in first
+        assert second == "failed: There is no such tool. The model gave up: sorted is not possible"
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        ended = [row.detail.outcome for row in rows if isinstance(row.detail, EvolutionEnded)]
+        assert ended == ["proposed", "given_up"]
+        assert runtime.store.read_now(approved_tools.select_all) == []
+    assert not (project / ".cockpit" / "tools").exists()
+
+
+async def test_headless_the_policy_lets_it_grow_and_never_adopts(
+    opened: Opened, project: Path
+) -> None:
+    """The proposal waits until its deadline; the session ends there, and goes on when it is resumed."""
+    grows = story.test_round(1, story.GOOD_TEST) + story.growing(
+        2, "write_code", source=story.RIGHT
+    )
+    async with opened(story.ASKS + SAYS_SO + grows) as runtime:
+        session_id = await runtime.start(
+            story.TASK, policy="all", interactive=False, limits=Limits(deadline_s=0.3)
+        )
+        session = await runtime.run(session_id)
+        assert session.result["status"] == "expired"
+        stored = await runtime.store.read(lambda c: proposals.select_for_session(c, session_id))
+        assert [(each.body["type"], each.status, each.decided_by) for each in stored] == [
+            (GROWTH, "approved", "policy:all"),
+            (ADOPT, "expired", "deadline"),
+        ]
+        assert not (project / ".cockpit" / "tools").exists()
+        session = await runtime.run(session_id, interactive=False)
+        assert session.result["status"] == "blocked"
+        assert (await read_results(runtime, session_id))[0].startswith("expired")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("run", "is a tool of cockpit's own"),
+        ("Parse-pcab", "is no name of a tool"),
+        ("../../policy", "is no name of a tool"),
+        ("taken_file", "exists, and is not approved"),
+    ],
+)
+async def test_a_name_that_cannot_be_is_refused_before_anybody_is_asked(
+    opened: Opened, project: Path, name: str, words: str
+) -> None:
+    taken = project / ".cockpit" / "tools" / "taken_file.py"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("mine = 1\n")
+    asks = story.turn(
+        'task_type = "investigate"', "propose_tool", **{**story.PROPOSED, "name": name}
+    )
+    async with opened(asks + SAYS_SO) as runtime:
+        session_id, work = await begin(runtime)
+        assert (await work).result["status"] == "blocked"
+        (result,) = await read_results(runtime, session_id)
+        assert words in result
+        assert await runtime.store.read(lambda c: proposals.select_for_session(c, session_id)) == []
+
+
+async def test_where_nothing_grows_the_tool_is_not_offered(opened: Opened, project: Path) -> None:
+    async with opened(story.ASKS) as runtime:
+        none = Sandbox(None, None, missing="bubblewrap (bwrap) is not installed")
+        engine = replace(runtime.engine, ground=replace(runtime.engine.ground, sandbox=none))
+        session_id = await runtime.start(story.TASK)
+        session = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        wave = Wave("w", session_id, 1, "observing", "", "", "", None, None, None)
+        for each, is_offered in ((runtime.engine, True), (engine, False)):
+            names = [tool.name for tool in tools_of_session(WaveContext(each, session, wave))]
+            assert ("propose_tool" in names) is is_offered
+
+
+def test_killed_at_each_step_the_tool_is_adopted_once_and_the_task_goes_on(
+    project: Path, tmp_path: Path
+) -> None:
+    """After the red test is stored it is not written again; after the files are, they are not either."""
+    grows = story.test_round(1, story.GOOD_TEST) + story.growing(
+        2, "write_code", source=story.RIGHT
+    )
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(story.ASKS + story.USES + story.ENDS + grows)
+    grown = ["evolution.answered", "evolution.answered", "evolution.ended", "proposal.created"]
+    moments = {
+        # how what is stored ends when the process dies there
+        "evolution.answered": ["evolution.started", "evolution.answered"],
+        "evolution.answered*2": ["evolution.started", *grown[:2]],
+        "proposal.created*2": grown,
+        "tool.approved": [*grown, "proposal.approved", "action.dispatched", "tool.approved"],
+    }
+    driver = Path(__file__).with_name("growth_kill_driver.py")
+    done = subprocess.run(
+        [
+            *warm.script(),
+            str(driver),
+            str(project),
+            str(tmp_path / "user"),
+            f"script:{scenario}",
+            *moments,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    worlds = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [world["moment"] for world in worlds] == list(moments)
+    for world in worlds:
+        assert world["died"] == -signal.SIGKILL, (world, done.stderr)
+        ending = moments[world["moment"]]
+        assert world["stored"][-len(ending) :] == ending, world
+        assert "172.16.4.2 and 8.8.8.8" in world["summary"], (world, done.stderr)
+        assert world["asked"] == 2, world
+        assert world["approved"] == 1, world
+        assert world["confirmed"] == 2, world
+        assert world["log"].count("Adopt the tool parse_pcab") == 1, world
+        assert world["chain"], world
