@@ -256,6 +256,7 @@ async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark:
     words = ("--model", project.script())
     async with connect(project, *words, starts=("setsid", *COLD)) as editor:
         client = editor.client
+        del project.extra["PYTHONPATH"]  # for the commands that follow, which may be forked
         made = await editor.connection.new_session(cwd=str(project.root))
         if mark:
             assert [mode.id for mode in made.modes.available_modes] == ["ask"]

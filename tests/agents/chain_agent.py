@@ -1,8 +1,9 @@
 """A small agent that speaks the protocols of real ones, and does a chain's tasks as their messages were.
 
-Started as ``chain_agent.py stdio|app-server|acp [idle|refused]`` with whatever arguments follow. The shapes
-of its messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it did its
-task. ``refused``: it first asks for what a deny rule refuses, and does the task all the same.
+Started as ``chain_agent.py stdio|app-server|acp [idle|refused|reads]`` with whatever arguments follow. The
+shapes of its messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it
+did its task. ``refused``: it first asks for what a deny rule refuses, and does the task all the same.
+``reads``: it reads one line of ``calc.py`` and does nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ def answer_to(prompt: str, idle: bool) -> tuple[str, dict[str, Any]]:
         return "", VERDICT
     part = re.search(r"implementer of T-\d+: Write (part\d+)", prompt)
     assert part is not None
-    return "" if idle else f"{os.getcwd()}/{part[1]}.py", DONE
+    return "" if idle or reads() else f"{os.getcwd()}/{part[1]}.py", DONE
+
+
+def reads() -> bool:
+    return "reads" in sys.argv[2:3]
 
 
 def write(path: str, text: str) -> None:
@@ -59,6 +64,12 @@ def speak_stdio(idle: bool) -> None:
         asked["input"] = {"command": "sudo make install"}
         say(type="control_request", request_id="r-0", request=asked)
         assert hear()["response"]["response"]["behavior"] == "deny"
+    if reads():
+        given = {"file_path": f"{os.getcwd()}/calc.py", "offset": 1, "limit": 1}
+        block = {"type": "tool_use", "id": "call_0", "name": "Read", "input": given}
+        say(type="assistant", message={"id": "msg_0", "role": "assistant", "content": [block]})
+        result = {"type": "tool_result", "tool_use_id": "call_0", "content": "def …"}
+        say(type="user", message={"role": "user", "content": [result]})
     if path:
         given = {"file_path": path, "content": "x = 1\n"}
         block = {"type": "tool_use", "id": "call_0", "name": "Write", "input": given}
@@ -108,6 +119,11 @@ def take_turn(prompt: str, idle: bool) -> None:
         say(method=kind, params={**where, **fields})
 
     path, answer = answer_to(prompt, idle)
+    if reads():
+        item = {"type": "commandExecution", "id": "call_0", "cwd": os.getcwd(), "exitCode": 0}
+        item["command"] = "/bin/bash -lc \"sed -n '1,1p' calc.py\""
+        notice("item/started", item={**item, "status": "inProgress"})
+        notice("item/completed", item={**item, "status": "completed"})
     if path:
         item = {"type": "commandExecution", "id": "call_1", "cwd": os.getcwd()}
         item["command"] = f"/bin/bash -lc \"printf 'x = 1' > {os.path.basename(path)}\""  # noqa: PTH119
@@ -146,6 +162,13 @@ def speak_acp(idle: bool) -> None:
             case "session/prompt":
                 blocks = heard["params"]["prompt"]
                 path, answer = answer_to("".join(block.get("text", "") for block in blocks), idle)
+                if reads():
+                    place = {"path": f"{os.getcwd()}/calc.py", "line": 1}
+                    call = {"toolCallId": "call_0", "title": "Read", "kind": "read"}
+                    raw = {"limit": 1}
+                    update(sessionUpdate="tool_call", locations=[place], rawInput=raw, **call)
+                    done = {"toolCallId": "call_0", "status": "completed"}
+                    update(sessionUpdate="tool_call_update", **done)
                 if path:
                     take_acp_call(path, update)
                 text = f"STATUS: done\n{answer.get('summary')}"

@@ -75,7 +75,24 @@ def answer_vibe(request: Received) -> Reply:
     return _in_words(request, "write_file", "path", '"tool_call_id"')
 
 
-def _in_words(request: Received, tool: str, argument: str, result: str) -> Reply:
+def answer_qwen(request: Received) -> Reply:
+    """Answer Qwen Code, whose answers are words."""
+    return _in_words(request, "write_file", "file_path", '"tool_call_id"')
+
+
+def answer_copilot(request: Received) -> Reply:
+    """Answer GitHub Copilot, whose answers are words."""
+    return _in_words(request, "create", "path", '"tool_call_id"', "file_text")
+
+
+def answer_kimi(request: Received) -> Reply:
+    """Answer Kimi Code, whose answers are words."""
+    return _in_words(request, "Write", "path", '"tool_call_id"')
+
+
+def _in_words(
+    request: Received, tool: str, argument: str, result: str, content: str = "content"
+) -> Reply:
     tools = [
         entry.get("name") or entry.get("function", {}).get("name")
         for entry in request.body.get("tools", [])
@@ -88,7 +105,7 @@ def _in_words(request: Received, tool: str, argument: str, result: str) -> Reply
     if result in text:
         return Say("STATUS: done\nIt is there.")
     part, folder = _task(text)
-    written = {argument: f"{folder}/{part}.py", "content": f"# {part}\n"}
+    written = {argument: f"{folder}/{part}.py", content: f"# {part}\n"}
     return Say(calls=(Use(tool, written),))
 
 

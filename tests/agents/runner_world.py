@@ -83,7 +83,7 @@ class Runs:
         return path
 
     def runner(self, *steps: Step, words: Iterable[str] = (), **changed: Any) -> RunnerSettings:
-        command = (sys.executable, str(AGENT), str(self.scenario(*steps)), *words)
+        command = (sys.executable, "-S", str(AGENT), str(self.scenario(*steps)), *words)
         return RunnerSettings("small", command, **changed)
 
     def session(self, **limits: float) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents.runner_world import AGENT
 from chains.chain_world import WORK, Chains
+from tasks.taskrun_world import PASSES, finish, turn
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +22,7 @@ RUNNERS = {"stdio": "driven", "app-server": "driven", "acp": "acp:driven"}
 
 def configure(world: Chains, protocol: str, *words: str, limits: str = "") -> None:
     """Write a runner ``driven`` whose agent speaks the protocol."""
-    command = json.dumps([sys.executable, str(CHAIN_AGENT), protocol, *words])
+    command = json.dumps([sys.executable, "-S", str(CHAIN_AGENT), protocol, *words])
     agents = world.project.config / "agents"
     agents.mkdir(parents=True, exist_ok=True)
     if protocol == "acp":
@@ -81,3 +84,43 @@ def test_a_refused_permission_blocks_a_task_although_something_was_done(tmp_path
     assert "Its work is kept." in shown["blocker"]
     (ended,) = [row for row in world.rows("runner.ended") if row["status"] == "finished"][:1]
     assert ended["refused"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_built_in_agent_starts_from_what_an_external_one_read(
+    tmp_path: Path, protocol: str
+) -> None:
+    world = Chains.made(tmp_path, 1)
+    configure(world, protocol, "reads")
+    world.project.run(*WORK, "--all", "--runner", RUNNERS[protocol])
+    assert world.statuses() == {"T-1": "blocked"}
+    seen = world.rows("runner.file_seen")
+    assert [(row["path"], row["first"], row["last"]) for row in seen] == [("calc.py", 1, 1)]
+    version = seen[0]["version"]
+    assert sha256((world.root / "calc.py").read_bytes()).hexdigest().startswith(version)
+
+    world.project.run("tasks", "unblock", "T-1")
+    ask = 'purpose = "look", question = "What is there?", scope = ["file:calc.py:1-1"]'
+    wrote = 'path = "part1.py", content = "x = 1\\n"'
+    scenario = (
+        turn("implementer", "request_context", ask, said="### Read Before")
+        + turn("implementer", "write_file", wrote, when='called = ["request_context"]')
+        + finish("implementer", "It is there.", when='called = ["write_file"]')
+        + PASSES
+    )
+    world.project.run(*WORK, "--all", *world.model(scenario))
+    assert world.statuses() == {"T-1": "done"}
+    texts = world.read(select_prompts)
+    assert any(
+        f"- `file:calc.py:1-1`: {RUNNERS[protocol]} in s-" in text
+        and f"version {version}, unchanged" in text
+        for text in texts
+    ), texts
+    # The lines are in its first packet: what it asks for is redundant.
+    (refused,) = world.rows("context.refused")
+    assert refused["message"].startswith("Nothing was read: file:calc.py:1")
+
+
+def select_prompts(connection: Any) -> list[str]:
+    """Return the whole first message of each session."""
+    return [text for (text,) in connection.execute("SELECT words FROM sessions")]

@@ -540,7 +540,7 @@ async def test_an_agent_that_a_killed_cockpit_left_is_ended_before_the_next_begi
     session = runs.session()
     scenario = runs.scenario({"hang": str(marker)}, name="left.json")
     left = subprocess.Popen(
-        [sys.executable, str(AGENT), str(scenario)],
+        [sys.executable, "-S", str(AGENT), str(scenario)],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )

@@ -12,6 +12,7 @@ import pytest
 from agents.runner_world import Runs, assistant, init, result, text, tool, tool_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sandbox_here import MISSING
 
 from cockpit.agents.runs.agent_process import LineReader
 from cockpit.agents.streams.claude_stream import ClaudeStream
@@ -255,12 +256,13 @@ async def test_the_screen_shows_what_an_agent_from_outside_does(runs: Runs) -> N
     await runs.run(runs.runner(*steps))
     turns = State().fold(runs.rows()).conversation(runs.last().session_id).changed()
     lines = [(one.sign, one.text) for turn in turns for one in turn.lines]
+    program = Path(sys.executable).name
+    why = (
+        MISSING
+        or f"cockpit does not know what {program} needs; name it in [runner.small] hosts and home"
+    )
     assert lines == [
-        (
-            "↳",
-            "small runs this session with all of your rights: cockpit does not know what "
-            f"{Path(sys.executable).name} needs; name it in [runner.small] hosts and home",
-        ),
+        ("↳", f"small runs this session with all of your rights: {why}"),
         ("✔", "Bash ls"),
         ("✗", "Bash false: Exit code 1"),
         ("✔", "done: All done."),

@@ -14,6 +14,7 @@ import warm
 from agents.runner_world import AGENT, Step, assistant, init, result, text
 from tasks.taskrun_world import AT_ONCE, BRANCH, SOURCE, World, git
 
+from cockpit.core.skills import skill_layers
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.store.sessions import sessions
 from cockpit.tasks.task_context import TaskOutcome
@@ -47,7 +48,7 @@ def runner(world: World, **roles: list[Step]) -> RunnerSettings:
     for role, steps in plays.items():
         path = folder / f"{role.replace('_', ' ')}.json"
         path.write_text(json.dumps(steps), encoding="utf-8")
-    return RunnerSettings("small", (sys.executable, "-c", BY_ROLE, str(AGENT), str(folder)))
+    return RunnerSettings("small", (sys.executable, "-S", "-c", BY_ROLE, str(AGENT), str(folder)))
 
 
 async def do(
@@ -61,8 +62,12 @@ async def do(
     return await world.do(AT_ONCE, task_id, runner="small", settings=settings, **changed)
 
 
-async def test_a_task_is_done_by_an_agent_from_outside(world: World) -> None:
-    task_id = world.task(description="It must add.")
+async def test_a_task_is_done_by_an_agent_from_outside(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    task_id = world.task(description="It must add. Use the git skill.")
     ended = await do(world, task_id, runner(world, implementer=MEND))
 
     assert (ended.status, ended.reason) == ("done", "")
@@ -89,6 +94,8 @@ async def test_a_task_is_done_by_an_agent_from_outside(world: World) -> None:
     assert "It must add." in told
     assert "STATUS: done" in told
     assert "Start with: calc.py" in told
+    assert told.count("[skill:git]") == 1
+    assert told.index("STATUS: done") < told.index("[skill:git]"), "guidance comes last"
     reviewed = (world.folder / "scenarios" / "prompt of spec reviewer.md").read_text()
     assert "You only read" in reviewed
     assert "+    return a + b" in reviewed

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cockpit.agents.acp.agent_connection import (
@@ -43,6 +44,8 @@ from cockpit.loop.permissions.withdrawal import (
     Withdrawal,
     ending_of,
 )
+from cockpit.loop.planner.follow_session import learn_session
+from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import (
@@ -77,6 +80,8 @@ class AgentSession:
         self.context = context
         self.turn: Turn | None = None
         """The last turn."""
+        self.copy_sessions: Callable[[Path], None] = lambda place: None
+        """Copies the sessions of an agent in the sandbox, whose home no other run sees."""
         self._engine = engine
         self._run = run
         self._agent_session = ""
@@ -220,6 +225,9 @@ class AgentSession:
         blocks = await asyncio.to_thread(
             prompt_blocks, text[:_MOST_PROMPT], context.confined, abilities
         )
+        if message_ids:  # what cockpit itself asks for brings its skills with it
+            skills = await give_skills(self._engine, context.session_id, text, context.turn_wave)
+            blocks += [{"type": "text", "text": skills}] if skills else []
         body = {"sessionId": self._agent_session, "prompt": blocks}
         asking = asyncio.ensure_future(connection.request("session/prompt", body, None))
         try:
@@ -373,6 +381,7 @@ class AgentSession:
 def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
     detail = SessionCompleted(status=status, summary=mask(summary)[:MOST_MESSAGE])
     result = {"status": status, "summary": summary[:MOST_MESSAGE]}
+    learn_session(tx, sessions.load(tx.connection, session_id), status)
     reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
 
 

@@ -8,9 +8,6 @@ from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.agents.runs.agent_command import NESTED, PROXIES
 
-SESSION = "COCKPIT_SESSION"
-"""The variable that names cockpit's session to hooks of the agent: its permissions are proposals already."""
-
 
 def agent_environment(
     agent: Agent, environment: Mapping[str, str], ours: Mapping[str, str]
@@ -18,6 +15,7 @@ def agent_environment(
     """Return the agent's variables: harmless ones, proxies, its own, its provider's keys, and ``ours``."""
     proxies = (*PROXIES, *(name.lower() for name in PROXIES))
     own = agent.sandbox.variables if agent.sandbox is not None else ()
-    kept = clean_environment(environment, (*proxies, *own, *agent.login.variables))
+    own = (*own, *agent.acp.variables, *agent.login.variables)
+    kept = clean_environment(environment, (*proxies, *own))
     clean = {name: value for name, value in kept.items() if name not in NESTED}
     return {**clean, **agent.acp.environment, **ours}

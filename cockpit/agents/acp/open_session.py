@@ -23,12 +23,12 @@ from cockpit.agents.acp.agent_connection import (
     AgentRefused,
 )
 from cockpit.agents.acp.agent_session import MOST_MESSAGE, AgentSession, fail_session
-from cockpit.agents.acp.agent_variables import SESSION, agent_environment
+from cockpit.agents.acp.agent_variables import agent_environment
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
 from cockpit.agents.confine.agent_sandbox import confine_agent, relay_server, why_unconfined
 from cockpit.agents.registry.known_agents import Agent, KnownAgent
-from cockpit.agents.runs.run_agent import count_runs, hold_session
+from cockpit.agents.runs.run_agent import count_runs
 from cockpit.agents.runs.run_folder import (
     SERVER,
     cockpit_variables,
@@ -49,10 +49,16 @@ from cockpit.store.journal.details.sessions import (
     SessionStopped,
 )
 from cockpit.store.sessions import sessions
+from cockpit.store.sessions.hold_session import hold_session
 
 _TOKEN_S = 7 * 86_400.0
 _AGAIN_S = 1.0
 """Seconds until an agent that did not start is started once more."""
+
+
+def kept_sessions(engine: Engine, session_id: str) -> Path:
+    """Return where the sessions of an agent in the sandbox are kept between its runs."""
+    return engine.place.state / "agents" / session_id
 
 
 @asynccontextmanager
@@ -88,13 +94,12 @@ async def open_agent_session(
                 ours = cockpit_variables(
                     run_folder,
                     settings.environment,
+                    session_id=session_id,
                     task_id=session.task_id or "",
                     policy=session.policy,
                     works=WORK_WRITE in scopes,
                 )
-                environment = agent_environment(
-                    agent, settings.environment, {**ours, SESSION: session_id}
-                )
+                environment = agent_environment(agent, settings.environment, ours)
                 runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
                 sandbox = engine.ground.sandbox
                 unconfined = _why_unconfined(engine, agent, runner)
@@ -131,9 +136,10 @@ async def open_agent_session(
                             environment,
                             root,
                             agent.sandbox,
-                            engine.place.state / "agents" / session_id,
+                            kept_sessions(engine, session_id),
                         )
                     )
+                    opened.copy_sessions = launch.copy_sessions
                 stack.push_async_callback(opened.close)
 
                 def on_start(pid: int) -> None:

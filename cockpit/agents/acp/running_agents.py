@@ -11,11 +11,13 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.agents.acp.agent_session import AgentSession
-from cockpit.agents.acp.open_session import open_agent_session
+from cockpit.agents.acp.open_session import kept_sessions, open_agent_session
 from cockpit.agents.registry.installed_agents import find_installation
 from cockpit.agents.registry.known_agents import Agent, load_agents
+from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.errors import IllegalTransition
 from cockpit.loop.external_agents import AgentChoice, AgentEntry
+from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
@@ -76,6 +78,8 @@ class RunningAgents:
     ) -> str:
         """Store a new session. Raises ``AgentInvalid`` for an agent that is not known."""
         known_agent = await asyncio.to_thread(_find_agent, engine, agent)
+        model = f"{RUNNER_PREFIX}{known_agent.name}"
+        given = await prepare_estimate(engine, model, words)
 
         def write(tx: Tx) -> str:
             if alone and sessions.works_agent_in(tx.connection, str(cwd), tx.clock.now()):
@@ -88,7 +92,7 @@ class RunningAgents:
                 title=title,
                 words=words,
                 target=dict(target or {}),
-                model=f"{RUNNER_PREFIX}{known_agent.name}",
+                model=model,
                 policy=policy,
                 interactive=interactive,
                 root=engine.place.root,
@@ -102,6 +106,7 @@ class RunningAgents:
                 transport=TRANSPORT,
                 cwd=cwd,
             )
+            begin_estimate(tx, session, given)
             if words.strip():
                 messages.complete(tx, session_id=session.session_id, role="person", text=words)
             if cwd != engine.place.root:
@@ -174,7 +179,8 @@ class RunningAgents:
     async def fork(self, engine: Engine, session_id: str) -> str:
         """Fork the agent's session and store a session for it; both work in the same folder."""
         session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
-        forked = await (await self._get(engine, session, True)).fork()
+        opened = await self._get(engine, session, True)
+        forked = await opened.fork()
 
         def write(tx: Tx) -> str:
             created = sessions.create(
@@ -202,7 +208,18 @@ class RunningAgents:
             sessions.set_status(tx, created.session_id, "waiting", detail=detail)
             return created.session_id
 
-        return await engine.store.write(write)
+        created = await engine.store.write(write)
+        await asyncio.to_thread(opened.copy_sessions, kept_sessions(engine, created))
+        return created
+
+    async def reads_before(
+        self, engine: Engine, task_id: str, scope: Sequence[str]
+    ) -> tuple[Sequence[str], str]:
+        """Return what external agents read for a task, and words that name it."""
+        room = MOST_READ_BEFORE - len(scope)
+        root = engine.place.root
+        taken = await take_over_reads(engine.store, task_id, root, scope, room)
+        return taken.items, taken.text
 
     async def close(self, session_id: str | None = None) -> None:
         """End the agent of a session, or of all of them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from cockpit.agents.acp.agent_connection import Refused
 from cockpit.agents.acp.serve_permissions import ApprovedWork
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.core.json_fields import JsonObject, get_count, get_objects, get_text
+from cockpit.loop.permissions.tool_commands import peel_shells
 from cockpit.loop.permissions.tool_request import ToolRequest
 
 MOST_TERMINALS = 16
@@ -36,6 +38,10 @@ LONGEST_S = 3_600.0
 _CHUNK = 65_536
 _MOST_VARIABLES = 50
 _POLL_S = 0.05
+_QUIET = frozenset(("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "GIT_TERMINAL_PROMPT"))
+"""Variables that say how output looks."""
+_PLAIN = re.compile(r"[A-Za-z0-9._+-]{0,40}")
+_SYSTEM_SHELLS = ("/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
 
 
 class _Terminal:
@@ -124,8 +130,11 @@ class AgentTerminals:
         cwd = self._folder(get_text(params, "cwd"))
         variables = _read_variables(params)
         # Variables change what a command does, so an approval without them does not count for it.
-        if variables or cwd != self._context.root or not self._approved.take_command(line):
-            await self._ask(line, cwd, variables)
+        telling = {name: value for name, value in variables.items() if not _is_quiet(name, value)}
+        root = self._context.root
+        script = _read_script(line, root) if cwd == root else line
+        if telling or cwd != root or not self._approved.take_command(script):
+            await self._ask(line, script, cwd, telling)
         limit = get_count(params, "outputByteLimit") or MOST_OUTPUT
         environment = {**self._context.environment, **variables}
         started: asyncio.Future[_Terminal] = asyncio.get_running_loop().create_future()
@@ -135,6 +144,7 @@ class AgentTerminals:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         terminal = await started
+        self._context.journal.calls.note_run(script)
         self._count += 1
         name = f"terminal-{self._count}"
         self._terminals[name] = terminal
@@ -164,16 +174,16 @@ class AgentTerminals:
             raise Refused(f"cwd: there is no folder {cwd[:200]}.")
         return folder
 
-    async def _ask(self, line: str, cwd: Path, variables: Mapping[str, str]) -> None:
+    async def _ask(self, line: str, script: str, cwd: Path, variables: Mapping[str, str]) -> None:
         request = ToolRequest(
             agent=self._context.agent.name,
             transport="acp",
             call_id="",
             tool="terminal/create",
             kind="execute",
-            title=line[:200],
+            title=script[:200],
             input={"command": line, **({"env": dict(variables)} if variables else {})},
-            command=line,
+            command=script,
             cwd=str(cwd),
         )
         answer = await self._context.ask(request)
@@ -250,6 +260,22 @@ class AgentTerminals:
             with contextlib.suppress(ProcessLookupError):
                 await end_group(terminal.process)
             await terminal.ended.wait()
+
+
+def _is_quiet(name: str, value: str) -> bool:
+    """Whether a variable only says how output looks, or names the shell of the system."""
+    if name == "SHELL":
+        return value in _SYSTEM_SHELLS
+    return name in _QUIET and _PLAIN.fullmatch(value) is not None
+
+
+def _read_script(line: str, root: Path) -> str:
+    """Return what a line has the system's shell run in ``root``, without a ``cd`` there (Kimi Code's way)."""
+    script, shells = peel_shells(line)
+    if any("/" in shell and shell not in _SYSTEM_SHELLS for shell in shells):
+        return line
+    folder = str(root)
+    return script if "'" in folder else script.removeprefix(f"cd '{folder}' && ")
 
 
 def _read_variables(params: JsonObject) -> dict[str, str]:

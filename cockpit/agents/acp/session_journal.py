@@ -83,6 +83,8 @@ class SessionJournal:
         self._stream.usage = replace(usage, input_tokens=0, output_tokens=0, cached_tokens=0)
         self._total = self._stream.usage
         self._thought = ""
+        self._call_ended = False
+        """Whether a tool call ended since the last text: what follows it is another sentence."""
         self._waiting: dict[str, Detail] = {}
         self._written_at: dict[str, float] = {}
         self._rows = 0
@@ -103,7 +105,12 @@ class SessionJournal:
     async def _update(self, kind: str, body: JsonObject) -> None:
         match kind:
             case "agent_message_chunk":
-                await self._stream.record(TextPiece(_chunk_text(body)))
+                text = _chunk_text(body)
+                if self._call_ended and self._stream.is_speaking and not text.startswith("\n"):
+                    # Copilot names a changed file in a message of its own, and nothing says that it ends.
+                    text = f"\n\n{text}"
+                self._call_ended = False
+                await self._stream.record(TextPiece(text))
                 self._flush_soon()
             case "agent_thought_chunk":
                 if len(self._thought) < _MOST_THOUGHT:
@@ -230,6 +237,7 @@ class SessionJournal:
             )
         if call.status in ("completed", "failed"):
             if not call.ended:
+                self._call_ended = True
                 await self._end_call(call, failed=call.status == "failed")
         elif call.status == "in_progress":
             updated = RunnerToolUpdated(
@@ -265,6 +273,12 @@ class SessionJournal:
             ),
             result="error" if failed else "ok",
         )
+        if not failed and call.kind in ("read", "execute") and self._rows < MOST_ROWS:
+            await self._stream.note_reads(call.kind, call.input, call.files())
+
+    def note_read(self, path: str, version: str, first: int, last: int) -> None:
+        """Note that a file was read through cockpit: it needs no second row."""
+        self._stream.reads.add(path, version, first, last)
 
     async def _write_plan(self, body: JsonObject) -> None:
         entries = get_objects(body, "entries") or get_objects(get_object(body, "plan"), "entries")

@@ -11,6 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
@@ -40,7 +41,7 @@ class ToolCall:
     has_asked: bool = False
     """Whether the agent asked before it."""
     gated: bool = False
-    """Whether the agent asked before it, and the user or their policy answered."""
+    """Whether the agent asked before it, or did it through cockpit, and the user or their policy answered."""
 
     @property
     def title(self) -> str:
@@ -73,6 +74,11 @@ class ToolCall:
             if path:
                 places.append(f"{path}:{line}" if line else path)
         return [mask(place) for place in places]
+
+    def files(self) -> list[str]:
+        """Return the files that it is about, as the agent names them."""
+        locations = get_objects(self.body, "locations")[:_MOST_PLACES]
+        return [path for location in locations if (path := get_text(location, "path"))]
 
     def diff(self, root: str) -> str:
         """Return the changes that the agent reported, as a diff."""
@@ -130,6 +136,22 @@ class ToolCalls:
     def find(self, call_id: str) -> ToolCall | None:
         """Return the call of that id."""
         return self._calls.get(call_id[:200])
+
+    def note_written(self, path: str, root: str) -> None:
+        """Note that a file was written through cockpit: the call that runs and is about it alone is gated."""
+        for call in self.list_running():
+            named = {shorten_path(str(Path(root, each)), root) for each in call.files()}
+            if call.kind == "edit" and named == {path}:
+                call.gated = True
+
+    def note_run(self, command: str) -> None:
+        """Note that a command ran in a terminal of cockpit's: the running call of just that one is gated."""
+        for call in self.list_running():
+            if (
+                call.kind == "execute"
+                and get_text(call.input, "command").strip() == command.strip()
+            ):
+                call.gated = True
 
     def list_running(self) -> list[ToolCall]:
         """Return the calls that began and did not end."""

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from cockpit.act.sandbox.run_confined import Watch
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.confine import agent_relay
 from cockpit.agents.confine.agent_gate import GateList, open_gate
+from cockpit.agents.confine.copy_sessions import copy_sessions
 from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.agents.runs.run_folder import SERVER
@@ -60,6 +62,8 @@ class AgentLaunch:
     watched: Watch
     notes: list[str] = field(default_factory=list)
     """What the user should know of the run; complete when the context has ended."""
+    copy_sessions: Callable[[Path], None] = lambda place: None
+    """Copies the agent's own sessions, as they are now, into the folder that another run gets as ``kept``."""
 
 
 def why_unconfined(
@@ -126,7 +130,10 @@ async def confine_agent(
             launch = stack.enter_context(sandbox.launch(served, worktree, inner, extra=extra))
             watched = Watch(sandbox.choices.limits, worktree)
             try:
-                yield AgentLaunch(launch.argv, inner, launch.files, watched, notes)
+                prepared = AgentLaunch(launch.argv, inner, launch.files, watched, notes)
+                if agent is not None:
+                    prepared.copy_sessions = partial(_copy_sessions, agent, home)
+                yield prepared
             finally:
                 await asyncio.shield(watched.end())
                 if agent is not None:
@@ -173,12 +180,7 @@ def relay_server() -> dict[str, Any]:
 
 def _copy_sessions(agent: KnownAgent, source: Path, target: Path) -> None:
     """Copy the agent's own sessions. They are data that only this agent reads, in a sandbox again."""
-    left = _MOST_COPIED
-    for name in agent.sessions:
-        place = target / name
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        left -= _copy(source / name, place, left)
+    copy_sessions(agent.sessions, source, target, _MOST_COPIED)
 
 
 def _python() -> tuple[str, ...]:
@@ -369,7 +371,8 @@ def _bring_login_back(
     for name in agent.login:
         new, before = home / name, base / "login" / name
         source = _source(agent, environment, name)
-        if new.is_symlink() or not new.is_file() or new.stat().st_size > _LARGEST_LOGIN:
+        is_own = new.resolve() == home.resolve() / name  # a link leads to what is not the agent's
+        if not is_own or not new.is_file() or new.stat().st_size > _LARGEST_LOGIN:
             continue
         content = new.read_bytes()
         known_before = before.read_bytes() if before.is_file() else None

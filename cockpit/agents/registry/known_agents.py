@@ -55,6 +55,8 @@ class AcpWays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a rejected permission ends its turn, so that the user's words become the next prompt."""
     environment: dict[str, str] = {}
     """Variables that it starts with."""
+    variables: tuple[str, ...] = ()
+    """Variables of the user's that it gets, beside those of its login and of the sandbox."""
     notes: str = ""
     """What the user should know of it."""
 
@@ -209,7 +211,8 @@ def _check(record: _AgentFile, source: str) -> None:
     if any("\0" in value for value in values):
         raise AgentInvalid(f"{source}: acp.command and acp.environment cannot have a NUL character")
     needs = record.sandbox or KnownAgent()
-    variables = (*record.acp.environment, *record.login.variables, *needs.variables)
+    variables = (*record.acp.environment, *record.acp.variables)
+    variables += (*record.login.variables, *needs.variables)
     for variable in variables:
         if _VARIABLE.fullmatch(variable) is None or variable.startswith("COCKPIT_"):
             raise AgentInvalid(f"{source}: {variable!r} is not the name of a variable of an agent")

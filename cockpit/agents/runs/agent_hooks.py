@@ -15,6 +15,8 @@ _TOOLS = {
     "claude": "Bash|Edit|Write|MultiEdit|NotebookEdit|mcp__.*__update_task_status",
     "codex": "Bash|apply_patch|mcp__.*__update_task_status",
 }
+_GUARDED = {"claude": "Read|Grep|Glob|Task|Agent", "codex": "Read|Grep|Glob"}
+"""Tools beside the shell whose calls the guard against redundant reads sees."""
 _TIMEOUT_S = 15
 _ANSWER_TIMEOUT_S = 900
 """Seconds that an agent lets a hook wait for the user; the hook ends before."""
@@ -26,14 +28,16 @@ _POLL_S = 0.05
 
 
 def hook_groups(
-    agent: str, program: str, *, asks: bool = False, approve: bool = False
+    agent: str, program: str, *, asks: bool = False, approve: bool = False, guard: bool = False
 ) -> dict[str, list[dict[str, Any]]]:
     """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit.
 
     ``asks``: the agent asks for permissions by its protocol, and no hook answers them. ``approve``: a
-    permission that the agent asks for waits for the user in an open cockpit.
+    permission that the agent asks for waits for the user in an open cockpit. ``guard``: a read of what the
+    agent has in its context is refused.
     """
-    command = f"{program} hook --agent {agent}" + (" --approve" if approve else "")
+    options = [*(["--approve"] if approve else []), *(["--guard"] if guard else [])]
+    command = " ".join([f"{program} hook --agent {agent}", *options])
     handler: dict[str, Any] = {
         "type": "command",
         "command": command,
@@ -41,6 +45,8 @@ def hook_groups(
     }
     # A shell may be behind any tool of an MCP server.
     shell, tools = "Bash|mcp__.*", _TOOLS[agent]
+    if guard:
+        shell, tools = f"{shell}|{_GUARDED[agent]}", f"{tools}|{_GUARDED[agent]}"
     matchers = {
         "SessionStart": None,
         "SessionEnd": None,

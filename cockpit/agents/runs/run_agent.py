@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -43,6 +43,7 @@ from cockpit.core.secrets import mask
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.withdrawal import AGENT_ENDED, STOPPED, Withdrawal
+from cockpit.loop.planner.follow_session import learn_session
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -50,9 +51,7 @@ from cockpit.store.journal.details.agents import RunnerEnded, RunnerNoted, Runne
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionStopped
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
-
-HEARTBEAT_S = 15.0
-"""Seconds between two renewals of the session's lease."""
+from cockpit.store.sessions.hold_session import hold_session
 
 Status = Literal["finished", "crashed", "stopped", "limit", "unanswered"]
 _MOST_WAITING_S = 7 * 86_400.0
@@ -125,6 +124,7 @@ async def run_agent(
             variables = cockpit_variables(
                 run_folder,
                 base_environment,
+                session_id=session_id,
                 task_id=task_id or "",
                 # What a protocol asks for is decided in the queue; hooks only deny.
                 policy="ask" if runner.protocol else policy,
@@ -153,37 +153,10 @@ async def run_agent(
             await asyncio.shield(remove_run_folder(store, run_folder))
 
 
-@asynccontextmanager
-async def hold_session(store: Store, session_id: str) -> AsyncIterator[asyncio.Event]:
-    """Hold the session's lease; the yielded event is set when another process has taken it.
-
-    Raises ``Stale`` when another live process holds it.
-    """
-    token = await store.write(lambda tx: sessions.acquire(tx, session_id))
-    lost = asyncio.Event()
-    heartbeat = asyncio.create_task(_renew_lease(store, session_id, token, lost))
-    try:
-        yield lost
-    finally:
-        heartbeat.cancel()
-        await asyncio.gather(heartbeat, return_exceptions=True)
-        await asyncio.shield(sessions.end_lease(store, session_id, token))
-
-
 async def _refuse(request: ToolRequest, withdrawn: Withdrawal) -> PermissionAnswer:
     """Answer a permission that cannot be asked for."""
     words = "Nobody can be asked for permissions in this run."
     return PermissionAnswer(False, words, None, "deny rules", "", "decided")
-
-
-async def _renew_lease(store: Store, session_id: str, token: str, lost: asyncio.Event) -> None:
-    while True:
-        await asyncio.sleep(HEARTBEAT_S)
-        try:
-            await store.write(lambda tx: sessions.renew(tx, session_id, token))
-        except Stale:
-            lost.set()
-            return
 
 
 def count_runs(connection: sqlite3.Connection, session_id: str) -> int:
@@ -456,6 +429,7 @@ class _Run:
     def _complete(self, tx: Tx, status: str, summary: str) -> None:
         completed = SessionCompleted(status=status, summary=summary)
         result = {"status": status, "summary": summary}
+        learn_session(tx, sessions.load(tx.connection, self._session_id), status)
         sessions.set_status(tx, self._session_id, "completed", detail=completed, result=result)
 
     def _fail(self, tx: Tx, code: str, message: str) -> None:

@@ -33,6 +33,8 @@ TASK = "COCKPIT_TASK"
 """The variable that names the agent's task to hooks."""
 WIP = "COCKPIT_WIP"
 """The variable that tells hooks whether to capture work in progress: ``on`` or ``off``."""
+SESSION = "COCKPIT_SESSION"
+"""The variable that names cockpit's session of the agent to hooks: what they report belongs to it."""
 TOKEN = "COCKPIT_TOKEN"  # noqa: S105 - a variable's name
 SERVER = "ohno"
 """The server's name that existing prompts and plugins for such tools use."""
@@ -123,6 +125,7 @@ def cockpit_variables(
     run_folder: RunFolder,
     environment: Mapping[str, str],
     *,
+    session_id: str,
     task_id: str,
     policy: str,
     works: bool,
@@ -135,6 +138,7 @@ def cockpit_variables(
         TOKEN: run_folder.secret,
         "COCKPIT_APPROVE": policy,
         WIP: "on" if works else "off",
+        SESSION: session_id,
     }
     if task_id:
         variables[TASK] = task_id

@@ -7,11 +7,12 @@ The results of its tools become work in progress of its task, like those of the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cockpit.agents.streams.seen_reads import SeenReads
 from cockpit.agents.streams.stream_events import (
     AgentMessage,
     AgentStarted,
@@ -82,6 +83,8 @@ class StreamJournal:
         self._messages = 0
         self._last_message = ""
         self._tools: dict[str, ToolStarted] = {}
+        self.reads = SeenReads(run.root)
+        """The files that the agent has read."""
         self._reported_usage = TokenUsage()
         self._accounted_at = store.clock.monotonic()
 
@@ -133,6 +136,11 @@ class StreamJournal:
         if self._reported_usage.cost_usd is None:
             self._reported_usage = replace(self._reported_usage, cost_usd=estimate)
         await self._account("end" if finish is not None and finish.ok else "cut")
+
+    @property
+    def is_speaking(self) -> bool:
+        """Whether a message streams."""
+        return self._speech is not None
 
     async def end_message(self, *, interrupted: bool = False) -> str:
         """Store the message that streams, if one does; returns its text."""
@@ -190,8 +198,17 @@ class StreamJournal:
             ),
             result="error" if result.failed else "ok",
         )
+        if started is not None and not result.failed:
+            await self.note_reads(started.tool, started.arguments)
         if started is not None and self._run.captures:
             await self._capture_wip(started, result)
+
+    async def note_reads(
+        self, tool: str, arguments: Mapping[str, Any], places: Sequence[str] = ()
+    ) -> None:
+        """Journal the files that a tool call read; see :meth:`SeenReads.look`."""
+        for seen in await asyncio.to_thread(self.reads.look, tool, arguments, places):
+            await self._journal_row(seen)
 
     async def _capture_wip(self, call: ToolStarted, result: ToolEnded) -> None:
         task_id, root = self._run.task_id, str(self._run.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -42,10 +43,14 @@ class Acp:
         """Write the agent's file with these switches; returns its name."""
         ends = json.dumps(bool(switches.get("rejection") == "ends"))
         text = (
-            f'title = "Scripted"\n[acp]\ncommand = [{json.dumps(sys.executable)}, {json.dumps(str(AGENT))}]\n'
+            f'title = "Scripted"\n[acp]\ncommand = {json.dumps([sys.executable, "-S", str(AGENT)])}\n'
             f"mode = {json.dumps(switches.pop('mode', ''))}\nrejection_ends_turn = {ends}\n"
             f"environment = {{ SCRIPTED = '{json.dumps(switches)}' }}\n"
         )
+        if switches.get("keeps"):
+            # It runs in the sandbox, where it sees the project and a home of its own.
+            inside = shutil.copy(AGENT, self.world.root)
+            text = text.replace(str(AGENT), inside) + '[sandbox]\nsessions = [".scripted"]\n'
         folder = self.config / "agents"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")

@@ -167,26 +167,41 @@ class Agent:
         if SWITCHES.get("login"):
             return {"__error__": {"code": -32000, "message": "Authentication required"}}
         self.session = "agent-session-1"
+        self._keep(self.session)
         self.servers = params["mcpServers"]
         os.chdir(params["cwd"])
         return {"sessionId": self.session, **self._state()}
 
     def on_session_load(self, params: dict[str, Any]) -> Any:
+        if self._is_gone(params["sessionId"]):
+            return {"__error__": {"code": -32603, "message": "no such session"}}
         self.session = params["sessionId"]
         os.chdir(params["cwd"])
         self.update("user_message_chunk", content={"type": "text", "text": "an earlier prompt"})
         self.say("an earlier answer")
         return self._state()
 
+    def _keep(self, session: str) -> None:
+        """Keep a session in the home, as agents do."""
+        if SWITCHES.get("keeps"):
+            folder = Path.home() / ".scripted"
+            folder.mkdir(exist_ok=True)
+            (folder / session).touch()
+
+    def _is_gone(self, session: str) -> bool:
+        return bool(SWITCHES.get("keeps")) and not (Path.home() / ".scripted" / session).exists()
+
     def on_session_resume(self, params: dict[str, Any]) -> Any:
-        if SWITCHES.get("resume") == "refused":
+        if self._is_gone(params["sessionId"]) or SWITCHES.get("resume") == "refused":
             return {"__error__": {"code": -32603, "message": "no such session"}}
         self.session = params["sessionId"]
         os.chdir(params["cwd"])
         return self._state()
 
     def on_session_fork(self, params: dict[str, Any]) -> Any:
-        return {"sessionId": params["sessionId"] + "-fork"}
+        forked = params["sessionId"] + "-fork"
+        self._keep(forked)
+        return {"sessionId": forked}
 
     def on_session_set_mode(self, params: dict[str, Any]) -> Any:
         self.update("current_mode_update", currentModeId=params["modeId"])
@@ -382,9 +397,29 @@ class Agent:
             self.say("error: " + answer["error"]["message"] if "error" in answer else "written")
         return None
 
+    def act_kimi(self, rest: str) -> str | None:
+        """Ask as Kimi Code does, with the input as text, and run the command in a terminal."""
+        text = {"type": "text", "text": json.dumps({"command": rest})}
+        call = {"toolCallId": "k1", "title": "Bash", "kind": "execute"}
+        content = [{"type": "content", "content": text}]
+        self.update("tool_call", status="pending", content=content, **call)
+        asks = {"type": "text", "text": f"Requesting approval to Running: {rest}"}
+        asked = {**call, "content": [{"type": "content", "content": asks}]}
+        if self.allowed(self.call("session/request_permission", toolCall=asked, options=ALLOW)):
+            self.act_terminal(f"/bin/bash -c {rest}")
+        return None
+
     def act_terminal(self, rest: str) -> str | None:
         words = rest.split()
-        made = self.call("terminal/create", command=words[0], args=words[1:], outputByteLimit=1000)
+        more = {}
+        if words[:2] == ["/bin/bash", "-c"]:
+            words[2:] = [f"cd '{Path.cwd()}' && {' '.join(words[2:])}"]
+            named = {"TERM": "dumb", "NO_COLOR": "1", "SHELL": "/bin/bash"}
+            more["env"] = [{"name": name, "value": value} for name, value in named.items()]
+            more["cwd"] = str(Path.cwd())
+        made = self.call(
+            "terminal/create", command=words[0], args=words[1:], outputByteLimit=1000, **more
+        )
         if "error" in made:
             self.say("error: " + made["error"]["message"])
             return None

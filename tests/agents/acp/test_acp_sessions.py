@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
@@ -15,8 +16,11 @@ from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
 from cockpit.app.session_runs import SessionRuns
 from cockpit.core.errors import IllegalTransition, Stale
+from cockpit.core.skills import skill_layers
 from cockpit.loop.permissions import withdrawal
 from cockpit.loop.permissions.question_form import Answer
+from cockpit.loop.session_state.state_overview import read_state_overview
+from cockpit.loop.skills.session_skills import want_skill
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +54,42 @@ async def test_everything_that_an_agent_says_is_journalled_as_what_it_is(acp: Ac
     assert rows["runner.turn_ended"]["reason"] == "end_turn"
     kinds = {row["kind"]: row for row in acp.rows(session.session_id, "runner.choices")}
     assert kinds["model"]["current"] == "small" and len(kinds["mode"]["choices"]) == 2
+
+
+async def test_skills_come_with_the_message_that_needs_them_and_once(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    async def ask(words: str) -> str:
+        await acp.runtime.say(session_id, words)
+        await acp.runtime.run(session_id)
+        return acp.said(session_id)[-1]
+
+    session_id = await acp.start("answer use git to squash these commits", interactive=True)
+    await acp.runtime.run(session_id)
+    first = acp.said(session_id)[-1]
+    assert first.startswith("You said: use git to squash these commits")
+    assert "[skill:git]" in first and "grants no permission" in first
+    assert await ask("answer use git for one more") == "You said: use git for one more"
+    store = acp.world.store
+    overview = store.read_now(lambda c: read_state_overview(c, session_id))
+    assert [(row.name, row.state) for row in overview.rows if row.section == "skill"] == [
+        ("git", "loaded")
+    ]
+    store.write_now(lambda tx: want_skill(tx, session_id, "git", load=False))
+    store.write_now(lambda tx: want_skill(tx, session_id, "debugging", load=True))
+    third = await ask("answer thanks")
+    assert "The skill git applies no longer" in third and "[skill:debugging]" in third
+    loaded = [row["name"] for row in acp.rows(session_id, "skill.loaded")]
+    assert loaded == ["git", "debugging"]
+    assert [row["name"] for row in acp.rows(session_id, "skill.unloaded")] == ["git"]
+    assert await ask("/compact") == "You said: "
+    fourth = await ask("answer work out which branch is stale")
+    assert "get_skill" in fourth and "code-review: Review a diff, branch" in fourth
+    assert [row["name"] for row in acp.rows(session_id, "skill.named")] == ["code-review"]
+    assert "# Code review" not in fourth
 
 
 async def test_an_edit_is_proposed_with_its_diff_and_happens_when_it_is_approved(acp: Acp) -> None:
@@ -304,6 +344,59 @@ async def test_modes_and_models_are_chosen_and_told(acp: Acp) -> None:
     await acp.runtime.say(forked.session_id, "answer the fork")
     await acp.runtime.run(forked.session_id)
     assert acp.said(forked.session_id) == ["You said: the fork"]
+
+
+async def test_what_follows_the_end_of_a_call_is_a_line_of_its_own(acp: Acp) -> None:
+    def say(text: str) -> dict[str, Any]:
+        return {"update": "agent_message_chunk", "content": {"type": "text", "text": text}}
+
+    call = {"toolCallId": "e1", "title": "Write a.py", "kind": "edit"}
+    steps = [
+        {"update": "tool_call", "status": "pending", **call},
+        say("Info: a.py"),
+        {"update": "tool_call_update", "toolCallId": "e1", "status": "completed"},
+        say("STATUS:"),
+        say(" done"),
+    ]
+    play = acp.world.root / "steps.json"
+    play.write_text(json.dumps(steps), encoding="utf-8")
+    session = await acp.run(f"play {play}")
+    assert acp.said(session.session_id) == ["Info: a.py\n\nSTATUS: done"]
+
+
+async def test_a_task_handed_over_by_hand_takes_along_what_was_read(acp: Acp) -> None:
+    task_id = acp.world.task(files=[])
+    where = [{"path": str(acp.world.root / "calc.py")}]
+    call = {"toolCallId": "r1", "title": "Read calc.py", "kind": "read", "locations": where}
+    play = acp.world.folder / "steps.json"
+    steps = [{"update": "tool_call", "status": "completed", **call}]
+    play.write_text(json.dumps(steps), encoding="utf-8")
+    read = await acp.run(f"play {play}", task_id=task_id)
+    assert [row["path"] for row in acp.rows(read.session_id, "runner.file_seen")] == ["calc.py"]
+    session_id = await acp.runtime.start("Go on.", task_id=task_id)
+    ((payload,),) = acp.world.store.read_now(
+        lambda seen: seen.execute(
+            "SELECT payload_json FROM events WHERE source=? AND event_type='task.submitted'",
+            (acp.load(session_id).source,),
+        ).fetchall()
+    )
+    submitted = json.loads(payload)
+    assert submitted["scope_items"] == ["file:calc.py"]
+    assert f"`file:calc.py`: scripted in {read.session_id}, version" in submitted["text"]
+
+
+async def test_a_fork_of_an_agent_in_the_sandbox_knows_its_conversation(acp: Acp) -> None:
+    acp.switch(keeps=True)
+    session_id = await acp.start("answer one", interactive=True)
+    await acp.runtime.run(session_id)
+    (started,) = acp.rows(session_id, "runner.started")
+    assert started["sandbox"] == "bubblewrap"
+    forked = await acp.runtime.agents().fork(acp.runtime.engine, session_id)
+    await acp.runtime.say(forked, "answer the fork")
+    await acp.runtime.run(forked)
+    assert acp.said(forked) == ["You said: the fork"]
+    (joined,) = acp.rows(forked, "runner.joined")
+    assert joined["agent_session"] == "agent-session-1-fork", acp.rows(forked, "runner.noted")
 
 
 async def test_a_session_is_driven_by_one_process_only(acp: Acp) -> None:

@@ -20,7 +20,7 @@ PATHS = os.pathsep.join(
     filter(None, (os.environ.get("COCKPIT_AGENTS", ""), os.environ.get("PATH", "")))
 )
 """``COCKPIT_AGENTS`` names folders of programs before the PATH."""
-ALL = ("claude", "codex", "opencode", "vibe", "qwen")
+ALL = ("claude", "codex", "opencode", "vibe", "qwen", "copilot", "kimi")
 PATIENCE_S = 180.0
 """A program that unpacks itself takes half a minute to start while others do the same."""
 
@@ -60,6 +60,21 @@ def prepare(name: str, home: Path, server: Loopback) -> dict[str, str]:
                 "OPENAI_BASE_URL": server.openai_url,
                 "OPENAI_MODEL": "m",
             }
+        case "copilot":
+            return {
+                "COPILOT_PROVIDER_BASE_URL": server.openai_url,
+                "COPILOT_PROVIDER_API_KEY": "sk-test",
+                "COPILOT_MODEL": "m",
+            }
+        case "kimi":
+            (home / ".kimi-code").mkdir()
+            (home / ".kimi-code" / "config.toml").write_text(
+                'default_model = "lo/m"\ntelemetry = false\n'
+                f'[providers.lo]\ntype = "openai"\nbase_url = "{server.openai_url}"\n'
+                'api_key = "sk-test"\n[models."lo/m"]\nprovider = "lo"\nmodel = "m"\n'
+                'max_context_size = 100000\ncapabilities = ["tool_use"]\n'
+            )
+            return {}
         case _:
             (home / ".vibe").mkdir()
             (home / ".vibe" / "config.toml").write_text(
@@ -102,6 +117,11 @@ def edit_call(name: str, folder: Path, file: str = "made.txt") -> Use:
             return Use("write_file", arguments, call_id)
         case "vibe":
             return Use("write_file", {"path": file, "content": "hi\n"}, call_id)
+        case "copilot":
+            arguments = {"path": str(folder / file), "file_text": "hi\n"}
+            return Use("create", arguments, call_id)
+        case "kimi":
+            return Use("Write", {"path": file, "content": "hi\n"}, call_id)
     return command_call(name, f"touch {file}", ["exec_command"])
 
 
@@ -149,7 +169,9 @@ def model(name: str) -> Callable[[Received], Reply]:
         entries = request.body.get("messages") or request.body.get("input")
         while len(entries) > 1 and entries[-1].get("role") in ("system", "developer"):
             entries = entries[:-1]
-        text = json.dumps(entries[-1])
+        # Kimi Code adds reminders of its own behind what the user said.
+        said = [place for place, each in enumerate(entries) if each.get("role") == "assistant"]
+        text = json.dumps(entries[max(said[-1] + 1 if said else 0, len(entries) - 4) :])
         # Agents join the results of tools and later words as they like, so each word counts once.
         words = _ACTS.findall(text)
         if words and words[-1][2] not in begun:

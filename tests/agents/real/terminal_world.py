@@ -88,6 +88,16 @@ class Terminals:
             time.sleep(look_s)
         return seen
 
+    def go_to_next(self) -> None:
+        """Go to the next session with a proposal that waits, unless one is in front."""
+
+        def press() -> bool:
+            if "PERMISSION" not in self.screen("cockpit"):
+                self.press("cockpit", "M-n")
+            return "PERMISSION" in self.screen("cockpit")
+
+        self.wait(press, lambda: self.screen("cockpit"), PRESS_S)
+
     def refuse(self, words: str) -> None:
         """Answer the permission in front with no, and why; Escape counts like Enter."""
 

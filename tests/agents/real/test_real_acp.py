@@ -23,12 +23,13 @@ from loopback.server import Loopback
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.core.errors import CockpitError
 from cockpit.core.processes import is_process_alive
+from cockpit.store.sessions.proposals import Proposal
 
 pytestmark = [pytest.mark.slow, pytest.mark.agents]
 
 CONFINED = [name for name in INSTALLED if name in ("claude", "codex", "qwen")]
 """Tried in the sandbox as well; the loopback server counts as their provider by their own variable."""
-WITHOUT_USAGE = ("qwen",)
+WITHOUT_USAGE = ("qwen", "kimi")
 """They say nothing of tokens when a turn ends."""
 WAYS = [
     *(pytest.param((name, False), id=name) for name in INSTALLED),
@@ -46,6 +47,14 @@ class Real:
 
     async def start(self, words: str) -> str:
         return await self.acp.runtime.start_agent(self.name, words, interactive=True)
+
+    def permissions(self) -> list[Proposal]:
+        """Return the permissions that wait; the change of a worktree waits beside them."""
+        return [each for each in self.acp.pending() if each.kind == "permission"]
+
+    async def asked(self, count: int) -> list[Proposal]:
+        """Wait until so many permissions wait."""
+        return await self.acp.until(lambda: len(waiting := self.permissions()) >= count and waiting)
 
     async def decide(self, session_id: str, words: str = "") -> Any:
         """Run the session, approve what it asks for, or reject it with ``words``; returns the session."""
@@ -120,7 +129,7 @@ async def test_two_at_once_ask_in_one_queue_and_end_while_they_ask(real: Real) -
     ids = [await real.start(f"command now {place}") for place in range(2)]
     tasks = [acp.begin(session_id) for session_id in ids]
     async with asyncio.timeout(PATIENCE_S):
-        for proposal in await acp.asked(2):
+        for proposal in await real.asked(2):
             await acp.approve(proposal)
         assert {(await task).status for task in tasks} == {"waiting"}
     assert (acp.world.root / "ran.txt").exists()
@@ -128,7 +137,7 @@ async def test_two_at_once_ask_in_one_queue_and_end_while_they_ask(real: Real) -
         await acp.runtime.say(session_id, f"edit now {place + 2}")
     tasks = [acp.begin(session_id) for session_id in ids]
     async with asyncio.timeout(PATIENCE_S):
-        for proposal in await acp.asked(2):
+        for proposal in await real.asked(2):
             # The protocol carries no changed input: cockpit says so, and what was shown stays.
             with pytest.raises(CockpitError, match="chang"):
                 await acp.runtime.edit(
@@ -138,7 +147,10 @@ async def test_two_at_once_ask_in_one_queue_and_end_while_they_ask(real: Real) -
         assert all(map(is_process_alive, pids))
         await acp.runtime.agents().close()
         await asyncio.gather(*tasks, return_exceptions=True)
-    assert acp.pending() == [], "nothing waits for an agent that is gone"
+    assert real.permissions() == [], "nothing waits for an agent that is gone"
+    # The second one works in a worktree of its own; what it did there still waits for the user.
+    (change,) = acp.pending()
+    assert (change.body["type"], change.session_id) == ("take_worktree", ids[1])
     assert not any(map(is_process_alive, pids))
     assert not (acp.world.root / "made.txt").exists()
 

@@ -37,10 +37,12 @@ LOCAL = {"claude": ("--local",), "codex": ()}
 
 
 def asked(terminals: Terminals) -> str:
-    """Wait for the one permission that stands on the cockpit's screen; returns its id."""
+    """Wait for the one permission that waits, and go to its session in the cockpit; returns its id."""
     (proposal,) = terminals.wait(
         lambda: terminals.permissions("pending"), lambda: "nothing was asked for"
     )
+    terminals.until("cockpit", proposal.title[:20])
+    terminals.go_to_next()
     terminals.until("cockpit", "PERMISSION", proposal.title[:20])
     return str(proposal.proposal_id)
 

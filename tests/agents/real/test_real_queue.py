@@ -16,6 +16,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]
 
+AGENTS = INSTALLED[:6]
+"""The pane lists six proposals; further ones wait behind."""
 _FRONT = re.compile(
     r"(\w+) · shop · (cockpit/\w+-\w+) · session (?:s-\w+|s-\w*…) +(?:\d+[smhd]|now)"
 )
@@ -24,22 +26,22 @@ _ROW = re.compile(r"([a-z]+) · shop · cockpit/\S+ +(?:\d+[smhd]|now) [○●�
 
 
 def test_each_agent_is_answered_by_its_own_card(tmp_path: Path) -> None:
-    assert INSTALLED
-    with open_terminals(tmp_path, *INSTALLED) as terminals:
+    assert AGENTS
+    with open_terminals(tmp_path, *AGENTS) as terminals:
         terminals.open("cockpit", "cockpit")
         terminals.until("cockpit", "ype a task:")
-        for number, name in enumerate(INSTALLED):
+        for number, name in enumerate(AGENTS):
             prompt = f"edit {name}.txt now {number}"
             terminals.open(name, "cockpit", "run", "--agent", name, "--worktree", prompt)
         terminals.wait(
-            lambda: len(terminals.permissions("pending")) == len(INSTALLED),
-            lambda: "\n".join(terminals.screen(name) for name in INSTALLED),
+            lambda: len(terminals.permissions("pending")) == len(AGENTS),
+            lambda: "\n".join(terminals.screen(name) for name in AGENTS),
         )
-        screen = terminals.until("cockpit", f"1 of {len(INSTALLED)}")
-        assert sorted(_ROW.findall(screen)) == sorted(INSTALLED), screen
-        refused = INSTALLED[-1]
+        screen = terminals.until("cockpit", f"{len(AGENTS)} in other sessions")
+        assert sorted(_ROW.findall(screen)) == sorted(AGENTS), screen
+        refused = AGENTS[-1]
         answered: dict[str, str] = {}
-        while len(answered) < len(INSTALLED):
+        while len(answered) < len(AGENTS):
             name = answer_front(terminals, refused, answered)
             answered[name] = "rejected" if name == refused else "approved"
             statuses = {
@@ -48,14 +50,14 @@ def test_each_agent_is_answered_by_its_own_card(tmp_path: Path) -> None:
                 for proposal in terminals.permissions(status)
             }
             # Nothing but what stood on the card was decided.
-            assert statuses == dict.fromkeys(INSTALLED, "pending") | answered
-        for name in INSTALLED:
+            assert statuses == dict.fromkeys(AGENTS, "pending") | answered
+        for name in AGENTS:
             terminals.until(name, "ended with 0")
         made = {path.stem for path in tmp_path.glob("state/projects/*/worktrees/*/*.txt")}
-        assert made == set(INSTALLED) - {refused}
+        assert made == set(AGENTS) - {refused}
         assert not list(terminals.root.glob("*.txt")), "each worked in its own worktree"
-        changes = terminals.until("cockpit", f"1 of {len(INSTALLED) - 1}")
-        assert changes.count(" take cockpit/") >= len(INSTALLED) - 1
+        changes = terminals.until("cockpit", f"1 of {len(AGENTS) - 1}")
+        assert changes.count(" take cockpit/") >= len(AGENTS) - 1
 
 
 def answer_front(terminals: Terminals, refused: str, answered: dict[str, str]) -> str:
@@ -66,6 +68,7 @@ def answer_front(terminals: Terminals, refused: str, answered: dict[str, str]) -
         match = _FRONT.search(screen)
         return match[1] if match and "PERMISSION" in screen and match[1] not in answered else ""
 
+    terminals.go_to_next()
     front = terminals.wait(find_front, lambda: terminals.screen("cockpit"))
     before = len(terminals.permissions("pending"))
 

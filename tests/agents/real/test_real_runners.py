@@ -16,7 +16,10 @@ from agents.role_model import (
     answer_claude_over_acp,
     answer_codex,
     answer_codex_over_acp,
+    answer_copilot,
+    answer_kimi,
     answer_opencode,
+    answer_qwen,
     answer_vibe,
     claim,
 )
@@ -118,6 +121,9 @@ MODELS = {
     "acp:codex": answer_codex_over_acp,
     "acp:opencode": answer_opencode,
     "acp:vibe": answer_vibe,
+    "acp:qwen": answer_qwen,
+    "acp:copilot": answer_copilot,
+    "acp:kimi": answer_kimi,
 }
 """What plays the model, by runner."""
 PROGRAMS = {"acp:claude": "claude-agent-acp", "acp:codex": "codex-acp", "acp:vibe": "vibe-acp"}
