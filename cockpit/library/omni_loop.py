@@ -25,7 +25,7 @@ from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.access.user_presence import require_no_agent
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.config.load_settings import load_settings
-from cockpit.core.errors import CockpitError
+from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project.old_state import require_moved_state
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.library import approvals
@@ -70,9 +70,10 @@ class OmniLoopConfig:
         named = {
             "[model] name": self.model,
             "[approval] policy": self.policy,
-            "[limits] max_waves": max_steps or self.max_steps,
+            "[limits] max_waves": self.max_steps if max_steps is None else max_steps,
         }
-        return {**self.settings, **{name: value for name, value in named.items() if value}}
+        given = {name: value for name, value in named.items() if value is not None and value != ""}
+        return {**self.settings, **given}
 
 
 class OmniLoop:
@@ -134,9 +135,12 @@ class OmniLoop:
         Then ``self.result`` says how it ended. To leave the iteration early, within
         ``contextlib.aclosing(loop.stream(…))``, stops the session; it can be continued.
         """
+        if not isinstance(task, str):
+            raise TypeError(f"A task is text, not {type(task).__name__}.")
         if self._session:
             raise LoopBusy(
-                f"This loop runs {self._session}. Make another OmniLoop for another task."
+                f"This loop runs {self._session}. Make another OmniLoop for another task; a stream that you"
+                " leave early ends where contextlib.aclosing closes it."
             )
         self.result, self._session = None, "a task"
         try:
@@ -173,7 +177,10 @@ class OmniLoop:
         policy = flags.get("[approval] policy") or environment.get("COCKPIT_APPROVE") or "ask"
         if policy != "ask":
             require_no_agent(f"the approval policy {policy}")
-        place = locate_project(Path(self.config.project).expanduser())
+        folder = Path(self.config.project).expanduser()
+        if not folder.is_dir():
+            raise NotFound(f"There is no folder {folder} to take for a project.")
+        place = locate_project(folder)
         require_moved_state(place)
         settings = load_settings(place.folder, env=environment, flags=self.config.flags(max_steps))
         return place, settings.runtime
@@ -191,6 +198,7 @@ class OmniLoop:
             asyncio.create_task(_collect(runtime, session_id, before, batches)),
             asyncio.create_task(self._decide(runtime, session_id, before)),
         ]
+        batch: asyncio.Task[list[journal.Row]] | None = None
         try:
             while not work.done():
                 batch = asyncio.create_task(batches.get())
@@ -199,17 +207,16 @@ class OmniLoop:
                     if beside.done():
                         beside.result()  # raises: they end by an error alone
                 if not batch.done():
-                    batch.cancel()
                     break
                 for row in batch.result():
                     seq = row.seq
                     yield read_event(row, teller)
             work.result()
         finally:
-            work.cancel()
-            for beside in others:
-                beside.cancel()
-            await asyncio.gather(work, *others, return_exceptions=True)
+            ending = [work, *others, *([batch] if batch is not None else [])]
+            for each in ending:
+                each.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
             await self._update_state(runtime, session_id)
             self.result = await runtime.store.read(lambda c: read_result(c, session_id))
         while rest := await runtime.store.read(
@@ -230,6 +237,10 @@ class OmniLoop:
                 limits = replace(limits, max_waves=max_steps)
             return await runtime.start(task, interactive=False, limits=limits)
         session_id = self.state.session_id if session == "last" else session
+        if not session_id:
+            raise NotFound(
+                "This loop has run no session yet: run one, or name a session by its id."
+            )
         stored = await runtime.store.read(lambda c: sessions.load(c, session_id))
         if max_steps is not None:
             await runtime.change(
@@ -278,5 +289,12 @@ def run_sync(
 
     Raises what :meth:`OmniLoop.run` raises, and ``RuntimeError`` within a running event loop.
     """
-    loop = OmniLoop(approve=approve, **options)
-    return asyncio.run(loop.run(task, max_steps=max_steps))
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        loop = OmniLoop(approve=approve, **options)
+        return asyncio.run(loop.run(task, max_steps=max_steps))
+    raise RuntimeError(
+        "An event loop runs here, as in a notebook. Write `await OmniLoop(…).run(task)` in place of"
+        " `run_sync(task, …)`."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from contextlib import aclosing
@@ -36,6 +37,55 @@ async def test_a_task_runs_to_its_end(project: Path, model: str) -> None:
 def test_run_sync_runs_without_an_event_loop(project: Path, model: str) -> None:
     result = run_sync(TASK, project=project, model=model, policy="all", max_steps=8)
     assert result.status == "done"
+
+
+@pytest.mark.filterwarnings("error")
+async def test_run_sync_within_an_event_loop_says_what_to_write(project: Path, model: str) -> None:
+    with pytest.raises(RuntimeError, match="Write `await OmniLoop"):
+        run_sync(TASK, project=project, model=model)
+
+
+async def test_what_is_no_task_project_or_session_starts_nothing(
+    project: Path, model: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TypeError, match="A task is text, not NoneType"):
+        await OmniLoop(project=project, model=model).run(None)  # type: ignore[arg-type]
+    with pytest.raises(CockpitError, match="no session yet"):
+        await OmniLoop(project=project, model=model).run("go on", session="last")
+    for missing in (tmp_path / "nowhere", project / "calc.py"):
+        with pytest.raises(CockpitError, match="There is no folder"):
+            await OmniLoop(project=missing, model=model).run(TASK)
+        assert not (tmp_path / "nowhere").exists()
+
+
+async def test_no_work_is_left_where_a_run_ends(project: Path, model: str) -> None:
+    """Nor where a stream is left, or a callback fails: nothing is collected while it waits."""
+
+    def fail(request: ApprovalRequest) -> bool:
+        raise ValueError(request.kind)
+
+    before = asyncio.all_tasks()
+    loop = OmniLoop(project=project, model=model, policy="all")
+    async with aclosing(loop.stream(TASK)) as events:
+        async for event in events:
+            if event.kind == "wave.started":
+                break
+    assert loop.result is not None
+    assert loop.result.status == "stopped"
+    assert asyncio.all_tasks() == before
+    with pytest.raises(ValueError, match="context"):
+        await OmniLoop(project=project, model=model, approve=fail).run(TASK)
+    assert asyncio.all_tasks() == before
+    await loop.run(TASK)
+    assert asyncio.all_tasks() == before
+
+
+async def test_no_steps_are_no_number_of_steps(project: Path, model: str) -> None:
+    for steps in (0, -1):
+        with pytest.raises(CockpitError, match="a whole number from 1 to"):
+            await OmniLoop(project=project, model=model).run(TASK, max_steps=steps)
+    with pytest.raises(CockpitError, match="a whole number from 1 to"):
+        await OmniLoop(project=project, model=model, max_steps=0).run(TASK)
 
 
 async def test_a_callback_approves_narrows_and_is_recorded_as_the_program(

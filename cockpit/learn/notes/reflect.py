@@ -55,10 +55,8 @@ def reflect(tx: Tx, session: Session) -> list[Note]:
 
 
 def _close_questions(tx: Tx, session: Session) -> None:
-    for note in notes.select(tx.connection):
-        same_task = note.task_id is not None and note.task_id == session.task_id
-        if note.kind == "question" and (same_task or note.session_id == session.session_id):
-            notes.forget(tx, note.note_id, "answered: the session ended as done", by="engine")
+    for note in notes.select_open_questions(tx.connection, session.session_id, session.task_id):
+        notes.forget(tx, note.note_id, "answered: the session ended as done", by="engine")
 
 
 def read_evidence(connection: sqlite3.Connection, session: Session) -> SessionEvidence:

@@ -92,6 +92,8 @@ def command_shape(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
             return None
         if ".." in word.replace("=", "/").replace(":", "/").split("/"):
             return None
+    if argv[0] in _SWITCHES and any(word.startswith("@") for word in argv):
+        return None  # pytest, mypy and others read further arguments from such a file
     place = 1
     verbs = _VERBS.get(program)
     if verbs is not None and (len(argv) < 2 or argv[1] not in verbs):

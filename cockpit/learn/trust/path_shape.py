@@ -33,9 +33,10 @@ def is_plain_path(path: str) -> bool:
 def folder_pattern(path: str) -> str:
     """Return the files that stand for ``path``: those of its folder with its suffix, ``src/*.py``.
 
-    Empty for a path that no rule may cover: of secrets, out of the project, hidden, or not plain.
+    Empty for a path that no rule may cover: of secrets, out of the project, hidden, or not plain. A name
+    that begins like an option is not plain: a rule of a folder never passes it on.
     """
-    if not is_plain_path(path) or any(part.startswith(".") for part in path.split("/")):
+    if not is_plain_path(path) or any(part.startswith((".", "-")) for part in path.split("/")):
         return ""
     folder, name = posixpath.split(path)
     suffix = posixpath.splitext(name)[1]
