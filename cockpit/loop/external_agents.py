@@ -99,6 +99,12 @@ class ExternalAgents(Protocol):
         """Store a new session that continues from here, where the agent can; returns its id."""
         ...
 
+    async def reads_before(
+        self, engine: Engine, task_id: str, scope: Sequence[str]
+    ) -> tuple[Sequence[str], str]:
+        """Return what external agents read for a task, beside ``scope``, and words that name it."""
+        ...
+
     async def close(self, session_id: str | None = None) -> None:
         """End the agent of a session, or of all; the sessions can be resumed."""
         ...

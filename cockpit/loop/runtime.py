@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.model import Prompt
 from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
-from cockpit.learn.resume_text import briefing
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference
 from cockpit.loop.decisions.approval_effects import find_approval_effect
@@ -31,9 +30,18 @@ from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.desks import Desks
 from cockpit.loop.external_agents import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
-from cockpit.loop.intake.first_message import Opening, opening
-from cockpit.loop.intake.intent import Task, UnknownCommand, resolve, resolve_as
+from cockpit.loop.intake.first_message import opening
+from cockpit.loop.intake.intent import (
+    Task,
+    UnknownCommand,
+    make_title,
+    read_command_kind,
+    resolve,
+    resolve_as,
+)
 from cockpit.loop.intake.review_target import Repository
+from cockpit.loop.intake.submit_task import submit_task
+from cockpit.loop.intake.take_up_task import take_up_task
 from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.permissions.answer_questions import answer_questions
@@ -41,20 +49,19 @@ from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.trust_rules import add_rule, read_rule
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
-from cockpit.loop.phases.project_change import STATE, read_project_state
+from cockpit.loop.phases.project_change import read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
+from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
+from cockpit.loop.planner.plan_desk import PLAN_TYPE
+from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
-from cockpit.loop.session_loop import (
-    TASK_SUBMITTED,
-    USER_MESSAGE_SENT,
-    run_session,
-)
+from cockpit.loop.session_loop import USER_MESSAGE_SENT, run_session
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
-from cockpit.store.backlog import handoffs, tasks
+from cockpit.store.backlog import tasks
 from cockpit.store.backlog.tasks import Task as BacklogTask
 from cockpit.store.context import pins, profiles
 from cockpit.store.context.packets import Packet
@@ -182,13 +189,15 @@ class Runtime(Desks):
             await asyncio.to_thread(require_price, model_name, engine.settings.model.prices)
         opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
-            before = self.store.read_now(
-                lambda connection: handoffs.select_before(connection, backlog_task.task_id)
-            )
-            text = f"{opened.text}\n\n{briefing(backlog_task, before)}"
-            opened = replace(opened, text=text)
+            opened = await take_up_task(engine, opened, backlog_task, self.agents)
+        if kind.name == PLAN_TYPE:
+            open_tasks = await self.store.read(list_open_tasks)
+            opened = replace(opened, text=f"{opened.text}\n\n{open_tasks}")
         state = await read_project_state(self.place.root) if kind.must_change else ""
         branch = await read_branch(self.place)
+        given = await prepare_estimate(
+            engine, model_name, opened.text, opened.scope_items, in_text=opened.in_message
+        )
 
         def create_session(tx: Tx) -> str:
             profile = profiles.ensure_default(tx, engine.settings.token_budget)
@@ -210,7 +219,8 @@ class Runtime(Desks):
                 task_id=None if backlog_task is None else backlog_task.task_id,
                 session_id=session_id,
             )
-            _submit_task(tx, session, task, opened, engine.type_problems, state)
+            submit_task(tx, session, task, opened, engine.type_problems, state)
+            begin_estimate(tx, session, given)
             return session.session_id
 
         return await sessions.store_new(self.store, create_session)
@@ -276,6 +286,10 @@ class Runtime(Desks):
         """Store a session that continues from here, where its agent can; returns its id."""
         return await self.agents().fork(self.engine, session_id)
 
+    async def propose_branch(self, name: str, *, drop: bool = False) -> str:
+        """Propose to merge or drop the branch of a chain, a task or a session; returns the session of it."""
+        return await self.engine.settings.propose_branch(self.engine, name, drop)
+
     async def close_agents(self) -> None:
         """End the external agents that this runtime opened."""
         if self._agents is not None:
@@ -304,7 +318,9 @@ class Runtime(Desks):
                 lambda connection: sessions.load(connection, session_id)
             )
             if session.transport == EVOLVE:
-                raise IllegalTransition(f"{session_id} grew a tool. Begin anew: `cockpit evolve`.")
+                raise IllegalTransition(
+                    f"{session_id} grows a tool: `cockpit evolve --continue {session_id}` goes on."
+                )
             if session.transport == ACP:
                 return await self.agents().run(self.engine, session_id, interactive=interactive)
             return await run_session(self.engine, session_id, interactive=interactive)
@@ -396,10 +412,8 @@ class Runtime(Desks):
     async def finish_left(self) -> None:
         """Do what a process that died had queued outside any wave; failures are in the journal."""
         if self.engine.settings.carry_out is not None:
-            try:
+            with suppress(CockpitError):  # its receipt, a notice and a new proposal say so
                 await self.engine.settings.carry_out(self.engine)
-            except CockpitError:
-                return  # its receipt, a notice and a new proposal say so
 
     async def _refresh_task_types(self) -> None:
         if self._files is not None:
@@ -472,13 +486,14 @@ class Runtime(Desks):
         policy: str | None = None,
         model: str | None = None,
         task_type: str | None = None,
+        title: str | None = None,
         limits: Limits | None = None,
     ) -> Session:
         """Change a session's settings, from its next phase on.
 
         Raises ``IllegalTransition``, and ``ModelError`` for a limit of cost with a model of unknown price.
         """
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {} if title is None else {"title": make_title(title)}
         if policy is not None:
             if policy not in POLICY_WIDTH:
                 names = ", ".join(POLICY_WIDTH)
@@ -522,6 +537,12 @@ class Runtime(Desks):
         """Return the session that changed last, or None in a new project."""
         return await self.store.read(sessions.find_latest)
 
+    async def command_kind(self, command: str) -> str:
+        """Say whose ``/NAME`` is: ``task`` for a task type's, ``skill``, or '' for nobody's."""
+        await self._refresh_task_types()
+        skills = await list_commands(self.engine, command)
+        return read_command_kind(command, self.engine.task_types, skills)
+
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Return completions of the prompt: task commands for ``/``, project files for ``@``."""
         if kind == "/":
@@ -556,30 +577,6 @@ def _policy_of(kind: TaskType, settings: RuntimeSettings) -> str:
 
 def _limits_record(limits: Limits) -> dict[str, Any]:
     return {name: value for name, value in asdict(limits).items() if value is not None}
-
-
-def _submit_task(
-    tx: Tx, session: Session, task: Task, opened: Opening, type_problems: Sequence[str], state: str
-) -> None:
-    messages.complete(tx, session_id=session.session_id, role="person", text=task.words)
-    for problem in type_problems:
-        text = f"Not used: {problem}"
-        messages.complete(tx, session_id=session.session_id, role="notice", text=text)
-    if opened.notice:
-        messages.complete(tx, session_id=session.session_id, role="notice", text=opened.notice)
-    events.ingest(
-        tx,
-        source=session.source,
-        source_event_id="task",
-        event_type=TASK_SUBMITTED,
-        trace_id=session.trace_id,
-        payload={
-            "text": opened.text,
-            "scope_items": list(opened.scope_items),
-            "included": dict(opened.in_message),
-            STATE: state,
-        },
-    )
 
 
 def _send_message(tx: Tx, session_id: str, text: str) -> None:

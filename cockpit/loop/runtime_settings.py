@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.core.errors import CockpitError
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
+from cockpit.loop.planner.plan_desk import PlanDesk
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -21,6 +23,10 @@ DEFAULT_BUDGET = 150_000
 """Tokens of a packet."""
 DEFAULT_DEADLINE_S = 3600.0
 """Seconds until a proposal of a headless session expires."""
+
+
+async def _refuse_branch(engine: Any, name: str, drop: bool) -> str:
+    raise CockpitError(f"The branch of {name} cannot be merged here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,5 +148,13 @@ class RuntimeSettings:
     these settings."""
     carry_out: Callable[[Any], Awaitable[None]] | None = None
     """Runs what approvals queued outside any wave; gets the runtime's engine."""
+    propose_branch: Callable[[Any, str, bool], Awaitable[str]] = _refuse_branch
+    """Proposes to merge or, where told so, to drop a branch; gets the runtime's engine and the branch's
+    chain, task or session; returns the session of the proposal."""
+    plan_desk: PlanDesk | None = None
+    """Reads and proposes plans for the backlog; None: sessions cannot plan."""
+    grow_tool: Callable[[Any, Any], Awaitable[Any]] | None = None
+    """Grows a tool that a wave waits for; gets its ``WaveContext`` and a ``GrowthOrder``, returns a
+    ``GrowthEnd``. None where agents cannot ask for tools."""
     approval_effects: ApprovalEffects = field(default_factory=dict)
     """What cockpit does itself when an action that no wave proposed is approved, by the action's type."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
@@ -26,6 +26,7 @@ from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
 from cockpit.loop.phases.retake_inputs import retake_inputs
+from cockpit.loop.reentry.held_actions import describe_return, may_hold, read_held_in
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
 from cockpit.loop.tools.run_added import open_dispatcher
@@ -308,8 +309,19 @@ def _begin_wave(tx: Tx, wave: Wave, engine: Engine) -> Wave:
         wave.wave_id,
         "observing",
         profile_version=pinned.version,
-        detail=WaveStarted(waves_left=waves_left),
+        detail=WaveStarted(waves_left=waves_left, returns=_why_it_returns(tx, wave, engine)),
     )
+
+
+def _why_it_returns(tx: Tx, wave: Wave, engine: Engine) -> str | UnsetType:
+    """Say why a wave goes back to Orient for an action of the wave before, where it does."""
+    if wave.ordinal == 1:
+        return UNSET
+    previous = waves.wave_id_of(wave.session_id, wave.ordinal - 1)
+    plan = engine.recall(previous).plan
+    if plan is not None and not may_hold(plan):
+        return UNSET
+    return describe_return(read_held_in(tx.connection, previous)) or UNSET
 
 
 def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:

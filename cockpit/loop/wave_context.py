@@ -11,16 +11,17 @@ from typing import Any
 from cockpit.act.workspace import Workspace
 from cockpit.core.named_files import FileNames
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.skills.skill import Skill
 from cockpit.decide.choose_model import choose_model
 from cockpit.decide.model import Model
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
-from cockpit.loop.knowledge.librarian import Librarian, describe_skills
+from cockpit.loop.knowledge.librarian import Librarian
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
 from cockpit.loop.skills.skill_shelf import SkillShelf, open_shelf
 from cockpit.loop.tools.added_tools import AddedTools
-from cockpit.observe.knowledge.refresh_index import StoredDocument
+from cockpit.observe.freshness.kept_answers import KeptAnswers
 from cockpit.store.context import profiles
 from cockpit.store.context.packets import Packet
 from cockpit.store.context.profile_model import Profile
@@ -78,6 +79,8 @@ class Engine:
     """The files that facts name, by fact id; the texts of facts never change."""
     texts: TextCache = field(default_factory=TextCache)
     """The texts of facts that were rendered."""
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
+    """What was read, by scope item: served again while nothing has changed."""
     shelves: list[SkillShelf] = field(default_factory=list)
     """The shelf of skills, once it was needed."""
     librarians: list[Librarian] = field(default_factory=list)
@@ -95,9 +98,9 @@ class Engine:
             self.librarians.append(Librarian(self.place, knowledge, self.store, self._read_skills))
         return self.librarians[0]
 
-    def _read_skills(self) -> list[StoredDocument]:
-        """Return the skills as the index has them."""
-        return describe_skills(self.skills.refresh().skills.values())
+    def _read_skills(self) -> list[Skill]:
+        """Return the skills for the index."""
+        return list(self.skills.refresh().skills.values())
 
     @property
     def skills(self) -> SkillShelf:

@@ -100,6 +100,15 @@ def world(root: Path) -> dict[str, object]:
                 )
             ],
             "doubles": doubles,
+            "returns": [
+                action
+                for (action,) in store.read_now(
+                    lambda c: c.execute(
+                        "SELECT action FROM journal WHERE action IN ('action.held',"
+                        "'action.resumed','action.released') ORDER BY seq"
+                    ).fetchall()
+                )
+            ],
             "chain": store.read_now(journal.verify).ok,
         }
 

@@ -61,7 +61,12 @@ async def test_every_step_is_journalled_as_if_it_were_alone(opened, script, monk
     monkeypatch.setattr(orienting, "MOST_AT_ONCE", -1)
     _, apart, more = await run(opened, script)
     assert fewer < more
-    assert [row.action for row in joined] == [row.action for row in apart]
+    # The second session has the first one as its history, so it is estimated otherwise.
+    assert _without_estimates(joined) == _without_estimates(apart)
+
+
+def _without_estimates(rows):
+    return [row.action for row in rows if not row.action.startswith("estimate.")]
 
 
 async def test_a_plan_that_runs_nothing_is_stored_with_the_end_of_its_wave(opened, script):

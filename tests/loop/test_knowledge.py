@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.gather_knowledge import DECIDER
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.knowledge.librarian import index_path
+from cockpit.observe.knowledge import embed_text, index_store
 from cockpit.store.notes import notes
 from cockpit.store.sessions import proposals
 
@@ -146,6 +149,25 @@ async def test_a_damaged_index_is_rebuilt_while_a_session_needs_it(
         assert "rebuilt" in runtime.engine.librarian.notice
 
 
+async def test_an_index_that_another_process_writes_is_not_thrown_away(
+    documented, opened, monkeypatch
+) -> None:
+    monkeypatch.setattr(index_store, "BUSY_TIMEOUT_S", 0.0)
+    async with opened() as runtime:
+        librarian = runtime.engine.librarian
+        await librarian.refresh()
+        path = index_path(runtime.place)
+        (runtime.place.root / "docs" / "new.md").write_text("# New\n\nAnother page.\n")
+        before = path.stat().st_ino
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(index_store.IndexBusy, match="Nothing was changed"):
+                await librarian.refresh()
+            other.execute("ROLLBACK")
+        assert path.stat().st_ino == before
+        assert (await librarian.refresh()).changed == 1
+
+
 async def test_worktrees_have_documents_of_their_own(documented, opened, script, tmp_path) -> None:
     async with opened() as runtime:
         await runtime.engine.librarian.refresh()
@@ -164,6 +186,14 @@ async def test_worktrees_have_documents_of_their_own(documented, opened, script,
 
 async def test_kept_notes_are_found_and_forgotten_ones_are_not(documented, opened) -> None:
     async with opened() as runtime:
+        first = runtime.store.write_now(
+            lambda tx: notes.write(tx, "decision", "The zebrafinch is our mascot.")
+        )
+        runtime.store.write_now(
+            lambda tx: [notes.write(tx, "decision", f"Other thing {n}") for n in range(600)]
+        )
+        (old, *_) = await runtime.engine.librarian.find("zebrafinch", kinds=("note",), limit=3)
+        assert old.ref == f"note:{first.note_id}", "however many notes are newer"
         note = runtime.store.write_now(
             lambda tx: notes.write(tx, "decision", "Prices are stored in cents, never as floats.")
         )
@@ -269,3 +299,47 @@ async def test_a_process_in_the_background_follows_files_and_embeds_chunks(
         places = [p.ref for p in await librarian.search("zebras", limit=5, threshold=0.9)]
         assert places == ["docs/new.md"]
     assert process.poll() is not None
+
+
+@pytest.mark.slow
+async def test_files_are_followed_without_the_extra_until_the_project_is_closed(
+    documented, opened, monkeypatch
+) -> None:
+    monkeypatch.setattr(knowledge_settings, "BACKGROUND", True)
+    monkeypatch.setattr(embed_text, "is_installed", lambda: False)
+    async with opened() as runtime:
+        librarian = runtime.engine.librarian
+        await (await runtime.knowledge()).search("weights")
+        assert librarian._background is None, "nothing to embed, no process"
+
+        async def until(true) -> None:
+            for _ in range(2000):
+                if true():
+                    return
+                await asyncio.sleep(0.02)
+            raise AssertionError("files were not followed")
+
+        indexed = librarian._open().list_stamps
+
+        def names() -> set[str]:
+            return {ref for _, ref in indexed(("docs",))}
+
+        follower = librarian._follower
+        await until(lambda: follower is not None and follower.is_following)
+        (documented / ".gitignore").write_text("hidden.md\n")
+        number = 0
+        while "docs/new-0.md" not in names() and number < 500:
+            # The thread may still set up its watch: a change before that is found by the next search.
+            (documented / f"docs/new-{number}.md").write_text("# New\n\nA page about zebras.\n")
+            (documented / "docs/new-0.md").write_text(f"# New {number}\n\nA page about zebras.\n")
+            (documented / "docs/hidden.md").write_text("# Hidden\n")
+            number += 1
+            await asyncio.sleep(0.1)
+        found = await librarian.search("zebras", limit=1, threshold=0.5)
+        assert found[0].ref.startswith("docs/new-")
+        assert "docs/hidden.md" not in names()
+        (documented / "docs/new-0.md").unlink()
+        await until(lambda: "docs/new-0.md" not in names())
+        assert (await librarian.read_state()).is_following
+    assert not follower.is_following
+    assert follower._stop.is_set()

@@ -2,8 +2,8 @@
 
 The guards refuse first, then the policy decides, then rules, then the user. ``ask`` leaves every decision to
 the user, ``trusted`` uses the rules that they accepted, ``reads`` approves context requests as well, and
-``all`` everything that the guards let pass except writes to GitHub, new skills and actions of high risk. See
-``docs/reference/loop.md``, approvals.
+``all`` everything that the guards let pass except writes to GitHub, new skills and tools, and actions of high
+risk. See ``docs/reference/loop.md``, approvals.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 POLICY_WIDTH = {"ask": 0, "trusted": 1, "reads": 2, "all": 3}
 """How much each policy decides by itself; the screen asks for a second key before a wider one."""
 
-_ALWAYS_ASKED = frozenset({"github", "create_skill"})
+_ALWAYS_ASKED = frozenset({"github", "create_skill", "adopt_tool"})
 """Actions that no policy approves.
 
-What is posted to other people cannot be taken back, and a skill is read by every later session.
+What is posted to other people cannot be taken back, and a skill or a tool serves every later session.
 """
 
 

@@ -17,7 +17,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.sessions import proposals, sessions
-from cockpit.store.sessions.proposals import EDITED, Proposal
+from cockpit.store.sessions.proposals import Proposal
 
 DISCUSS_NOTICE = (
     "The user wants to discuss this before anything happens. Ask what is on their mind; do not try to"
@@ -66,7 +66,9 @@ async def await_decision(context: WaveContext, proposal_id: str) -> DecidedPropo
     Raises :class:`DeadlinePassed` when it expires during the wait.
     """
     session_id = context.session.session_id
-    first = context.store.read_now(lambda connection: _latest_edit(connection, proposal_id))
+    first = context.store.read_now(
+        lambda connection: proposals.load_edited(connection, proposal_id)
+    )
     if first.status != "pending":
         return DecidedProposal(first)
     detail = SessionWaiting(for_="proposal", why=first.title)
@@ -77,13 +79,15 @@ async def await_decision(context: WaveContext, proposal_id: str) -> DecidedPropo
     clock = context.store.clock
 
     def read_decided() -> Proposal | None:
-        current = context.store.read_now(lambda connection: _latest_edit(connection, proposal_id))
+        current = context.store.read_now(
+            lambda connection: proposals.load_edited(connection, proposal_id)
+        )
         if current.status != "pending":
             return current
         if current.expires_at is not None and current.expires_at <= format_time(clock.now()):
             context.store.write_now(lambda tx: proposals.expire_due(tx, session_id))
             current = context.store.read_now(
-                lambda connection: _latest_edit(connection, proposal_id)
+                lambda connection: proposals.load_edited(connection, proposal_id)
             )
         return None if current.status == "pending" else current
 
@@ -128,17 +132,3 @@ def list_changes(before: Proposal, body: Mapping[str, Any]) -> list[str]:
         if before.body.get(name) != body.get(name) and body.get(name):
             lines.append(f"{name}: {body[name]}")
     return lines or ["nothing changed"]
-
-
-def _latest_edit(connection: sqlite3.Connection, proposal_id: str) -> Proposal:
-    """Return the proposal, or the newest of the user's edits of it."""
-    proposal = proposals.load(connection, proposal_id)
-    while proposal.status == "discussed" and proposal.reason == EDITED:
-        row = connection.execute(
-            "SELECT proposal_id FROM proposals WHERE revises=? ORDER BY rowid DESC LIMIT 1",
-            (proposal.proposal_id,),
-        ).fetchone()
-        if row is None:
-            return proposal
-        proposal = proposals.load(connection, str(row[0]))
-    return proposal

@@ -64,6 +64,8 @@ async def load_editable_text(engine: Engine, proposal_id: str) -> tuple[str, str
     if action_type == "github":
         command = parse_gh(str(arguments["command"]))
         return (str(arguments["command"]) if command.body is None else command.body), ".md"
+    if action_type not in _EDITABLE_ARGUMENT:
+        raise NotEditable(f"{proposal.title!r} has no text to edit. Discuss it instead.")
     text = str(arguments[_EDITABLE_ARGUMENT[action_type]])
     path = str(arguments.get("path", "message.md"))
     return text, PurePosixPath(path).suffix or ".txt"
@@ -179,6 +181,8 @@ def _replace_proposal(
 
 def _with_text(proposal: Proposal, arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
     action_type = str(proposal.body["type"])
+    if action_type not in ("run", "github", *_EDITABLE_ARGUMENT):
+        raise NotEditable(f"{proposal.title!r} has no text to edit. Discuss it instead.")
     if action_type == "run":
         others = {name: value for name, value in arguments.items() if name != "argv"}
         return {**others, "command": text.strip()}

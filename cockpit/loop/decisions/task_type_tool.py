@@ -14,6 +14,7 @@ from typing import Any
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import Altered
 from cockpit.loop.decisions.await_decision import DecidedProposal, await_decision
+from cockpit.loop.intake.project_lines import bullet_lines
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
@@ -79,14 +80,15 @@ def read_call_result(
 
 def describe_change(kind: TaskType, words: str) -> str:
     """Return the message with which the packet says what holds since the type changed."""
-    done = "\n".join(f"{number}. {point}" for number, point in enumerate(kind.dod, 1))
-    tools = "\n".join(f"- {line}" for line in kind.tools if "{" not in line)
+    done = kind.definition_of_done()
+    tools = kind.show_rows(bullet_lines(line for line in kind.tools if "{" not in line))
     standing = kind.standing_words()
     return (
         f"The user agreed: this session's task type is {kind.name} from now on. What the first message says"
         f" about tools, the Definition of Done and how it goes no longer holds; this does.\n\n"
         f"### What Was Asked\n\n{words}\n\n### Tools That Help\n\n{tools}\n\n"
-        f"### Definition of Done\n\n{done}\n\n### How This Goes\n\n{kind.orient}\n{kind.decide}"
+        f"### Definition of Done\n\n{done}\n\n### How This Goes\n\n"
+        f"{kind.show_text(kind.orient)}\n{kind.show_text(kind.decide)}"
         + (f"\n\n{standing}" if standing else "")
     )
 

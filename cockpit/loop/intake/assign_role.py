@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.roles import Role
+from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.session_loop import TASK_SUBMITTED
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.tasks import Task
@@ -58,6 +59,7 @@ async def assign(
         "max_tokens": min(filter(None, (limits.max_tokens, role.max_tokens)), default=None),
     }
     text = mask(assignment.text)
+    given = await prepare_estimate(engine, name, text, assignment.scope)
 
     def step(tx: Tx) -> str:
         profile = profiles.ensure_default(tx, engine.settings.token_budget)
@@ -98,6 +100,7 @@ async def assign(
                 trace_id=session.trace_id,
                 payload={"text": text, "scope_items": list(assignment.scope), "included": False},
             )
+        begin_estimate(tx, session, given)
         beside(tx, session.session_id)
         return session.session_id
 

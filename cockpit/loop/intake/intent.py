@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cockpit.loop.intake.review_target import (
     GitFacts,
@@ -44,7 +44,7 @@ class Task:
     target: Mapping[str, Any] = field(default_factory=dict)
 
 
-_SLASH = re.compile(r"(/[A-Za-z][A-Za-z0-9_-]*)(?:\s+|\Z)")
+_SLASH = re.compile(r"(/[A-Za-z][A-Za-z0-9_:-]*)(?:\s+|\Z)")
 _POLITE = re.compile(
     r"(?:(?:please|pls|now|ok(?:ay)?|hi|hey|hello|just|also|then|and|so|let'?s|let us|"
     r"(?:can|could|would|will) you(?: please)?|i(?:'d| would) like (?:you )?to|"
@@ -157,14 +157,30 @@ def _names_skill(command: str, types: Mapping[str, TaskType], skills: Collection
     return command.removeprefix("/") in skills and command.replace("_", "-") not in commands
 
 
-def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:
-    by_command = {
+def read_command_kind(
+    command: str, types: Mapping[str, TaskType], skills: Collection[str]
+) -> Literal["task", "skill", ""]:
+    """Say whose a slash command is: a task type's, that of a skill which it mentions, or nobody's."""
+    if _names_skill(command.lower(), types, skills):
+        return "skill"
+    return "task" if _spell(command.lower()) in _by_command(types) else ""
+
+
+def _spell(command: str) -> str:
+    return command.replace("_", "-")
+
+
+def _by_command(types: Mapping[str, TaskType]) -> dict[str, TaskType]:
+    return {
         word.lower(): kind
         for kind in types.values()
         for word in (kind.command, *kind.aliases)
         if word.startswith("/")
     }
-    spelled = command.replace("_", "-")
+
+
+def _commanded(command: str, types: Mapping[str, TaskType]) -> TaskType:
+    by_command, spelled = _by_command(types), _spell(command)
     if spelled in by_command:
         return by_command[spelled]
     near = difflib.get_close_matches(spelled, sorted(by_command), n=1, cutoff=0.5)
@@ -209,6 +225,19 @@ def _issue_title(kind: TaskType, issue: int) -> str:
 
 
 def _plain(kind: TaskType, words: str) -> Task:
-    line = " ".join(words.split("\n", 1)[0].split())
-    title = line if len(line) <= TITLE_MAX else line[: TITLE_MAX - 1].rstrip() + "…"
-    return Task(kind.name, title, words)
+    return Task(kind.name, _cut(words.split("\n", 1)[0]), words)
+
+
+def make_title(words: str) -> str:
+    """Return words as the title of a session: one line of at most :data:`TITLE_MAX` characters.
+
+    Raises :class:`IntentUnclear` where nothing is left.
+    """
+    if not (title := _cut(words)):
+        raise IntentUnclear("A session needs a title.")
+    return title
+
+
+def _cut(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= TITLE_MAX else line[: TITLE_MAX - 1].rstrip() + "…"

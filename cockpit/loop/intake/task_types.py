@@ -30,6 +30,12 @@ from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.text import is_plain, mixes_scripts
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.intake.merge_task_types import ADDED, EXTENDABLE, MergeRefused, merge_values
+from cockpit.loop.intake.project_lines import (
+    bullet_lines,
+    new_lines,
+    number_lines,
+    show_lines,
+)
 from cockpit.observe.scope_items import ScopeRefused, parse_item
 
 LAYERS = ("built-in", "user", "project")
@@ -90,11 +96,9 @@ _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _FENCE = "+++"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _COMMAND = re.compile(r"/[a-z][a-z0-9-]*\Z")
-_SHOWN = frozenset(
-    {
-        *("dod", "tools", "tools_local", "orient", "decide", "decide_local"),
-        *("non_negotiables", "context_hints"),
-    }
+_SHOWN = (
+    *("dod", "tools", "tools_local", "orient", "decide", "decide_local"),
+    *("non_negotiables", "context_hints"),
 )
 """Fields whose text stands in the first message."""
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
@@ -149,7 +153,9 @@ class TaskType:
     project's file adds patterns that must match as well (``project_skills``);
     ``non_negotiables`` are rules that every task keeps, ``context_hints`` say where things are; the layers
     add to both. ``project_words`` is the template of a project's file: it is fenced below the message, and
-    what the message has already is not repeated in it. ``source_layer`` is the last layer that touched it.
+    what the message has already is not repeated in it. ``project_lines`` are the texts that a project's file
+    brought into what a message shows: they stand fenced too. ``source_layer`` is the last layer that
+    touched it.
     """
 
     name: str
@@ -181,6 +187,7 @@ class TaskType:
     context_hints: tuple[str, ...] = ()
     template: str = _DEFAULT_TEMPLATE
     project_words: str = ""
+    project_lines: tuple[str, ...] = ()
     source_layer: str = "built-in"
 
     @property
@@ -236,14 +243,14 @@ class TaskType:
 
     def message(self, values: Mapping[str, str], *, local: bool = False) -> str:
         """The first user message. ``values`` may lack placeholders; they become empty."""
-        numbered = "\n".join(f"{at}. {point}" for at, point in enumerate(self.dod, 1))
         tools = (self.tools_local or self.tools) if local else self.tools
+        rows = [(line, f"- {text}") for line in tools for text in _fitting((line,), values)]
         filled = {
             **dict.fromkeys(PLACEHOLDERS, ""),
-            "tools": "\n".join(f"- {line}" for line in _fitting(tools, values)),
-            "dod": numbered,
-            "orient": self.orient,
-            "decide": (self.decide_local or self.decide) if local else self.decide,
+            "tools": self.show_rows(rows),
+            "dod": self.definition_of_done(),
+            "orient": self.show_text(self.orient),
+            "decide": self.show_text((self.decide_local or self.decide) if local else self.decide),
             **values,
         }
         message = fill(self.template, filled)
@@ -262,16 +269,29 @@ class TaskType:
             ("Where Things Are", self.context_hints),
         )
         return "\n\n".join(
-            f"### {title}\n\n" + "\n".join(f"- {line}" for line in lines)
+            f"### {title}\n\n{self.show_rows(bullet_lines(lines))}"
             for title, lines in sections
             if lines
         )
+
+    def definition_of_done(self) -> str:
+        """Return its Definition of Done as a numbered list; the points of a project's file fenced."""
+        return self.show_rows(number_lines(self.dod))
+
+    def show_text(self, text: str) -> str:
+        """Return one of its texts; a project's fenced."""
+        return self.show_rows([(text, text)])
+
+    def show_rows(self, rows: Iterable[tuple[str, str]]) -> str:
+        """Return the texts of ``rows`` (a line of a field, its text); those of a project's file fenced."""
+        return show_lines(rows, self.project_lines, project_file(self.name))
 
 
 _FIELDS = {
     name: kind
     for name, kind in get_type_hints(TaskType).items()
-    if name not in {"name", "template", "project_words", "project_skills", "source_layer"}
+    if name
+    not in {"name", "template", "project_words", "project_lines", "project_skills", "source_layer"}
 }
 
 
@@ -393,7 +413,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
     for texts in (values, extended):
         _refuse_odd_names(texts, where)
         if layer == "project":
-            texts |= {field: _on_a_line(texts[field]) for field in _SHOWN & texts.keys()}
+            texts |= {field: _on_a_line(texts[field]) for field in _SHOWN if field in texts}
     if layer == "project" and "skills" in extended:
         raise TaskTypeInvalid(
             f"{where}: a project's file may not extend `skills`: it only leaves out more."
@@ -437,6 +457,8 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
     if body.strip():
         ours = layer != "project"
         kind = replace(kind, template=body) if ours else replace(kind, project_words=body)
+    if layer == "project":
+        kind = replace(kind, project_lines=(*start.project_lines, *new_lines(start, kind, _SHOWN)))
     _check(kind, where)
     return kind
 

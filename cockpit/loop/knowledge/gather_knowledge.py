@@ -76,6 +76,8 @@ async def request_knowledge(context: WaveContext) -> None:
     if question is None:
         return
     words, need = question
+    if context.session.interactive:
+        context.engine.librarian.is_beside_screen = True
     item = parse_item(str(ScopeItem("knowledge", words)))
     (preview,) = await open_gateway(context).preview(
         GatewayRequest("knowledge", words, (item,), rev=context.session.rev)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import NotFound
+from cockpit.loop.knowledge.librarian import IndexState, Librarian
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.observe.context_request import ContextRequest as GatewayRequest
@@ -21,6 +22,8 @@ from cockpit.store.sessions import context_requests, sessions, waves
 
 MOST_PASSAGES = 20
 """Passages that the screen lists."""
+MOST_DOCUMENTS = 500
+"""Documents of a kind that the screen lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,24 @@ class KnowledgeDesk:
 
     async def search(self, question: str) -> Sequence[Passage]:
         """Return the passages that answer a question, the best first."""
-        librarian = self.engine.librarian
+        librarian = self._librarian()
         passages = await librarian.find(question, kinds=KINDS, limit=MOST_PASSAGES)
         await librarian.follow_in_background()
         return passages
+
+    async def read_state(self) -> IndexState:
+        """Return what the index contains and how fresh it is."""
+        return await self._librarian().read_state()
+
+    async def list_documents(self, kind: str) -> Sequence[tuple[str, int]]:
+        """Return documents of a kind, each with its number of chunks, the first by name."""
+        return await self._librarian().list_documents(kind, MOST_DOCUMENTS)
+
+    async def refresh(self) -> None:
+        """Bring the index up to date, and follow files from then on."""
+        librarian = self._librarian()
+        await librarian.refresh()
+        await librarian.follow_in_background()
 
     async def add(self, session_id: str, passage: Passage) -> str:
         """Let the session's next wave read a passage through the gateway; returns the item.
@@ -75,3 +92,8 @@ class KnowledgeDesk:
 
         await store.write(write)
         return str(item)
+
+    def _librarian(self) -> Librarian:
+        librarian = self.engine.librarian
+        librarian.is_beside_screen = True
+        return librarian

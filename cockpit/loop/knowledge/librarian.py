@@ -18,20 +18,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.access.confined_paths import Confined
+from cockpit.core.clock import format_time
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.skills.skill import Skill
 from cockpit.loop.knowledge import knowledge_settings
+from cockpit.loop.knowledge.changed_documents import MOST_NAMED, find_documents
+from cockpit.loop.knowledge.follow_files import FileFollower
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
+from cockpit.loop.knowledge.skill_routes import compare_routes, describe_routes
 from cockpit.observe.knowledge import embed_text
 from cockpit.observe.knowledge.index_store import (
+    IndexBusy,
     IndexCounts,
     IndexUnusable,
     KnowledgeIndex,
     remove_index,
 )
 from cockpit.observe.knowledge.nearest_chunks import NearestChunks
-from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
+from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, ROUTE, Passage
 from cockpit.observe.knowledge.refresh_index import (
+    LONG_REST_S,
+    MAX_DOCUMENTS,
+    SHORT_REST_S,
     Refreshed,
     StoredDocument,
     refresh_files,
@@ -67,6 +75,12 @@ class IndexState:
     has_vectors: bool
     """Whether the extra ``vector`` is installed."""
     notice: str = ""
+    is_following: bool = False
+    """Whether this process indexes files as they change."""
+    looked_at: str = ""
+    """When this process compared all files with the index last; empty: not yet."""
+    problem: str = ""
+    """Why files are not followed; empty where they are, or where that was not tried."""
 
 
 @contextmanager
@@ -81,7 +95,7 @@ def open_librarian(
         place,
         settings.knowledge,
         store,
-        lambda: describe_skills(shelf.refresh().skills.values()),
+        lambda: shelf.refresh().skills.values(),
     )
     try:
         yield librarian
@@ -105,12 +119,17 @@ class Librarian:
     settings: KnowledgeSettings
     store: Store | None = None
     """The project's store, whose notes and handoffs are indexed; None leaves them out."""
-    read_skills: Callable[[], Iterable[StoredDocument]] = tuple
+    read_skills: Callable[[], Iterable[Skill]] = tuple
     _index: KnowledgeIndex | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     notice: str = ""
     """Why the index was rebuilt; empty when it was not."""
+    is_beside_screen: bool = False
+    """Whether a screen is drawn by this process: then indexing leaves it more of the time."""
     _background: subprocess.Popen[bytes] | None = None
+    _follower: FileFollower | None = None
+    looked_at: str = ""
+    """When this process compared all files with the index last, as the store writes times; empty: not yet."""
 
     @property
     def limit(self) -> int:
@@ -129,6 +148,8 @@ class Librarian:
         await self.refresh()
         try:
             return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
+        except IndexBusy:
+            raise
         except IndexUnusable:
             await self.rebuild("was damaged")
             return await self.search(query, kinds=kinds, limit=limit, threshold=threshold)
@@ -155,11 +176,33 @@ class Librarian:
 
         return await asyncio.to_thread(lambda: run(self._open()))
 
+    async def compare_skills(self, words: str) -> dict[str, float]:
+        """Return how near each skill is to ``words`` by vectors, from 0 to 1, by name.
+
+        Empty without the extra, and where skills have no vectors yet: these are made in the background.
+        """
+        if not embed_text.is_installed():
+            return {}
+
+        def run() -> dict[str, float]:
+            index = self._open()
+            _refresh_skills(index, list(self.read_skills()))
+            nearest = _find_nearest(index)
+            return {} if nearest is None else compare_routes(index, nearest, words)
+
+        try:
+            async with self._lock:
+                return await asyncio.to_thread(run)
+        except IndexUnusable:
+            return {}  # the next search rebuilds it; until then words alone choose
+
     async def refresh(self) -> Refreshed:
         """Index what changed since the last time. Raises ``CockpitError``."""
         async with self._lock:
             try:
                 return await self._refresh()
+            except IndexBusy:
+                raise
             except IndexUnusable:
                 # It was damaged while it was open; whatever it had is in the project.
                 await asyncio.to_thread(self._rebuild, "was damaged")
@@ -184,13 +227,45 @@ class Librarian:
     async def read_state(self) -> IndexState:
         """Return what the index contains."""
         counts = await asyncio.to_thread(lambda: self._open().count())
-        return IndexState(index_path(self.place), counts, embed_text.is_installed(), self.notice)
+        return IndexState(
+            index_path(self.place),
+            counts,
+            embed_text.is_installed(),
+            self.notice,
+            self._follower is not None and self._follower.is_following,
+            self.looked_at,
+            "" if self._follower is None else self._follower.problem,
+        )
+
+    async def list_documents(self, kind: str, most: int) -> list[tuple[str, int]]:
+        """Return the names of up to ``most`` documents of a kind, each with its number of chunks."""
+        return await asyncio.to_thread(lambda: self._open().list_documents(kind, most))
 
     async def follow_in_background(self) -> None:
-        """Start the process that follows files and embeds chunks, where chunks still need vectors.
+        """Index files as they change from now on, and embed chunks where the extra is installed.
 
-        It has the least priority, and ends with this process or :meth:`close`.
+        Files are followed by a thread of this process; chunks are embedded by a process of the least
+        priority, which is started while some need vectors. Both end with :meth:`close`.
         """
+        if not knowledge_settings.BACKGROUND:
+            return
+        if self._follower is None:
+            self._follower = FileFollower(self.place.root, self._take_changes)
+            self._follower.start()
+        await self.embed_in_background()
+
+    async def _take_changes(self, paths: set[Path]) -> None:
+        documents = await find_documents(self.place.root, paths)
+        if len(documents) > MOST_NAMED:
+            await self.refresh()
+        elif documents:
+            await self.refresh_changed(documents)
+        else:
+            return
+        await self.embed_in_background()
+
+    async def embed_in_background(self) -> None:
+        """Start the process that embeds, where chunks need vectors and the extra is installed."""
         if knowledge_settings.BACKGROUND and embed_text.is_installed():
             await asyncio.to_thread(self._start_background)
 
@@ -220,20 +295,34 @@ class Librarian:
             process.wait()
 
     def close(self) -> None:
-        """Close the index, and end the process in the background."""
+        """Close the index, and end what runs in the background."""
+        if self._follower is not None:
+            self._follower.stop()
+            self._follower = None
         self._end_background()
+        self._close_index()
+
+    def _close_index(self) -> None:
         if self._index is not None:
             self._index.close()
             self._index = None
 
     async def _refresh(self) -> Refreshed:
         index = await asyncio.to_thread(self._open)
-        files = await refresh_files(index, ProjectSnapshot(Confined(self.place.root)))
+        files = await refresh_files(
+            index,
+            ProjectSnapshot(Confined(self.place.root)),
+            rest_s=LONG_REST_S if self.is_beside_screen else SHORT_REST_S,
+        )
         stored: list[StoredDocument] = []
         if self.store is not None:
             stored += await self.store.read(read_notes)
         skills = await asyncio.to_thread(lambda: list(self.read_skills()))
-        kept = await asyncio.to_thread(refresh_stored, index, STORED_KINDS, [*stored, *skills])
+        documents = [*stored, *describe_skills(skills)]
+        kept = await asyncio.to_thread(refresh_stored, index, STORED_KINDS, documents)
+        await asyncio.to_thread(_refresh_routes, index, skills)
+        if self.store is not None:
+            self.looked_at = format_time(self.store.clock.now())
         return Refreshed(
             files.looked_at + kept.looked_at,
             files.changed + kept.changed,
@@ -273,7 +362,8 @@ class Librarian:
             remove_index(path)  # it is built from the files instead
 
     def _rebuild(self, why: str) -> None:
-        self.close()
+        self._end_background()
+        self._close_index()
         remove_index(index_path(self.place))
         self.notice = f"The knowledge index {why} and is rebuilt from the project." if why else ""
 
@@ -318,7 +408,7 @@ def read_notes(connection: sqlite3.Connection) -> list[StoredDocument]:
     ]
     kept = [
         StoredDocument("note", f"note:{note.note_id}", f"{note.kind}: {note.subject}", note.text)
-        for note in notes.select(connection, ("kept",))
+        for note in notes.select(connection, ("kept",), MAX_DOCUMENTS)
     ]
     return [*records, *kept]
 
@@ -332,6 +422,17 @@ def describe_skills(skills: Iterable[Skill]) -> list[StoredDocument]:
         for skill in skills
         if not skill.only_by_name
     ]
+
+
+def _refresh_skills(index: KnowledgeIndex, skills: Sequence[Skill]) -> None:
+    refresh_stored(index, ("skill",), describe_skills(skills))
+    _refresh_routes(index, skills)
+
+
+def _refresh_routes(index: KnowledgeIndex, skills: Sequence[Skill]) -> None:
+    """Index the lines that vectors compare; without the extra nothing would read them."""
+    if embed_text.is_installed():
+        refresh_stored(index, (ROUTE,), describe_routes(skills))
 
 
 def _find_nearest(index: KnowledgeIndex) -> NearestChunks | None:

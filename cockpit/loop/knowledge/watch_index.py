@@ -9,18 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
-from cockpit.access.run_program import ProgramMissing, run_git
+from cockpit.loop.knowledge.changed_documents import MOST_NAMED, find_documents
 from cockpit.loop.knowledge.librarian import Librarian
-from cockpit.observe.knowledge.refresh_index import is_document
 
 LEAST_PRIORITY = 15
 DEBOUNCE_MS = 200
 """Milliseconds in which further changes join the first."""
-MOST_NAMED = 500
-"""Changed files that are looked at one by one; of more the whole project is."""
 
 
 def yield_to_others() -> None:
@@ -56,7 +53,7 @@ async def watch_index(
     changed_text.set()
     try:
         async for changes in watching:
-            paths = await _find_documents(root, {Path(path) for _, path in changes})
+            paths = await find_documents(root, {Path(path) for _, path in changes})
             if len(paths) > MOST_NAMED:
                 done = await librarian.refresh()
             elif paths:
@@ -79,31 +76,6 @@ async def _embed_all(librarian: Librarian, changed_text: asyncio.Event) -> None:
         changed_text.clear()
         while await librarian.embed():
             continue
-
-
-async def _find_documents(root: Path, changed: Iterable[Path]) -> list[str]:
-    """Return the paths within the project of changed documents, without those that git ignores."""
-    names = []
-    for path in changed:
-        try:
-            name = path.relative_to(root).as_posix()
-        except ValueError:
-            continue  # a name that is spelled another way: the next whole look finds it
-        if is_document(name):
-            names.append(name)
-    if not names or len(names) > MOST_NAMED:
-        return names
-    try:
-        ended = await run_git(
-            "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", *names, cwd=root
-        )  # fmt: skip
-    except ProgramMissing:
-        return names
-    if not ended.ok:
-        return names  # no repository: nothing is ignored
-    listed = set(os.fsdecode(ended.stdout).split("\0"))
-    # A file that is gone is named as well: it leaves the index.
-    return sorted(name for name in names if name in listed or not (root / name).exists())
 
 
 def stop_at_end_of_input(stop: asyncio.Event, read: Callable[[], bytes]) -> None:

@@ -8,11 +8,10 @@ this module, so it imports the tables only where they are needed. See ``docs/ref
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 
 from cockpit.core.state_folder import config_root, state_root
-from cockpit.loop.permissions.tool_names import READERS, SEARCHERS, SHELLS, WRITERS
+from cockpit.loop.permissions.tool_names import OF_AGENTS, READERS, SEARCHERS, SHELLS, WRITERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +21,8 @@ if TYPE_CHECKING:
     from cockpit.access.reads.reading_place import ReadingPlace
     from cockpit.act.command_risk import Risk
 
-_OF_AGENTS = frozenset((".claude", ".codex", ".mcp.json", ".cockpit"))
-"""What tells agents what they may do: a policy over them does not reach there."""
 _OWN = frozenset(("gh", "hub", "cockpit"))
 """Refused to the embedded engine, which has tools of its own for them; an agent outside has not."""
-_OUTSIDE = "outside the project"
-"""In the risk table's reasons, for a command that names such a place."""
-_QUIETED = re.compile(r"[0-9&]?>&[0-9]|[0-9&]?>{1,2} ?/dev/null")
-_SIGNS = re.compile(r"[\s'\"=<>|;&(){}`$]+")
 _OF_EVERYBODY = frozenset(
     ("tasks", "epics", "stories", "wip", "handoff", "journal", "sessions", "packet", "metrics")
 )
@@ -142,7 +135,8 @@ def judge_tool(
 def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: str) -> ToolRisk:
     """Judge a command of an agent's own shell; ``arguments`` are those of its tool."""
     from cockpit.access.reads.judge_reads import why_not_read
-    from cockpit.loop.permissions.tool_commands import named_shell, why_not_plain
+    from cockpit.loop.permissions.judge_command import judge_command
+    from cockpit.loop.permissions.tool_commands import list_shells, peel_shells, why_not_plain
 
     if not command:
         return ToolRisk("high", ("the command is not stated",))
@@ -153,12 +147,17 @@ def judge_shell(arguments: Mapping[str, Any], command: str, *, root: str, cwd: s
     reading = _reading_place(arguments, root, cwd)
     if reading is None:
         return ToolRisk("high", ("the folder that it runs in cannot be judged",))
-    shell = named_shell(dict(arguments))
-    if shell and reading.why_not_program(shell):
-        return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
-    if not why_not_read(command, reading):
+    script, shells = peel_shells(command)
+    for shell in dict.fromkeys([*list_shells(dict(arguments)), *shells]):
+        if reading.why_not_program(shell):
+            return ToolRisk("high", (f"its shell {shell[:60]!r} is not the system's",))
+    if not why_not_read(script, reading):
         return ToolRisk("low", reads=True)
-    return _judge_command(command)
+    folder = reading.cwd
+    risk, reasons, sensitive = judge_command(
+        script, lambda path: _why_not_inside(path, root, folder)
+    )
+    return ToolRisk(risk, reasons, sensitive=sensitive)
 
 
 def judge_searching(tool: str, arguments: Mapping[str, Any], *, root: str, cwd: str) -> ToolRisk:
@@ -217,45 +216,6 @@ def _is_plain_path(path: Any) -> bool:
     return path.isascii() or unicodedata.is_normalized("NFC", path)
 
 
-def _judge_command(command: str) -> ToolRisk:
-    """Judge a command that is no read: medium or high."""
-    from cockpit.access.parse_shell import parse_shell
-    from cockpit.access.secret_files import is_sensitive
-    from cockpit.access.shell_syntax import iter_items, iter_words
-    from cockpit.act.command_line import CommandRefused, split_command
-    from cockpit.act.command_risk import combine_verdicts, judge
-
-    words: Sequence[str]
-    reasons: list[str] = []
-    try:
-        words = split_command(command)
-        verdict = judge(words)
-    except CommandRefused:
-        # The agent's shell would take it apart, so it is as risky as its parts.
-        items = list(iter_items(parse_shell(command)))
-        targets = [
-            each.target.text for item in items for each in item.redirections if each.writes_file
-        ]
-        # A program in quotes may write as well (awk '{print > "x"}'), so any other ">" counts too.
-        if any(target != "/dev/null" for target in targets) or ">" in _QUIETED.sub(" ", command):
-            reasons.append("it writes to a file that it names")
-        words = [word.text for item in items for word in iter_words((item,))]
-        words += _SIGNS.split(" ".join([command, *words]))
-        verdict = judge(("sh", "-c", command))
-    if verdict.denied:
-        reasons.append("cockpit's own agent never runs it")
-    if any(_OF_AGENTS & set(word.split("/")) for word in words):
-        reasons.append("it names settings of agents")
-    if any(map(is_sensitive, words)):
-        reasons.append("it names a file that usually has secrets")
-    raised = (
-        bool(reasons) or verdict.network or any(_OUTSIDE in reason for reason in verdict.reasons)
-    )
-    risk = "high" if raised else combine_verdicts([verdict], "medium").risk
-    sensitive = bool(reasons) or any(_OUTSIDE in reason for reason in verdict.reasons)
-    return ToolRisk(risk, [*reasons, *verdict.reasons], sensitive=sensitive)
-
-
 def _why_not_inside(path: Any, root: str, cwd: str) -> str:
     """Say why a path to write is no ordinary file of the project, without secrets or rules of agents."""
     from pathlib import Path
@@ -277,7 +237,7 @@ def _why_not_inside(path: Any, root: str, cwd: str) -> str:
         return "its path cannot be judged"
     if is_sensitive(relative):
         return "the file usually has secrets"
-    if _OF_AGENTS & set(relative.split(os.sep)):
+    if OF_AGENTS & set(relative.split(os.sep)):
         return "it changes settings of agents"
     if file_risk(relative) == "high":
         return "it changes a file that steers what runs or what agents read"

@@ -6,6 +6,7 @@ nothing raises. See ``docs/reference/agents.md``, permissions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from cockpit.loop.permissions.question_form import (
     read_codex_questions,
     read_form,
 )
+from cockpit.loop.permissions.tool_commands import peel_shells
 from cockpit.loop.permissions.tool_names import SHELLS, join_words
 from cockpit.loop.permissions.tool_request import (
     MOST_EDITS,
@@ -104,7 +106,7 @@ def read_acp_tool(
         **{name: value for name, value in _mapping(earlier).items() if value is not None},
         **{name: value for name, value in _mapping(tool_call).items() if value is not None},
     }
-    raw = _mapping(call.get("rawInput", call.get("raw_input")))
+    raw = _mapping(call.get("rawInput", call.get("raw_input"))) or _written_input(earlier)
     title = _text(call, "title")
     stated = _text(call, "kind")
     server, tool = "", _text(raw, "tool_name") or _text(call, "toolName")
@@ -386,10 +388,10 @@ def _command(arguments: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return the shell text, or the argv, in a shell tool's input."""
     value = arguments.get("command", arguments.get("cmd"))
     if isinstance(value, str):
-        return _clean(value), ()
+        return peel_shells(_clean(value))[0], ()
     words = tuple(_clean(word) for word in _sequence(value) if isinstance(word, str))
     if len(words) == 1 or (words and join_words(list(words)) == words[-1]):
-        return words[-1], ()  # bash -lc SCRIPT: the script is what runs
+        return peel_shells(words[-1])[0], ()  # bash -lc SCRIPT: the script is what runs
     return "", words
 
 
@@ -405,6 +407,17 @@ def _mcp_name(tool: str) -> tuple[str, str, str]:
         return "", "", ""
     server, sign, name = tool.removeprefix("mcp__").partition("__")
     return (server, sign, name) if server else ("?", "", name)
+
+
+def _written_input(earlier: Any) -> Mapping[str, Any]:
+    """Return the input that an ACP call has as JSON in its text: Kimi Code asks before it states another."""
+    text = _content_text([_mapping(each) for each in _sequence(_mapping(earlier).get("content"))])
+    if not text.startswith("{"):
+        return {}
+    try:
+        return _mapping(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _content_text(contents: Sequence[Mapping[str, Any]]) -> str:

@@ -38,6 +38,8 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 _DEEPEST = 12
 _MOST = 4_000
 _LONGEST_JSON = 200_000
+_LONGEST_LINE = 200_000
+"""Characters of a line that is looked into for a script."""
 
 
 def list_tool_commands(arguments: dict[str, Any]) -> list[str]:
@@ -90,12 +92,51 @@ def why_not_plain(arguments: dict[str, Any]) -> str:
     return "" if isinstance(command, str) or is_words else "command"
 
 
-def named_shell(arguments: dict[str, Any]) -> str:
-    """Return the shell that an argv of an agent's own shell names; '' where the agent chooses it."""
+def list_shells(arguments: dict[str, Any]) -> list[str]:
+    """List the shells that the command of an agent's own shell names; none where the agent chooses it."""
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, list) and command and isinstance(command[0], str):
-        return command[0] if os.path.basename(command[0]) in SHELL_PROGRAMS else ""
-    return ""
+        first = [command[0]] if os.path.basename(command[0]) in SHELL_PROGRAMS else []
+        script = join_words([word for word in command if isinstance(word, str)])
+        return first + peel_shells(script)[1]
+    return peel_shells(command)[1] if isinstance(command, str) else []
+
+
+def peel_shells(command: str) -> tuple[str, list[str]]:
+    """Return what a line that only starts a shell has it run, and the shells that it names, outermost first.
+
+    ``bash -lc 'make test'`` is ``make test``, whether an agent sends it as text or as a list of words. A line
+    that does anything else, such as redirecting the shell's output, is returned as it is.
+    """
+    shells: list[str] = []
+    while len(shells) < _DEEPEST:
+        words = _read_shell_call(command)
+        if not words:
+            break
+        shells.append(words[0])
+        command = words[2]
+    return command, shells
+
+
+def _read_shell_call(command: str) -> list[str]:
+    """Return the three words of ``sh -c SCRIPT``; none for any other line and a composed script."""
+    start = command.split(None, 2)
+    if len(start) < 3 or start[1] not in ("-c", "-lc"):
+        return []
+    if os.path.basename(start[0]) not in SHELL_PROGRAMS or len(command) > _LONGEST_LINE:
+        return []
+    from cockpit.access.parse_shell import parse_shell
+    from cockpit.access.shell_syntax import SimpleCommand
+
+    script = parse_shell(command)
+    if len(script.items) != 1 or script.separators or script.comments or script.errors:
+        return []
+    (item,) = script.items
+    if not isinstance(item, SimpleCommand) or item.assignments or item.redirections:
+        return []
+    if len(item.words) != 3 or any(word.marks for word in item.words):
+        return []
+    return [word.text for word in item.words]
 
 
 def _names_command(name: Any) -> bool:

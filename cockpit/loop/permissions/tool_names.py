@@ -16,6 +16,9 @@ SEARCHERS = frozenset(("Glob", "Grep"))
 WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path"}
 """Tools that write one file, with the argument that names it."""
 
+OF_AGENTS = frozenset((".claude", ".codex", ".mcp.json", ".cockpit"))
+"""What tells agents what they may do: a policy over them does not reach there."""
+
 
 def join_words(words: list[str]) -> str:
     """Return an argv as shell text; the script itself of ``bash -c SCRIPT``."""

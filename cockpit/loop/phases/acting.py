@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cockpit.act.guards import ActionGuard, GuardState, first_refusal, standard_guards
+from cockpit.act.guards.action_guard import ActionGuard, GuardState, first_refusal
+from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.preview import ActionPreview
 from cockpit.act.protected_tests import TestsGuard
+from cockpit.act.tool_payloads import ProposeTool
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
@@ -23,11 +25,24 @@ from cockpit.loop.decisions.await_decision import (
     find_discussed_predecessor,
     list_changes,
 )
+from cockpit.loop.growth.propose_tool import approve_adoption
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
+from cockpit.loop.planner import plan_tool
+from cockpit.loop.planner.plan_desk import PLAN_TOOL
+from cockpit.loop.reentry.find_needs import (
+    Need,
+    find_need_of_discussion,
+    find_need_of_error,
+    find_need_of_receipt,
+    find_need_of_refusal,
+)
+from cockpit.loop.reentry.held_actions import CONTINUES, Continued, read_continued
+from cockpit.loop.reentry.keep_action import keep_action
+from cockpit.loop.session_state.ask_own_guards import ask_own_guards
 from cockpit.loop.skills.created_skill import adopt_skill
 from cockpit.loop.tools.offer_tools import parse_session_call
 from cockpit.loop.tools.run_added import find_allowing_rule, open_dispatcher, preview_call
@@ -40,6 +55,7 @@ from cockpit.store.journal.details.waves import WaveActed
 from cockpit.store.sessions import outbox, plans, proposals, waves
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.plans import Plan
+from cockpit.store.sessions.proposals import Proposal
 
 Write = Callable[[Tx], object]
 
@@ -71,6 +87,8 @@ async def act(context: WaveContext) -> Write:
             await profile_change_tool.run_profile_change_call(context, call)
         elif call["name"] == task_type_tool.TOOL:
             await task_type_tool.run_type_change_call(context, call)
+        elif call["name"] == PLAN_TOOL:
+            await plan_tool.run_plan_call(context, call)
         else:
             stop_reason = await _run_action(context, call, stop_reason)
             action_count += 1
@@ -110,7 +128,12 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
     action = context.store.read_now(lambda connection: _find_action(connection, context, call))
     if action.phase == "planned":
         if stop_reason:
-            await context.store.write(lambda tx: outbox.drop(tx, action.action_id, stop_reason))
+            stopped = Need("stopped", stop_reason)
+            is_kept = CONTINUES in call and await keep_action(
+                context, call, action, stopped, stop_reason
+            )
+            if not is_kept:
+                await context.store.write(lambda tx: outbox.drop(tx, action.action_id, stop_reason))
             return stop_reason
         refused = await _approve(context, call, action)
         if refused:
@@ -122,9 +145,26 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
     if ended.phase == "uncertain":
         await settle_uncertain_action(context, ended)
         ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
+    if ended.phase == "failed_terminal" and await _keep_failed(context, call, ended):
+        return f"not run: {action.title} before it was kept"
     await capture_work_in_progress(context, ended)
     await adopt_skill(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
+
+
+async def _keep_failed(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> bool:
+    """Keep an action that failed without an effect because it lacks context; returns whether it is kept."""
+    receipts = context.store.read_now(
+        lambda connection: outbox.select_receipts(connection, action.action_id)
+    )
+    if not receipts:
+        return False
+    last = receipts[-1]
+    confined = context.engine.ground.confined
+    need = find_need_of_receipt(
+        action.action_type, action.payload, last.summary, last.detail, confined
+    )
+    return need is not None and await keep_action(context, call, action, need, "")
 
 
 async def _approve(context: WaveContext, call: Mapping[str, Any], action: OutboxAction) -> str:
@@ -134,19 +174,37 @@ async def _approve(context: WaveContext, call: Mapping[str, Any], action: Outbox
         lambda connection: read_guard_state(connection, context)
     )
     refusal = first_refusal(_guards_of_session(context), parsed, state)
+    refusal = refusal or await ask_own_guards(context, parsed, state)
     if refusal is not None:
+        lack = find_need_of_refusal(refusal, parsed.arguments)
+        if lack and await keep_action(context, call, action, lack, refusal.message):
+            return "kept"
         await context.store.write(_refuse(context, action, refusal.guard, refusal.message))
         return "refused"
+    if isinstance(parsed.payload, ProposeTool):
+        return await approve_adoption(context, parsed.payload, action)
     try:
         preview = await preview_call(context.engine, parsed)
     except CockpitError as error:
+        lack = find_need_of_error(error, parsed.arguments)
+        if lack and await keep_action(context, call, action, lack, str(error)):
+            return "kept"
         await context.store.write(_refuse(context, action, error.code, str(error)))
         return "refused"
-    decided = await _propose_and_await(context, preview, action)
+    decided = await _propose_and_await(context, preview, call, action)
+    if decided.status == "discussed" and await _keep_discussed(context, call, action, decided):
+        return decided.status
     if decided.status != "approved":
         await context.store.write(lambda tx: outbox.drop(tx, action.action_id, decided.message))
         return decided.status
     return ""
+
+
+async def _keep_discussed(
+    context: WaveContext, call: Mapping[str, Any], action: OutboxAction, decided: DecidedProposal
+) -> bool:
+    need = find_need_of_discussion(decided.proposal.reason, context.engine.ground.confined)
+    return await keep_action(context, call, action, need, decided.message)
 
 
 def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
@@ -159,11 +217,14 @@ def _guards_of_session(context: WaveContext) -> tuple[ActionGuard, ...]:
 
 
 async def _propose_and_await(
-    context: WaveContext, preview: ActionPreview, action: OutboxAction
+    context: WaveContext, preview: ActionPreview, call: Mapping[str, Any], action: OutboxAction
 ) -> DecidedProposal:
     """Propose the action as it is previewed, await the decision, and queue it when it is approved."""
     session = context.session
+    line = read_continued(call)
     body = {**preview.proposal_body(), "key": action.key, "changes": []}
+    if line is not None:
+        body["notes"] = [*preview.notes, f"Proposed again, after the context was read: {line.why}."]
     # The id follows from the preview: after a crash the same preview is the same proposal, and a file
     # that has changed since makes a new one.
     proposal_id = f"p-{digest([action.key, body])[:10]}"
@@ -173,9 +234,7 @@ async def _propose_and_await(
 
     def propose(tx: Tx) -> bool:
         """Propose; where a policy approves, queue the action in the same transaction, and return True."""
-        before = find_discussed_predecessor(
-            tx.connection, session.session_id, "action", proposal_id
-        )
+        before = _find_predecessor(tx, context, line, proposal_id)
         _expire_other_previews(tx, action, proposal_id)
         shown = {**body, "changes": list_changes(before, body)} if before else body
         proposal = proposals.create(
@@ -207,6 +266,16 @@ async def _propose_and_await(
             )
         )
     return decided
+
+
+def _find_predecessor(
+    tx: Tx, context: WaveContext, line: Continued | None, proposal_id: str
+) -> Proposal | None:
+    """Return the proposal that the new one revises: that of the kept action, or one just discussed."""
+    if line is not None and line.proposal_id:
+        return proposals.find(tx.connection, line.proposal_id)
+    session_id = context.session.session_id
+    return find_discussed_predecessor(tx.connection, session_id, "action", proposal_id)
 
 
 def _expire_other_previews(tx: Tx, action: OutboxAction, proposal_id: str) -> None:

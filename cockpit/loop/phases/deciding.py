@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from msgspec import UNSET
 
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
+from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.preview_call import OWN_TOOL, describe_call
 from cockpit.act.tool_payloads import AddedCall
-from cockpit.act.tools import ACTIONS, ADDED_ACTIONS, MalformedCall
+from cockpit.act.tools import ACTIONS, ADDED_ACTIONS, GROW, RESUME, MalformedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
+from cockpit.core.text import pluralize
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
 from cockpit.decide.model import (
     Done,
@@ -39,6 +41,14 @@ from cockpit.loop.phases.orienting import CompiledPacket, compile_at_once
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
+from cockpit.loop.planner.plan_desk import PLAN_TOOL
+from cockpit.loop.planner.plan_tool import find_plan_problem, refuse_second_plan
+from cockpit.loop.reentry.resume_tool import (
+    RESUMES,
+    find_kept_call,
+    journal_continued,
+    mark_continued,
+)
 from cockpit.loop.tools.offer_tools import added_tools_of, parse_session_call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
@@ -59,7 +69,7 @@ from cockpit.store.sessions.waves import Wave
 
 MAX_CALLS = 24
 """Calls of one answer; with more, every call is answered as malformed."""
-_ACTION_TYPES = (*ACTIONS, *ADDED_ACTIONS)
+_ACTION_TYPES = (*ACTIONS, *ADDED_ACTIONS, ADOPT)
 MAX_REFUSED = 4_000
 """Characters of a malformed call's arguments that the journal keeps."""
 
@@ -227,7 +237,10 @@ async def _commit_plan(
         _plan_call(context, place, call, len(answer.calls))
         for place, call in enumerate(answer.calls, start=1)
     ]
-    blocks = keep_blocks(answer.thinking)
+    refuse_second_plan(calls)
+    # A call that was written anew is no answer to a thought any more: its wave is told as text.
+    is_rewritten = any(call.get(RESUMES) for call in calls)
+    blocks = () if is_rewritten else keep_blocks(answer.thinking)
     for place, planned in enumerate(calls):
         if answer.thinking:
             # The first call carries the blocks; the others say that there were some.
@@ -248,6 +261,7 @@ async def _commit_plan(
                     result="refused",
                     error_code="malformed_call",
                 )
+        mark_continued(tx, context, [call for call in calls if _is_action(call)])
         plan = plans.commit(
             tx,
             wave_id=context.wave.wave_id,
@@ -257,18 +271,18 @@ async def _commit_plan(
             stop=answer.stop,
         )
         for place, call in enumerate(plan.calls):
-            action_type = call.get("action", call["name"])
-            if action_type in _ACTION_TYPES and not call["error"] and not asks_to_read(call):
-                outbox.plan(
+            if _is_action(call):
+                planned = outbox.plan(
                     tx,
                     wave_id=context.wave.wave_id,
                     session_id=context.session.session_id,
                     position=place,
                     key=call["key"],
-                    action_type=action_type,
+                    action_type=call.get("action", call["name"]),
                     title=call["title"],
                     payload=call["arguments"],
                 )
+                journal_continued(tx, call, planned)
         wave = waves.advance(
             tx, context.wave.wave_id, "acting", detail=WaveDecided(calls=len(calls))
         )
@@ -278,6 +292,12 @@ async def _commit_plan(
     plan, answered_at, following = await context.store.write(commit)
     context.engine.remember(context.wave.wave_id, plan=plan, answered_at=answered_at)
     return following
+
+
+def _is_action(call: Mapping[str, Any]) -> bool:
+    """Whether a planned call changes something, and so goes through the outbox."""
+    is_action = call.get("action", call["name"]) in _ACTION_TYPES
+    return is_action and not call["error"] and not asks_to_read(call)
 
 
 def _store_answer(
@@ -305,7 +325,7 @@ def _store_answer(
 def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> dict[str, Any]:
     """Return a call as the plan stores it: parsed, masked, and named by its place in the answer."""
     arguments: dict[str, Any] = {}
-    error, title, name, action = "", call.name, call.name, ""
+    error, title, name, action, resumes = "", call.name, call.name, "", ""
     reads: dict[str, Any] | None = None
     try:
         if count > MAX_CALLS:
@@ -313,24 +333,30 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
                 f"You made {count} calls in one answer; at most {MAX_CALLS} are allowed. Make fewer."
             )
         names = [tool.name for tool in offered_tools(context)]
-        if call.name not in names and added_tools_of(context).find(call.name) is None:
-            raise MalformedCall(
-                f"{call.name!r} is not a tool of this task. You have: {', '.join(names)}."
-            )
-        parsed = parse_session_call(context, call.name, call.arguments)  # duplicates and NaN show
+        _require_offered(context, names, name)
+        text = call.arguments
+        if name == RESUME:
+            kept = find_kept_call(context, text)
+            resumes, name, text = kept.action_id, kept.name, kept.arguments
+            _require_offered(context, names, name)
+        parsed = parse_session_call(context, name, text)  # duplicates and NaN show
         arguments = mask_value(dict(parsed.arguments))
         if arguments != parsed.arguments:
-            parsed = parse_session_call(context, call.name, canonical_json(arguments))
+            parsed = parse_session_call(context, name, canonical_json(arguments))
         name = parsed.name
         title = _title(name, parsed.arguments)
         if isinstance(parsed.payload, AddedCall):
             action = OWN_TOOL if parsed.payload.definition.kind == "own" else MCP_TOOL
             title = describe_call(name, parsed.arguments)
-        _check_type_change(context, call.name, parsed.arguments)
+        if name == GROW:
+            action = ADOPT
+        _check_type_change(context, name, parsed.arguments)
+        if name == PLAN_TOOL and (problem := find_plan_problem(context, parsed.arguments)):
+            raise MalformedCall(f"{PLAN_TOOL}: {problem}")
         if "request_context" in names:
             reads = find_request(context, parsed.payload)
-    except MalformedCall as problem:
-        error = str(problem)
+    except MalformedCall as malformed:
+        error = str(malformed)
     key = digest([context.wave.wave_id, place, name, arguments])[:24]
     return {
         "call_id": f"call-{context.wave.ordinal}-{place}",
@@ -341,7 +367,14 @@ def _plan_call(context: WaveContext, place: int, call: ToolCall, count: int) -> 
         "error": mask(error),
         **({READS: reads} if reads else {}),
         **({"action": action} if action else {}),
+        **({RESUMES: resumes} if resumes else {}),
     }
+
+
+def _require_offered(context: WaveContext, names: Sequence[str], name: str) -> None:
+    """Raise :class:`MalformedCall` for a tool that the session does not have."""
+    if name not in names and added_tools_of(context).find(name) is None:
+        raise MalformedCall(f"{name!r} is not a tool of this task. You have: {', '.join(names)}.")
 
 
 def _check_type_change(context: WaveContext, name: str, arguments: Mapping[str, Any]) -> None:
@@ -362,6 +395,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return f"{name.removesuffix('_file')} {arguments['path']}"
         case "create_skill":
             return f"create skill {arguments['name']}"
+        case "propose_tool":
+            return f"adopt the tool {arguments['name']}"
         case "run":
             argv = arguments.get("argv")
             return f"run {' '.join(argv) if argv else arguments.get('command', '')}"
@@ -375,6 +410,8 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return "record work in progress"
         case "propose_profile_change":
             return f"change the profile: {str(arguments['reason'])[:80]}"
+        case "propose_plan":
+            return f"propose {pluralize(len(arguments['tasks']), 'task')}"
         case "change_task_type":
             return f"become {str(arguments['task_type'])[:40]}"
         case _:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.phases.reading_calls import asks_to_read
+from cockpit.loop.planner.follow_session import learn_session, revise_estimate
+from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
+from cockpit.loop.reentry.held_actions import release_all
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
@@ -33,11 +36,14 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
     if plan is None:
         return
     finish = find_finish(plan)
-    if finish is not None and _has_only_successes(tx, context, plan):
-        status, summary = finish
+    end = finish if finish is not None and _has_only_successes(tx, context, plan) else None
+    end = find_plan_end(tx, context, plan) or end
+    if end is not None:
+        status, summary = check_finish(tx, context.session, end)
         if changed_nothing:
             summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
             status = "blocked" if context.session.task_id else status
+        learn_session(tx, sessions.load_in(tx, session_id), status)
         session = sessions.set_status(
             tx,
             session_id,
@@ -46,10 +52,13 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
             detail=SessionCompleted(status=status, summary=summary),
             result={"status": status, "summary": summary},
         )
+        release_all(tx, session_id, wave_id, "the agent finished without it")
         reflect(tx, session)
         if context.engine.settings.on_session_end is not None:
             context.engine.settings.on_session_end(tx, session)
-    elif plan.calls or plan.stop in _continuing_stops(context):
+        return
+    revise_estimate(tx, sessions.load_in(tx, session_id), context.wave.ordinal)
+    if plan.calls or plan.stop in _continuing_stops(context):
         events.ingest(
             tx,
             source=context.session.source,

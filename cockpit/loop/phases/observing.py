@@ -36,7 +36,9 @@ from cockpit.loop.phases.tool_results import (
     release_kept_results,
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
+from cockpit.loop.reentry.evidence import has_due_evidence, request_evidence
 from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
+from cockpit.loop.skills.skill_vectors import compare_skills, lacks_vectors
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
@@ -65,11 +67,13 @@ async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) 
     Raises :class:`~cockpit.loop.decisions.await_decision.DeadlinePassed` when no decision comes in time.
     """
     await refresh_skills(context.engine)
+    await compare_skills(context)
     if context.store.read_now(lambda connection: _opens_session(connection, context.wave)):
         await _take_in_task(context)
     if context.wave.ordinal > 1:
         await _await_requests(context)
         await _await_discussion(context)
+        await request_evidence(context)
     await request_by_rules(context)
     await request_knowledge(context)
     work = context.store.read_now(
@@ -97,8 +101,10 @@ def observe_at_once(tx: Tx, context: WaveContext) -> Wave | None:
     if (
         profile not in context.engine.profiles  # read in a transaction that may be rolled back
         or has_unread_skills(context.engine)
+        or lacks_vectors(connection, context)
         or context_requests.has_open(connection, session.session_id)
         or (session.interactive and _find_silent_discussion(connection, context) is not None)
+        or has_due_evidence(connection, context)
         or has_due_rules(connection, context)
         or find_question(connection, context) is not None
         or _list_changed_files(connection, context)

@@ -5,11 +5,17 @@ See ``docs/reference/loop.md``, context requests.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cockpit.act.guards import Refusal, first_refusal, standard_guards
+from msgspec import UNSET
+
+from cockpit.act.guards.action_guard import GuardState, Refusal, ShownItem, first_refusal
+from cockpit.act.guards.guard_registry import standard_guards
+from cockpit.act.guards.redundant_read import RedundantReadGuard
 from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
@@ -17,16 +23,22 @@ from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import request_arguments
+from cockpit.loop.session_state.ask_own_guards import ask_own_guards
+from cockpit.loop.session_state.compare_with_packet import PacketComparison, compare_with_packet
 from cockpit.loop.trust.pass_items import pass_covered_items
 from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
+from cockpit.observe.preview_cost import band_for
+from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import ContextRefused
 from cockpit.store.sessions import context_requests, proposals
 
+FROM_STORE = "stored facts"
+"""Who grants a request of which everything was read before and nothing has changed."""
 MAX_LOW_RISK_TOKENS = 20_000
 """A request for more tokens than this is of medium risk: it crowds the packet."""
 
@@ -36,39 +48,82 @@ def request_id_of_call(key: str) -> str:
     return f"q-{key.removeprefix('k-')[:12]}"
 
 
-async def propose_context_request(
-    context: WaveContext, call: Mapping[str, Any]
-) -> list[Callable[[Tx], object]]:
+Write = Callable[[Tx], object]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A context request that was previewed. Without a write it is stored already."""
+
+    refuse: Write | None = None
+    """Refuses it, where nothing of it can be granted or all of it is in the packet."""
+    store: Write | None = None
+    """Proposes it, or serves it from what is stored; a policy or rules may let it pass."""
+
+
+async def propose_context_request(context: WaveContext, call: Mapping[str, Any]) -> list[Write]:
     """Preview a call that asks to read; returns the writes that propose it or refuse it.
 
     A request of which nothing can be granted is refused, with a message that the model can act on.
     """
+    prepared = await prepare_request(context, call)
+    write = prepared.refuse or prepared.store
+    return [] if write is None else [write]
+
+
+async def prepare_request(context: WaveContext, call: Mapping[str, Any]) -> PreparedRequest:
+    """Check and preview a call that asks to read; nothing is read and nothing stored."""
     arguments = request_arguments(call)
     parsed = parse_call("request_context", canonical_json(arguments))
     is_new = context.engine.recall(context.wave.wave_id).is_new
     guards = standard_guards(context.engine.ground.confined)
 
-    def find_refusal(connection: sqlite3.Connection) -> tuple[bool, Refusal | None]:
+    def find_refusal(connection: sqlite3.Connection) -> tuple[GuardState | None, Refusal | None]:
         if not is_new and _is_stored(connection, call):
-            return True, None
+            return None, None
+        state = read_guard_state(connection, context)
         # The guards read files: not on the event loop.
-        return False, first_refusal(guards, parsed, read_guard_state(connection, context))
+        return state, first_refusal(guards, parsed, state)
 
-    is_stored, refusal = await context.store.read(find_refusal)
-    if is_stored:
-        return []
+    def refuse(message: str) -> PreparedRequest:
+        return PreparedRequest(refuse=lambda tx: _refuse(tx, context, call, message))
+
+    state, refusal = await context.store.read(find_refusal)
+    if state is None:
+        return PreparedRequest()
+    refusal = refusal or await ask_own_guards(context, parsed, state)
     if refusal is not None:
-        return [lambda tx: _refuse(tx, context, call, refusal.message)]
+        return PreparedRequest(refuse=_refuse_by_guard(context, call, refusal))
     try:
         request = parse_request(arguments, rev=context.session.rev)
-        previews = await open_gateway(context).preview(request)
     except RequestRefused as error:
-        message = str(error)
-        return [lambda tx: _refuse(tx, context, call, message)]
+        return refuse(str(error))
+    gateway = open_gateway(context)
+    names = [str(item) for item in request.scope]
+    compared = await compare_with_packet(context, gateway, names, state)
+    state = replace(state, shown_items=compared.shown)
+    redundant = RedundantReadGuard(context.engine.ground.confined)
+    places = await asyncio.to_thread(lambda: {n: redundant.find_place(n, state) for n in names})
+    if all(places.values()):
+        # Spelled as the items are read, not as the model wrote them.
+        whole = parse_call("request_context", canonical_json({**arguments, "scope": names}))
+        refusal = await asyncio.to_thread(redundant.check, whole, state)
+        if refusal is not None:
+            return PreparedRequest(refuse=_refuse_by_guard(context, call, refusal))
+    unread = [item for item in request.scope if not places[str(item)]]
+    unread = [item for item in unread if str(item) not in compared.stored]
+    try:
+        read = await gateway.preview(replace(request, scope=tuple(unread))) if unread else ()
+    except RequestRefused as error:
+        return refuse(str(error))
+    by_name = {str(preview.item): preview for preview in read}
+    previews = [
+        by_name.get(str(item)) or _preview_unread(item, places[str(item)], compared)
+        for item in request.scope
+    ]
     items = [preview_record(preview) for preview in previews]
     if all(item["refused"] for item in items):
-        message = "; ".join(f"{item['item']}: {item['refused']}" for item in items)
-        return [lambda tx: _refuse(tx, context, call, message)]
+        return refuse("; ".join(f"{item['item']}: {item['refused']}" for item in items))
     body: dict[str, Any] = {
         "purpose": request.purpose,
         "question": request.question,
@@ -76,7 +131,42 @@ async def propose_context_request(
         "items": items,
         "total_tokens": sum(item["tokens"] for item in items if not item["refused"]),
     }
-    return [lambda tx: _create_proposal(tx, context, call, body)]
+    if not any(item["item"] not in compared.stored for item in items if not item["refused"]):
+        return PreparedRequest(store=lambda tx: _serve_stored(tx, context, call, body))
+    return PreparedRequest(store=lambda tx: _create_proposal(tx, context, call, body))
+
+
+def _preview_unread(
+    item: ScopeItem, place: ShownItem | None, compared: PacketComparison
+) -> Preview:
+    """Return the preview of an item that needs no look: it is in the packet, or its facts are stored."""
+    if place is not None:
+        reason = f"it is in your context already ({place.where}), unchanged"
+        return Preview(item, 0, band_for(item.kind), refused=reason)
+    answer = compared.stored[str(item)]
+    tokens = sum(fact.full.tokens for fact in answer)
+    return Preview(item, tokens, answer[0].band, note="from stored facts: nothing is read again")
+
+
+def _serve_stored(
+    tx: Tx, context: WaveContext, call: Mapping[str, Any], body: Mapping[str, Any]
+) -> None:
+    """Grant a request of which all was read before and nothing has changed: it reads nothing."""
+    context_requests.create(
+        tx,
+        request_id=request_id_of_call(call["key"]),
+        session_id=context.session.session_id,
+        wave_id=context.wave.wave_id,
+        call_id=call["call_id"],
+        purpose=body["purpose"],
+        question=body["question"],
+        escalation=body["escalation"],
+        items=body["items"],
+        proposal_id=None,
+        auto=True,
+        decided_by=FROM_STORE,
+        stored=sum(1 for item in body["items"] if not item["refused"]),
+    )
 
 
 def open_gateway(context: WaveContext) -> ContextGateway:
@@ -106,24 +196,22 @@ def preview_record(preview: Preview) -> dict[str, Any]:
 
 
 def _create_proposal(
-    tx: Tx, context: WaveContext, call: Mapping[str, Any], body: dict[str, Any]
+    tx: Tx, context: WaveContext, call: Mapping[str, Any], body: Mapping[str, Any]
 ) -> None:
     proposal_id = f"p-{digest([call['key'], 'context'])[:10]}"
     session_id = context.session.session_id
     before = find_discussed_predecessor(tx.connection, session_id, "context", proposal_id)
     if before is None:
-        body = dict(
-            pass_covered_items(
-                tx,
-                context.engine.settings,
-                context.session,
-                request_id_of_call(call["key"]),
-                context.wave.wave_id,
-                call["call_id"],
-                body,
-                _risk_of(body),
-            ).body
-        )
+        body = pass_covered_items(
+            tx,
+            context.engine.settings,
+            context.session,
+            request_id_of_call(call["key"]),
+            context.wave.wave_id,
+            call["call_id"],
+            body,
+            _risk_of(body),
+        ).body
     proposal = proposals.create(
         tx,
         proposal_id=proposal_id,
@@ -162,6 +250,21 @@ def _is_stored(connection: sqlite3.Connection, call: Mapping[str, Any]) -> bool:
         "SELECT 1 FROM context_requests WHERE request_id=?", (request_id_of_call(call["key"]),)
     ).fetchone()
     return row is not None
+
+
+def _refuse_by_guard(
+    context: WaveContext, call: Mapping[str, Any], refusal: Refusal
+) -> Callable[[Tx], object]:
+    def refuse(tx: Tx) -> None:
+        refused = ContextRefused(
+            message=refusal.message,
+            request=dict(request_arguments(call)),
+            guard=refusal.guard,
+            tokens=refusal.tokens or UNSET,
+        )
+        context.journal(tx, refused, result="refused")
+
+    return refuse
 
 
 def _refuse(tx: Tx, context: WaveContext, call: Mapping[str, Any], message: str) -> None:

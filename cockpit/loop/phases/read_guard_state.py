@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 
-from cockpit.act.guards import GuardState, PacketLines, argv_digest
+from cockpit.act.guards.action_guard import GuardState, PacketLines, argv_digest
 from cockpit.act.tool_payloads import Run
 from cockpit.act.tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json
@@ -127,7 +127,8 @@ def _list_packet_files(
         first, last = provenance["lines"]
         sha = str(provenance["sha256"])
         where, total = f"{band}, {fact_id}", int(provenance.get("total_lines", 0))
-        by_path[path].append(PacketLines(int(first), int(last), sha, where, total))
+        tokens = in_force[fact_id][1].tokens
+        by_path[path].append(PacketLines(int(first), int(last), sha, where, total, tokens))
     for action in actions:
         if action.phase == "confirmed" and action.action_type in ("write_file", "edit_file"):
             # The exchange has its content; without a line range it never makes a read redundant.

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from cockpit.act.tools import ACTIONS, TOOLS, WITH_TASK, ToolDef
+from cockpit.act.tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
+from cockpit.loop.planner.plan_desk import PLAN_TYPE
 from cockpit.loop.skills.created_skill import SKILL_TOOL, offers_skills
+from cockpit.loop.tools.offer_tools import added_tools_of
 from cockpit.loop.wave_context import WaveContext
 
 
@@ -24,15 +26,31 @@ def tools_of_session(context: WaveContext) -> tuple[ToolDef, ...]:
         offers_skills(context.engine.settings),
         context.session.task_id is not None,
     )
-    return _select_tools(reads_only, role_tools, has_skills, has_task)
+    plans = context.session.task_type == PLAN_TYPE
+    has_added = bool(added_tools_of(context).definitions)
+    grows = grows_tools(context)
+    return _select_tools(reads_only, role_tools, has_skills, has_task, plans, grows, has_added)
+
+
+def grows_tools(context: WaveContext) -> bool:
+    """Whether a tool could grow here and be called afterwards."""
+    engine = context.engine
+    can_grow = engine.settings.grow_tool is not None and engine.added is not None
+    return can_grow and engine.ground.sandbox.works
 
 
 @cache
 def _select_tools(
-    reads_only: bool, role_tools: tuple[str, ...] | None, has_skills: bool, has_task: bool
+    reads_only: bool,
+    role_tools: tuple[str, ...] | None,
+    has_skills: bool,
+    has_task: bool,
+    plans: bool,
+    grows: bool,
+    has_added: bool,
 ) -> tuple[ToolDef, ...]:
     if role_tools is not None:
-        allowed = frozenset(role_tools) - {task_type_tool.TOOL}
+        allowed = (frozenset(role_tools) | {RESUME}) - {task_type_tool.TOOL}
     else:
         allowed = frozenset(tool.name for tool in TOOLS)
         if not reads_only:
@@ -41,6 +59,14 @@ def _select_tools(
         allowed -= set(ACTIONS)
     if not has_skills:
         allowed -= {SKILL_TOOL}
+    if not plans or role_tools is not None:
+        allowed -= set(PLANNING)
+    else:
+        allowed -= {task_type_tool.TOOL, GROW}
+    if not grows:
+        allowed -= {GROW}
     if not has_task:
         allowed -= set(WITH_TASK)
+    if not has_added and not allowed & {*ACTIONS, GROW}:
+        allowed -= {RESUME}
     return tuple(tool for tool in TOOLS if tool.name in allowed)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.failure_lines import clip_middle
 from cockpit.core.secrets import mask, mask_value
@@ -19,8 +20,11 @@ from cockpit.core.text import pluralize
 from cockpit.loop.decisions import profile_change_tool, task_type_tool, wip_tool
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_result
-from cockpit.loop.phases.propose_context_request import request_id_of_call
+from cockpit.loop.phases.propose_context_request import FROM_STORE, request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
+from cockpit.loop.planner import plan_tool
+from cockpit.loop.planner.plan_desk import PLAN_TOOL
+from cockpit.loop.reentry.held_actions import HeldAction, read_held_in
 from cockpit.loop.trust.pass_items import request_id_by_rules
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost
@@ -36,7 +40,7 @@ from cockpit.store.sessions.waves import Wave
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that are stored; the middle of a longer one is cut out."""
 
-KEPT_STATUSES = ("failed", "uncertain", "rejected", "discussed")
+KEPT_STATUSES = ("failed", "held", "uncertain", "rejected", "discussed")
 """Results that stay in every packet, at least in outline: what failed, and what the user said about it."""
 
 OUTLINED_ARGUMENT_CHARS = 400
@@ -60,7 +64,7 @@ class Exchange:
     arguments: Mapping[str, Any]
     result: str
     status: str
-    """One of approved, narrowed, rejected, discussed, expired, confirmed, failed, uncertain, refused,
+    """One of approved, held, narrowed, rejected, discussed, expired, confirmed, failed, uncertain, refused,
     malformed, fetched, said, interrupted."""
     thinking: Sequence[Mapping[str, Any]] | None = None
     """Blocks of what the model thought before its first call; None where it did not think. They are empty for
@@ -220,7 +224,9 @@ def _result_of_call(
         return profile_change_tool.read_call_result(connection, str(call["key"]))
     if call["name"] == task_type_tool.TOOL:
         return task_type_tool.read_call_result(connection, wave.session_id, call)
-    return _result_of_action(connection, wave, str(call["key"]))
+    if call["name"] == PLAN_TOOL:
+        return plan_tool.read_call_result(connection, wave.session_id, call)
+    return _result_of_action(connection, wave, call)
 
 
 def _result_of_request(
@@ -235,6 +241,8 @@ def _result_of_request(
             (wave.session_id, wave.wave_id, str(Action.CONTEXT_REFUSED)),
         ).fetchall()
         return f"Refused: {'; '.join(message for (message,) in messages)}", "refused"
+    if request.status == "fetched" and request.decided_by == FROM_STORE:
+        return _answer_from_store(request), "approved"
     if request.status != "fetched" or request.proposal_id is None:
         return _result_of_unread_request(connection, request)
     unreadable = {str(item["item"]): item["refused"] for item in request.items if item["refused"]}
@@ -270,6 +278,13 @@ def answer_approved(by: str, outcomes: Sequence[Mapping[str, Any]] = ()) -> str:
     return "\n".join([begin, *_describe_failures(outcomes)])
 
 
+def _answer_from_store(request: context_requests.ContextRequest) -> str:
+    """Return the result of a request whose facts were served again, and of its items that were not."""
+    shown = [f"{item['item']}: {item['refused']}." for item in request.items if item["refused"]]
+    begin = "You read this before and nothing has changed: it is in the context under its source."
+    return "\n".join([begin, *shown, *_describe_failures(request.outcomes)])
+
+
 def _describe_failures(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         f"{outcome['item']}: could not be read: {outcome['error']}"
@@ -288,16 +303,54 @@ def _result_of_unread_request(
     return f"{decided.message} Nothing was read.", decided.status
 
 
-def _result_of_action(connection: sqlite3.Connection, wave: Wave, key: str) -> tuple[str, str]:
+def _result_of_action(
+    connection: sqlite3.Connection, wave: Wave, call: Mapping[str, Any]
+) -> tuple[str, str]:
     action = next(
-        item for item in outbox.select_for_wave(connection, wave.wave_id) if item.key == key
+        item for item in outbox.select_for_wave(connection, wave.wave_id) if item.key == call["key"]
     )
+    if action.phase == "failed_terminal":
+        held = next(
+            (
+                each
+                for each in read_held_in(connection, wave.wave_id)
+                if each.action_id == action.action_id
+            ),
+            None,
+        )
+        if held is not None:
+            return _result_of_held(connection, wave, call, action, held)
     receipts = outbox.select_receipts(connection, action.action_id)
     if not receipts:
         return _result_without_receipt(connection, action)
     last = receipts[-1]
     result = f"{last.summary}\n{_format_receipt(last.detail)}".strip()
     return result, "confirmed" if action.phase == "confirmed" else "failed"
+
+
+def _result_of_held(
+    connection: sqlite3.Connection,
+    wave: Wave,
+    call: Mapping[str, Any],
+    action: OutboxAction,
+    held: HeldAction,
+) -> tuple[str, str]:
+    """Return what the agent reads of an action that is kept, and of the request in its name."""
+    event = held.event
+    again = (
+        f"To propose it again as it was, call resume_action with call '{event.call}'; to change it, call"
+        f" {call['name']} anew."
+    )
+    if event.cause == "discussed":
+        result, status = _result_without_receipt(connection, action)
+        # The user's own words come last: the offline rules read all that follows their marker.
+        return f"The action is kept until the user agrees. {again} {result}", status
+    reading = ""
+    if context_requests.find(connection, request_id_of_call(call["key"])) is not None:
+        result, _ = _result_of_request(connection, wave, call)
+        result += _result_by_rules(connection, call)
+        reading = f" You asked for {', '.join(event.items)}. {result}"
+    return f"It did not run, and is kept: {event.why}.{reading} {again}", "held"
 
 
 def _result_without_receipt(
@@ -313,6 +366,8 @@ def _result_without_receipt(
     if revisions and revisions[-1].status in ("discussed", "rejected", "expired"):
         decided = DecidedProposal(revisions[-1])
         return decided.message, decided.status
+    if action.action_type == ADOPT and revisions:
+        return f"There is no such tool. {action.last_error}", "failed"
     return f"It did not run: {action.last_error}", "refused"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.skills import skill_layers
-from cockpit.loop.skills.skill_shelf import SOURCE
+from cockpit.loop.skills.skill_shelf import SOURCE, SkillShelf
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.orient.skills.choose_skills import Choice, Scope, choose_skills
 from cockpit.orient.skills.keep_skills import (
@@ -27,11 +27,21 @@ from cockpit.orient.skills.keep_skills import (
 from cockpit.store.backlog import tasks
 from cockpit.store.context import facts
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.skills import SkillLoaded, SkillUnloaded, SkillWanted
+from cockpit.store.journal.details.skills import (
+    SkillLoaded,
+    SkillNamed,
+    SkillUnloaded,
+    SkillWanted,
+)
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, plans, waves
 
 _JOB = "skill:"
+NAMED = "named"
+"""In place of how a skill was chosen: it is not loaded."""
+ASKED = "asked"
+"""In place of how a skill was chosen: the agent read all of it on request."""
+ASKED_WHY = "the agent asked for it"
 _MOST_ACTIVITY = 8_000
 """Characters of a wave's calls that are looked at for the use of a skill."""
 _RECENT_WAVES = 2
@@ -39,10 +49,15 @@ _RECENT_WAVES = 2
 
 @dataclass(frozen=True, slots=True)
 class SkillLink:
-    """A loaded skill as the session's facts have it."""
+    """A skill that is loaded, or named, as the session's facts have it."""
 
     skill: LoadedSkill
     fact_id: str
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the session only names it, for the agent to ask for."""
+        return self.skill.how == NAMED
 
 
 async def refresh_skills(engine: Engine) -> None:
@@ -70,33 +85,40 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     if not skill_layers.ENABLED or not shelf.was_read:
         return
     session_id = context.session.session_id
-    links = select_loaded(tx.connection, session_id)
-    if not shelf.skills and not links:
+    present = select_skills(tx.connection, session_id)
+    if not shelf.skills and not present:
         return
+    links = [link for link in present if not link.is_named]
     wishes = read_wishes(tx.connection, session_id)
-    removals = _find_gone(context, links, wishes)
-    news = _read_news(tx, context) if most else _NO_NEWS
+    removals = _find_gone(context, present, wishes)
+    news = read_news(tx.connection, context) if most else _NO_NEWS
     mine = [name for name, wish in wishes.items() if wish.load]
     chosen: list[Choice] = []
     if news.words:
-        chosen += _choose(context, news, wishes, most)
+        chosen += _choose(context, news, wishes)
         removals += _find_left_behind(tx, context, links, chosen, news.words, most)
+        removals += _find_old_names(present, chosen)
     elif most:
         removals += _find_idle(tx, context, links)
     chosen += [
         Choice(name, LOADED_BY_USER, wishes[name].why) for name in mine if name in shelf.skills
     ]
     gone = {removal.name for removal in removals} - set(mine)
-    for link in links:
+    for link in present:
         if link.skill.name in gone:
             _unload(tx, context, link, next(r for r in removals if r.name == link.skill.name))
-    stays = {link.skill.name: link for link in links if link.skill.name not in gone}
-    for choice in _with_changed(context, chosen, stays):
-        _load(tx, context, choice)
+    stays = [link for link in present if link.skill.name not in gone]
+    for choice in list_new(shelf, chosen, stays):
+        record_skill(tx, context.engine, context.wave, choice)
 
 
 def select_loaded(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
-    """Read the skills that the session has now, by name."""
+    """Read the skills that the session has loaded now, by name."""
+    return [link for link in select_skills(connection, session_id) if not link.is_named]
+
+
+def select_skills(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
+    """Read the skills that the session has loaded and those that it names, by name."""
     rows = connection.execute(
         "SELECT substr(dedupe_key, 7), job, ordinal, fact_id FROM session_facts WHERE session_id=?"
         " AND dedupe_key <> '' AND dedupe_key > 'skill:' AND dedupe_key < 'skill;'"
@@ -105,9 +127,23 @@ def select_loaded(connection: sqlite3.Connection, session_id: str) -> list[Skill
         (session_id, SOURCE),
     )
     return [
-        SkillLink(LoadedSkill(name, job.removeprefix(_JOB) or "match", ordinal), fact_id)
+        SkillLink(LoadedSkill(name, _read_how(job), ordinal), fact_id)
         for name, job, ordinal, fact_id in rows
     ]
+
+
+def select_asked(connection: sqlite3.Connection, session_id: str) -> list[tuple[str, int]]:
+    """Read the skills that the agent read in whole on request, as (source, wave), those that are gone too."""
+    rows = connection.execute(
+        "SELECT source_ref, ordinal, job FROM session_facts WHERE session_id=? AND dedupe_key <> ''"
+        " AND dedupe_key > 'skill:' AND dedupe_key < 'skill;' AND source_type=?",
+        (session_id, SOURCE),
+    )
+    return [(ref, ordinal) for ref, ordinal, job in rows if _read_how(job) == ASKED]
+
+
+def _read_how(job: str) -> str:
+    return job.removeprefix(_JOB) or "match" if job.startswith(_JOB) else ASKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,66 +186,88 @@ def want_skill(tx: Tx, session_id: str, name: str, *, load: bool, why: str = "")
     tx.journal(SkillWanted(name=name, load=load, why=why), session_id=session_id, actor="person")
 
 
-def scope_of(context: WaveContext) -> Scope:
-    """Return which skills the session's task type allows."""
-    kind = context.engine.task_types.get(context.session.task_type)
+def scope_of(engine: Engine, task_type: str) -> Scope:
+    """Return which skills a task type allows."""
+    kind = engine.task_types.get(task_type)
     lists = () if kind is None else (kind.skills, kind.project_skills)
     return Scope(tuple(patterns for patterns in lists if patterns))
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class News:
     """What the user wrote since the wave before, and when the last of it."""
 
     words: str = ""
     at: str = ""
 
 
-_NO_NEWS = _News()
+_NO_NEWS = News()
 
 
-def _choose(
-    context: WaveContext, news: _News, wishes: Mapping[str, Wish], most: int
-) -> tuple[Choice, ...]:
-    shelf = context.engine.skills
-    return choose_skills(
-        shelf.skills,
-        shelf.index,
+def _choose(context: WaveContext, news: News, wishes: Mapping[str, Wish]) -> tuple[Choice, ...]:
+    return choose_for(
+        context.engine,
         news.words,
-        task_type=context.session.task_type if context.wave.ordinal == 1 else "",
-        scope=scope_of(context),
-        most=most,
-        never=list(wishes),
-        unloaded=[name for name, wish in wishes.items() if not wish.load and wish.at >= news.at],
+        wishes,
+        task_type=context.session.task_type,
+        is_first=context.wave.ordinal == 1,
+        at=news.at,
     )
 
 
-def _read_news(tx: Tx, context: WaveContext) -> _News:
+def choose_for(
+    engine: Engine,
+    words: str,
+    wishes: Mapping[str, Wish],
+    *,
+    task_type: str,
+    is_first: bool,
+    at: str,
+) -> tuple[Choice, ...]:
+    """Choose the skills for ``words`` of a session that were written ``at`` that time.
+
+    ``is_first``: they begin the task, so that its type chooses too.
+    """
+    shelf = engine.skills
+    return choose_skills(
+        shelf.skills,
+        shelf.index,
+        words,
+        task_type=task_type if is_first else "",
+        scope=scope_of(engine, task_type),
+        most=engine.settings.skills_most,
+        never=list(wishes),
+        unloaded=[name for name, wish in wishes.items() if not wish.load and wish.at >= at],
+        vectors=shelf.nearness(words),
+    )
+
+
+def read_news(connection: sqlite3.Connection, context: WaveContext) -> News:
     """Return the task in a session's first wave, and new messages in later ones."""
     session = context.session
-    sent = messages.select_for_session(tx.connection, session.session_id, role="person")
+    sent = messages.select_for_session(connection, session.session_id, role="person")
     if context.wave.ordinal == 1:
         parts = [session.words]
         if session.task_id is not None:
-            task = tasks.load(tx.connection, session.task_id)
+            task = tasks.load(connection, session.task_id)
             parts += [task.title, task.description, task.acceptance_criteria]
         words = "\n".join(dict.fromkeys(part for part in parts if part))
-        return _News(words, sent[0].created_at if sent else "")
+        return News(words, sent[0].created_at if sent else "")
     if len(sent) <= 1:
         return _NO_NEWS
-    (before,) = tx.execute(
+    (before,) = connection.execute(
         "SELECT count(DISTINCT source_ref) FROM session_facts WHERE session_id=? AND ordinal<?"
         " AND source_type='person'",
         (session.session_id, context.wave.ordinal),
     ).fetchone()
     new = sent[1 + before :]
-    return _News("\n".join(message.text for message in new), new[-1].created_at if new else "")
+    return News("\n".join(message.text for message in new), new[-1].created_at if new else "")
 
 
 def _find_gone(
     context: WaveContext, links: Sequence[SkillLink], wishes: Mapping[str, Wish]
 ) -> list[Removal]:
-    """Return the loaded skills that the user unloads, and those that exist no longer or are not trusted."""
+    """Return the skills that the user unloads, and those that exist no longer or are not trusted."""
     removals = []
     for link in links:
         name = link.skill.name
@@ -272,43 +330,84 @@ def _read_activity(tx: Tx, context: WaveContext, count: int) -> list[str]:
     return activity
 
 
-def _with_changed(
-    context: WaveContext, chosen: Sequence[Choice], stays: dict[str, SkillLink]
+def _find_old_names(present: Sequence[SkillLink], chosen: Sequence[Choice]) -> list[Removal]:
+    """Return what was named for a message before, where a new one chooses something else."""
+    chosen_names = {choice.name for choice in chosen}
+    if not chosen_names - {link.skill.name for link in present}:
+        return []
+    why = f"the task moved on to {', '.join(choice.name for choice in chosen)}"
+    return [
+        Removal(link.skill.name, "drift", why)
+        for link in present
+        if link.is_named and link.skill.name not in chosen_names
+    ]
+
+
+def list_new(
+    shelf: SkillShelf, chosen: Sequence[Choice], present: Sequence[SkillLink]
 ) -> list[Choice]:
-    """Return what is to be loaded: new choices, and loaded skills whose text is another by now."""
-    shelf = context.engine.skills
-    new = [choice for choice in chosen if choice.name not in stays]
+    """Return what is new of ``chosen``, and what the session has whose text is another by now."""
+    there = {link.skill.name: link for link in present}
+    first: dict[str, Choice] = {}
+    for choice in chosen:
+        first.setdefault(choice.name, choice)
+    new = [
+        choice
+        for name, choice in first.items()
+        if name not in there or (there[name].is_named and not choice.is_named)
+    ]
+    names = {choice.name for choice in new}
     changed = [
-        Choice(name, link.skill.how, "its text changed")
-        for name, link in stays.items()
-        if shelf.fact(name).fact_id != link.fact_id
+        Choice(name, link.skill.how, "its text changed", is_named=link.is_named)
+        for name, link in there.items()
+        if name not in names
+        and link.skill.how != ASKED
+        and (shelf.line(name) if link.is_named else shelf.fact(name)).fact_id != link.fact_id
     ]
     return [*new, *changed]
 
 
-def _load(tx: Tx, context: WaveContext, choice: Choice) -> None:
-    fact, skill = context.engine.skills.fact(choice.name), context.engine.skills.skills[choice.name]
-    wave = context.wave
+def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> None:
+    """Load a skill in the session of ``wave``, or name it there; one supersedes the other."""
+    shelf = engine.skills
+    skill = shelf.skills[choice.name]
+    fact = shelf.line(choice.name) if choice.is_named else shelf.fact(choice.name)
     facts.record(
         tx,
-        session_id=context.session.session_id,
+        session_id=wave.session_id,
         wave_id=wave.wave_id,
         ordinal=wave.ordinal,
         pinned_now=wave.pinned_now,
         facts=[fact],
-        job=f"{_JOB}{choice.how}",
+        job=f"{_JOB}{NAMED if choice.is_named else choice.how}",
     )
-    context.journal(
-        tx,
-        SkillLoaded(
+    tokens = fact.cost.full
+    detail: SkillLoaded | SkillNamed
+    if choice.is_named:
+        detail = SkillNamed(
+            name=skill.name,
+            layer=skill.layer,
+            why=choice.why,
+            ordinal=wave.ordinal,
+            tokens=tokens,
+        )
+    else:
+        detail = SkillLoaded(
             name=skill.name,
             layer=skill.layer,
             how=choice.how,
             why=choice.why,
             ordinal=wave.ordinal,
-            tokens=fact.cost.full,
+            tokens=tokens,
             digest=skill.digest,
-        ),
+        )
+    tx.journal(
+        detail,
+        session_id=wave.session_id,
+        wave_id=wave.wave_id,
+        trace_id=wave.trace_id,
+        packet_id=wave.packet_id,
+        actor="engine",
     )
 
 

@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cockpit.core.skills.skill import Skill, core_of
-from cockpit.loop.skills.session_skills import Wish, read_wishes, select_loaded, want_skill
+from cockpit.loop.skills.session_skills import (
+    ASKED,
+    ASKED_WHY,
+    Wish,
+    read_wishes,
+    select_skills,
+    want_skill,
+)
 from cockpit.loop.skills.skill_shelf import SkillShelf
 from cockpit.store.db.database import Store
 from cockpit.store.journal.event_types import Action
+
+_ORDER = {"named": 1, "available": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +33,11 @@ class ListedSkill:
     name: str
     description: str
     state: str
-    """``loaded``, ``waits`` (from the next wave on), ``leaves`` (likewise) or ``available``."""
+    """``loaded``, ``named``, ``waits`` (from the next wave on), ``leaves`` (likewise) or ``available``."""
     why: str
-    """Why it is loaded, or was unloaded last."""
+    """Why it is loaded or named, or was unloaded last."""
     tokens: int
-    """Tokens of the part that enters a packet."""
+    """Tokens of what is in the packet, or would be when it is loaded."""
     layer: str
     replaces: str
     folder: str
@@ -41,7 +50,7 @@ class SkillOverview:
     """The skills of a project as one session has them."""
 
     skills: tuple[ListedSkill, ...] = ()
-    """The loaded ones first, then by name."""
+    """The loaded ones first, then the named ones, then by name."""
     problems: tuple[str, ...] = ()
     """One sentence for each skill that is not used."""
 
@@ -58,7 +67,7 @@ class SkillDesk:
         loaded = await asyncio.to_thread(self._shelf.refresh)
         state = await self._store.read(lambda connection: _read_state(connection, session_id))
         rows = [self._describe(skill, state) for skill in loaded.skills.values()]
-        rows.sort(key=lambda row: (row.state == "available", row.name))
+        rows.sort(key=lambda row: (_ORDER.get(row.state, 0), row.name))
         untrusted = [
             f"{path} is not trusted; `cockpit trust` shows it." for path in loaded.untrusted
         ]
@@ -66,16 +75,19 @@ class SkillDesk:
 
     async def toggle(self, session_id: str, skill: ListedSkill) -> None:
         """Load a skill that the session does not have, or unload it, from the next wave on."""
-        load = skill.state in ("available", "leaves")
+        load = skill.state in ("available", "named", "leaves")
         await self._store.write(lambda tx: want_skill(tx, session_id, skill.name, load=load))
 
     def _describe(self, skill: Skill, state: _State) -> ListedSkill:
+        kind = _find_state(skill.name, state)
+        shelf = self._shelf
+        fact = shelf.line(skill.name) if kind == "named" else shelf.fact(skill.name)
         return ListedSkill(
             skill.name,
             skill.description,
-            _find_state(skill.name in state.loaded, state.wishes.get(skill.name)),
+            kind,
             state.reasons.get(skill.name, ""),
-            self._shelf.fact(skill.name).cost.full,
+            fact.cost.full,
             skill.layer,
             skill.replaces,
             str(skill.folder),
@@ -87,24 +99,31 @@ class SkillDesk:
 @dataclass(frozen=True, slots=True)
 class _State:
     loaded: frozenset[str]
+    named: frozenset[str]
     wishes: Mapping[str, Wish]
     reasons: Mapping[str, str]
 
 
 def _read_state(connection: sqlite3.Connection, session_id: str) -> _State:
     if not session_id:
-        return _State(frozenset(), {}, {})
-    loaded = frozenset(link.skill.name for link in select_loaded(connection, session_id))
+        return _State(frozenset(), frozenset(), {}, {})
+    present = select_skills(connection, session_id)
+    loaded = frozenset(link.skill.name for link in present if not link.is_named)
+    named = frozenset(link.skill.name for link in present if link.is_named)
     rows = connection.execute(
         "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-        " WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_LOADED), str(Action.SKILL_UNLOADED), session_id),
+        " WHERE action IN (?,?,?) AND +session_id=? ORDER BY seq",
+        (*map(str, (Action.SKILL_LOADED, Action.SKILL_NAMED, Action.SKILL_UNLOADED)), session_id),
     )
     reasons = {str(name): str(why) for name, why in rows}
-    return _State(loaded, read_wishes(connection, session_id), reasons)
+    reasons |= {link.skill.name: ASKED_WHY for link in present if link.skill.how == ASKED}
+    return _State(loaded, named, read_wishes(connection, session_id), reasons)
 
 
-def _find_state(is_loaded: bool, wish: Wish | None) -> str:
+def _find_state(name: str, state: _State) -> str:
+    wish, is_loaded = state.wishes.get(name), name in state.loaded
     if wish is not None and wish.load != is_loaded:
         return "waits" if wish.load else "leaves"
-    return "loaded" if is_loaded else "available"
+    if is_loaded:
+        return "loaded"
+    return "named" if name in state.named else "available"

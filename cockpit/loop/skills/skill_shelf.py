@@ -6,7 +6,8 @@ See ``docs/reference/skills.md``, layers.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.core.project.project_trust import PROJECT_SKILLS, TRUST_FILE
@@ -28,6 +29,10 @@ from cockpit.store.context.facts import Fact, Level
 SOURCE = "skill"
 BAND = "capabilities"
 _UTILITY = 900_000
+_LONGEST_PURPOSE = 120
+"""Characters of a description in the line that names a skill."""
+_MOST_KEPT = 16
+"""Texts whose nearness to skills is kept: those of the sessions that run now."""
 
 
 class SkillShelf:
@@ -39,7 +44,8 @@ class SkillShelf:
         self._stamp: object = None
         self._loaded = LoadedSkills({})
         self._index: SkillIndex | None = None
-        self._facts: dict[str, tuple[Skill, Fact]] = {}
+        self._facts: dict[tuple[str, bool], tuple[Skill, Fact]] = {}
+        self._nearness: dict[str, Mapping[str, float]] = {}
 
     def refresh(self) -> LoadedSkills:
         """Read the skills again if a file was added, changed or removed, or is trusted now. Blocks."""
@@ -71,16 +77,37 @@ class SkillShelf:
             self._index = build_index(self._loaded.skills.values())
         return self._index
 
+    def keep_nearness(self, words: str, nearness: Mapping[str, float]) -> None:
+        """Keep how near each skill is to ``words`` by vectors, from 0 to 1, by name."""
+        while len(self._nearness) >= _MOST_KEPT:
+            del self._nearness[next(iter(self._nearness))]
+        self._nearness[words] = nearness
+
+    def was_compared(self, words: str) -> bool:
+        """Whether :meth:`keep_nearness` was called for ``words``, and not too many since."""
+        return words in self._nearness
+
+    def nearness(self, words: str) -> Mapping[str, float]:
+        """Return how near each skill is to ``words``; empty where that is not known."""
+        return self._nearness.get(words, {})
+
     def folders(self) -> Mapping[str, Path]:
         """Return the folder of each skill by name, for the gateway."""
         return {name: skill.folder for name, skill in self.skills.items()}
 
     def fact(self, name: str) -> Fact:
         """Return the skill as a fact of a session, its secrets masked. Raises ``KeyError``."""
+        return self._fact(name, make_skill_fact, is_line=False)
+
+    def line(self, name: str) -> Fact:
+        """Return the line that names the skill, as a fact of a session. Raises ``KeyError``."""
+        return self._fact(name, make_skill_line, is_line=True)
+
+    def _fact(self, name: str, make: Callable[[Skill], Fact], *, is_line: bool) -> Fact:
         skill = self.skills[name]
-        kept = self._facts.get(name)
+        kept = self._facts.get((name, is_line))
         if kept is None or kept[0] != skill:
-            kept = self._facts[name] = (skill, make_skill_fact(skill))
+            kept = self._facts[name, is_line] = (skill, make(skill))
         return kept[1]
 
 
@@ -115,6 +142,30 @@ def make_skill_fact(skill: Skill) -> Fact:
             utility=_UTILITY,
         )
     )
+
+
+def make_skill_line(skill: Skill) -> Fact:
+    """Return one line that names a skill and its purpose, as a fact that the skill itself supersedes."""
+    text = f"Not loaded. Request it if it fits: {describe_purpose(skill)}"
+    level = Level(text, count_tokens(text))
+    return with_cost(
+        Fact(
+            source_type=SOURCE,
+            source_ref=f"skill:{skill.name}",
+            band=BAND,
+            full=level,
+            reference=level,
+            provenance={"layer": skill.layer},
+            dedupe_key=f"skill:{skill.name}",
+            utility=_UTILITY,
+        )
+    )
+
+
+def describe_purpose(skill: Skill) -> str:
+    """Return the first sentence of a skill's description, in one line and not too long, masked."""
+    words = mask(" ".join(skill.description.split()))
+    return textwrap.shorten(words.partition(". ")[0], _LONGEST_PURPOSE, placeholder=" …")
 
 
 def _stamp_file(path: Path | None) -> tuple[int, int]:

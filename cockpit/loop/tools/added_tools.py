@@ -10,12 +10,14 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cockpit.act.adapters import ADAPTERS, Adapter
 from cockpit.act.mcp_servers.mcp_adapter import McpToolAdapter
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL, preview_mcp_call
 from cockpit.act.mcp_servers.running_servers import RunningServers
 from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.own_tools.adopt_tool import ADOPT, AdoptAdapter
 from cockpit.act.own_tools.own_tool_adapter import OwnToolAdapter
 from cockpit.act.own_tools.preview_call import OWN_TOOL, preview_own_call
 from cockpit.act.own_tools.tool_definition import ToolDefinition
@@ -62,6 +64,8 @@ class AddedTools:
     ground: Workspace
     catalog: ToolCatalog
     servers: RunningServers
+    home: Path
+    """The main checkout, which has the project's tools."""
     offered: dict[str, list[OfferedTools]] = field(default_factory=dict)
     """By session: the sets of tools that it was offered, oldest first."""
     allowed: dict[tuple[str, bool, bool], OfferedTools] = field(default_factory=dict)
@@ -71,6 +75,7 @@ class AddedTools:
         """Return the adapters of all actions."""
         return {
             **ADAPTERS,
+            ADOPT: AdoptAdapter(self.store, self.home),
             OWN_TOOL: OwnToolAdapter(self.find_approved, self.catalog.list_folders),
             MCP_TOOL: McpToolAdapter(self.servers, self.find_approved, self.withdraw),
         }
@@ -145,7 +150,7 @@ async def open_added_tools(
         note_end,
     )
     try:
-        yield AddedTools(store, ground, catalog, servers)
+        yield AddedTools(store, ground, catalog, servers, place.home)
     finally:
         await asyncio.shield(servers.close())
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from cockpit.access import user_presence
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
-from cockpit.core.clock import Clock, format_time
+from cockpit.core.clock import Clock, format_time, parse_time
 from cockpit.core.errors import Altered, CockpitError, NotFound
 from cockpit.learn.trust.weigh_evidence import Evidence
 from cockpit.loop.decisions.decide_proposal import find_holder
@@ -48,7 +48,8 @@ def accept_rule(tx: Tx, settings: RuntimeSettings, rule_id: str, decider: Caller
     """
     require_the_user(decider, "accepting a trust rule")
     rule = trust_rules.find(tx.connection, rule_id)
-    if rule is not None and rule.status_on(tx.now()) == "active":
+    now = trust_rules.latest_moment(tx.connection, tx.now())
+    if rule is not None and rule.status_on(now) == "active":
         raise NoRule(f"Rule {rule_id} is active already.")
     if rule is not None and rule.origin == FILE:
         return trust_rules.accept(
@@ -69,7 +70,7 @@ def accept_rule(tx: Tx, settings: RuntimeSettings, rule_id: str, decider: Caller
         raise NotFound(
             f"There is no offer {rule_id} now; `cockpit trust rules offers` lists the offers."
         )
-    ends = tx.clock.now() + timedelta(days=settings.trust.expires_days)
+    ends = parse_time(now) + timedelta(days=settings.trust.expires_days)
     return trust_rules.accept(tx, shape, risk=risk, expires_at=format_time(ends), evidence=counted)
 
 

@@ -32,6 +32,8 @@ class RuleUse:
     shape: Shape
     what: str
     origin: str = LEARNED
+    expires_at: str = ""
+    """When the rule ends; empty: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _find_use(
     root = str(proposal.body.get("worktree") or session.root)
     if is_on_disk and find_linked_path(root, part.paths):
         return None
-    return RuleUse(rule.rule_id, part.shape, part.text)
+    return RuleUse(rule.rule_id, part.shape, part.text, expires_at=rule.expires_at or "")
 
 
 def _find_exact(

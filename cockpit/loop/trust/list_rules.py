@@ -109,7 +109,7 @@ def list_rules(
 ) -> RuleListing:
     """Return offers first, then rules in force, then what ended."""
     stored = {rule.rule_id: rule for rule in trust_rules.select_all(connection)}
-    now = format_time(clock.now())
+    now = trust_rules.latest_moment(connection, format_time(clock.now()))
     rows = [_offered(evidence) for evidence in list_offers(connection, clock, settings)]
     offered = {row.rule_id for row in rows}
     learned = [
@@ -162,7 +162,8 @@ def list_states(
     connection: sqlite3.Connection, clock: Clock, settings: RuntimeSettings
 ) -> tuple[TaskTypeState, ...]:
     """Return how far both inner loops of each task type have collapsed, by name."""
-    since, now = oldest_that_counts(clock, settings.trust), format_time(clock.now())
+    since = oldest_that_counts(clock, settings.trust)
+    now = trust_rules.latest_moment(connection, format_time(clock.now()))
     rules = [rule for rule in trust_rules.select_all(connection) if rule.origin != FILE]
     active = {rule.task_type for rule in rules if rule.status_on(now) == "active"}
     states = []

@@ -183,8 +183,12 @@ def _item_words(item: ScopeItem, session: Session) -> list[str] | None:
         case "skill":
             return ["skill", item.ref.partition("/")[0]]
         case "gh":
+            words = shlex.split(item.ref)
             own = str(session.target.get("pr", ""))
-            return ["gh", *(OWN if own and word == own else word for word in shlex.split(item.ref))]
+            # `gh pr view 24`: only there a number is the pull request's, and not that of `--limit 24`.
+            if own and words[:1] == ["pr"] and words[2:3] == [own]:
+                words[2] = OWN
+            return ["gh", *words]
         case _:
             return [item.kind, item.ref]
 

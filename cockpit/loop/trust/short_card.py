@@ -1,7 +1,7 @@
-"""The short card of an action whose shape the user has accepted for it: what it is, in one line, and Enter.
+"""The short card of an action whose shape the user has accepted for it: all that would be posted, and Enter.
 
-The card approves nothing. It shows less, and a post to GitHub needs one key in place of two. See
-``docs/reference/trust.md``, short cards.
+The card approves nothing and hides nothing: a post to GitHub needs one key in place of two, and only while
+it is short enough to be read at a glance. See ``docs/reference/trust.md``, short cards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
 from cockpit.store.trust.shape import GITHUB
 
-_LONGEST = 200
+MOST_LINES = 20
+MOST_CHARACTERS = 1_500
+"""A longer post, or one with more lines, is proposed in full and takes both keys."""
 
 
 def add_card(
@@ -28,7 +30,9 @@ def add_card(
     body: Mapping[str, Any],
 ) -> Mapping[str, Any]:
     """Return the body of an action that is about to be proposed, with its card where it gets one."""
-    if preview.type != GITHUB or proposals.find(tx.connection, proposal_id) is not None:
+    if preview.type != GITHUB or not _is_short(preview.body):
+        return body
+    if proposals.find(tx.connection, proposal_id) is not None:
         return body
     session, wave_id = context.session, context.wave.wave_id
     draft = AskedProposal(
@@ -38,15 +42,11 @@ def add_card(
     if use is None:
         return body
     count_uses(tx, (use,), draft)
-    return {**body, "card": {"rule_id": use.rule_id, "line": _first_line(preview.body)}}
+    return {**body, "card": {"rule_id": use.rule_id, "until": use.expires_at}}
 
 
-def _first_line(text: str) -> str:
-    """Return the first line of a text, and how many more there are."""
-    lines = text.strip().splitlines()
-    if not lines:
-        return ""
-    line = lines[0].strip()
-    shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-    more = len(lines) - 1
-    return f"{shown} (+{more} {'line' if more == 1 else 'lines'})" if more else shown
+def _is_short(text: str) -> bool:
+    """Whether a text can be read at a glance: few lines, and nothing in it that a screen does not show."""
+    lines = text.split("\n")
+    is_plain = all(line.replace("\t", "").removesuffix("\r").isprintable() for line in lines)
+    return is_plain and len(text) <= MOST_CHARACTERS and len(lines) <= MOST_LINES

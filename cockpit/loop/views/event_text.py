@@ -6,18 +6,23 @@ output prints them in one line. See ``docs/reference/journal.md``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import UnsetType
 
 from cockpit.core.text import pluralize
+from cockpit.loop.reentry.held_actions import EVIDENCE, MOST_RETURNS
+from cockpit.loop.views.estimate_text import basis_text, expected_text
+from cockpit.loop.views.state_signs import Kind, Tone, state_sign
 from cockpit.store.journal.details import (
     agent_turns,
     agents,
+    estimates,
     evolution,
     notes,
     proposals,
+    reentry,
     sessions,
     skills,
     tools,
@@ -25,10 +30,15 @@ from cockpit.store.journal.details import (
     waves,
 )
 from cockpit.store.journal.details.detail import Detail
-
-Tone = Literal["dim", "good", "bad", "warn", "accent"]
+from cockpit.store.sessions.proposals import EDITED
 
 _LISTED_ITEMS = 6
+_SAYS_FAILED = ("failed", "rejected", "refused", "blocked")
+_DECISIONS: Mapping[type[Detail], str] = {
+    proposals.ProposalApproved: "approved",
+    proposals.ProposalRejected: "rejected",
+    proposals.ProposalDiscussed: "discussed",
+}
 
 
 class EventLine(msgspec.Struct, frozen=True):
@@ -45,11 +55,29 @@ class EventLine(msgspec.Struct, frozen=True):
     below: tuple[EventLine, ...] = ()
     """Lines about parts of the event, for example items that could not be read."""
 
+    def words(self, indent: str = "  ") -> str:
+        """Return the line, and those below it, without signs: for a reader that speaks."""
+        parts = [self.text, self.remark] if self.remark else [self.text]
+        if self.tone == "bad" and not any(part.startswith(_SAYS_FAILED) for part in parts):
+            parts[0] = f"failed: {parts[0]}"
+        lines = [f"{indent}{', '.join(parts)}"]
+        return "\n".join([*lines, *(line.words(f"{indent}  ") for line in self.below)])
+
     def plain(self, indent: str = "  ") -> str:
         """Return the line, and those below it, as plain text."""
         remark = f" · {self.remark}" if self.remark else ""
         lines = [f"{indent}{self.sign} {self.text}{remark}"]
         return "\n".join([*lines, *(line.plain(f"{indent}  ") for line in self.below)])
+
+
+def name_speaker(role: str, assigned: str = "") -> str:
+    """Return the heading of a message by its author's ``role``.
+
+    ``assigned`` is the role of a chain's session, for the message that gives it its task: nobody typed that.
+    """
+    if role == "person" and assigned:
+        return f"task for the {assigned.replace('_', ' ')}"
+    return {"person": "you", "notice": "note"}.get(role, "agent")
 
 
 def person_name(actor: str) -> str:
@@ -70,11 +98,14 @@ def event_line(detail: Detail) -> EventLine | None:
             if detail.kind == "permission":
                 text = f"{detail.shown().agent or 'an agent'} asks · {detail.risk} risk · {detail.title}"
             revised = "revised, " if detail.revises else ""
-            return EventLine("?", text, "accent", f"{revised}waits for you")
+            look = state_sign("proposal", "pending")
+            return EventLine(look.sign, text, look.tone, f"{revised}{look.word}")
         case proposals.ProposalDecided():
             return _decision(detail)
         case proposals.OfAction() | proposals.ActionRefused():
             return _action(detail)
+        case reentry.ActionHeld() | reentry.ActionResumed() | reentry.ActionReleased():
+            return _return(detail)
         case waves.ContextRequested() | waves.ContextFetched() | waves.ContextRefused():
             return _context(detail)
         case waves.PacketCompiled() | waves.PacketVerified():
@@ -98,6 +129,8 @@ def event_line(detail: Detail) -> EventLine | None:
         case evolution.EvolutionEnded():
             good = detail.outcome == "adopted"
             return EventLine("⚘", detail.reason, "good" if good else "warn", detail.outcome)
+        case estimates.OfEstimate():
+            return _estimate(detail)
         case notes.NoteProposed():
             return EventLine("✎", f"note proposed: {detail.text}", "dim", detail.kind)
         case notes.NoteForgotten():
@@ -107,6 +140,9 @@ def event_line(detail: Detail) -> EventLine | None:
             return EventLine(
                 "✦", f"skill {detail.name}: {detail.why}", "dim", f"{detail.tokens:,} tokens"
             )
+        case skills.SkillNamed():
+            text = f"skill {detail.name} named, not loaded: {detail.why}"
+            return EventLine("✧", text, "dim", f"{detail.tokens:,} tokens")
         case skills.SkillUnloaded():
             return EventLine("✧", f"skill {detail.name} unloaded: {detail.why}", "dim")
         case waves.FeedbackRecorded(operator=waves.UserVerdict() as verdict) if verdict.verdict:
@@ -148,16 +184,12 @@ def list_items(items: Sequence[waves.ContextItem]) -> str:
 def _session(detail: Detail) -> EventLine | None:
     match detail:
         case sessions.SessionCompleted():
-            good = detail.status == "done"
-            status = (detail.status or "ended").replace("needs_answer", "needs an answer")
-            text = f"{status}: {detail.summary}" if detail.summary else status
-            return EventLine("✔" if good else "■", text, "good" if good else "warn")
+            status = "completed" if detail.status == "done" else detail.status or "ended"
+            return _state("session", status, detail.summary)
         case sessions.SessionFailed():
-            return EventLine("✗", f"failed: {detail.message or 'no reason was recorded'}", "bad")
+            return _state("session", "failed", detail.message or "no reason was recorded")
         case sessions.SessionStopped():
-            return EventLine(
-                "■", f"stopped: {detail.reason}" if detail.reason else "stopped", "warn"
-            )
+            return _state("session", "stopped", detail.reason)
         case sessions.SessionChanged():
             changes = {
                 "policy": detail.policy,
@@ -166,6 +198,34 @@ def _session(detail: Detail) -> EventLine | None:
             }
             lines = [f"{name} is now {value}" for name, value in changes.items() if value]
             return EventLine("·", "; ".join(lines)) if lines else None
+        case _:
+            return None
+
+
+def _state(kind: Kind, state: str, words: str | UnsetType) -> EventLine:
+    """Word that something came to a state, and why."""
+    look = state_sign(kind, state)
+    text = f"{look.word}: {words}" if words else look.word
+    return EventLine(look.sign, text, look.tone)
+
+
+def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
+    match detail:
+        case estimates.EstimateMade():
+            unit = (
+                "turn"
+                if detail.model.startswith("runner:") and detail.unit == "session"
+                else "wave"
+            )
+            text = expected_text(detail.expected, unit)
+            return EventLine("≈", text, "dim", basis_text(detail.expected))
+        case estimates.EstimateRevised():
+            return EventLine("≈", f"now {expected_text(detail.expected)}", "dim", detail.why)
+        case estimates.EstimateLearned(expected=estimates.Expected() as expected):
+            likely = round(expected.waves.likely)
+            is_within = expected.waves.low <= detail.waves <= expected.waves.high
+            remark = "within the estimate" if is_within else "outside the estimate"
+            return EventLine("≈", f"took {detail.waves:,} of about {likely:,} waves", "dim", remark)
         case _:
             return None
 
@@ -196,21 +256,28 @@ def _decision(detail: proposals.ProposalDecided) -> EventLine:
     by = f" by {person_name(detail.decided_by)}" if detail.decided_by else ""
     is_permission = detail.kind == "permission"
     verb = "allowed" if is_permission else "approved"
+    look = state_sign("proposal", _DECISIONS.get(type(detail), "expired"))
     match detail:
         case proposals.ProposalApproved():
             items = detail.narrowed
             narrowed = f", narrowed to {pluralize(len(items), 'item')}" if items else ""
-            return EventLine("✔", f"{verb}{by}{narrowed}", "good")
+            return EventLine(look.sign, f"{verb}{by}{narrowed}", look.tone)
         case proposals.ProposalRejected():
             return EventLine(
-                "✗", f"{'refused' if is_permission else 'rejected'}{by}", "bad", detail.reason
+                look.sign,
+                f"{'refused' if is_permission else 'rejected'}{by}",
+                look.tone,
+                detail.reason,
             )
+        case proposals.ProposalDiscussed(words=words) if words == EDITED:
+            look = state_sign("proposal", "edited")
+            return EventLine(look.sign, f"edited{by}", look.tone)
         case proposals.ProposalDiscussed():
-            return EventLine("…", f"discussed{by}", "warn", detail.words)
+            return EventLine(look.sign, f"discussed{by}", look.tone, detail.words)
         case proposals.ProposalExpired() if is_permission and detail.decided_by != "deadline":
             return EventLine("·", f"withdrawn: {detail.reason or 'no longer asked for'}", "dim")
         case _:
-            return EventLine("✗", "expired without a decision", "warn")
+            return EventLine(look.sign, "expired without a decision", look.tone)
 
 
 def _action(detail: Detail) -> EventLine | None:
@@ -234,6 +301,22 @@ def _action(detail: Detail) -> EventLine | None:
             return None
 
 
+def _return(detail: Detail) -> EventLine | None:
+    match detail:
+        case reentry.ActionHeld(cause="discussed", items=()):
+            return None  # the decision above says it
+        case reentry.ActionHeld():
+            again = f"{detail.times} of {MOST_RETURNS}" if detail.times else ""
+            return EventLine("↩", f"kept: {detail.title}: {detail.why}", "warn", again)
+        case reentry.ActionResumed():
+            how = "as it was" if detail.how == "same" else "changed"
+            return EventLine("↪", f"the kept action is taken up again, {how}", "dim")
+        case reentry.ActionReleased():
+            return EventLine("·", f"given up: {detail.title}: {detail.reason}", "dim")
+        case _:
+            return None
+
+
 def _failure(detail: proposals.OfAction, message: str) -> str:
     return f"{detail.title or detail.type}: {message}"
 
@@ -243,6 +326,10 @@ def _context(detail: Detail) -> EventLine | None:
         case waves.ContextRequested():
             tokens = sum(item.tokens or 0 for item in detail.items)
             how = "declared by the task type" if detail.auto else "requested"
+            if detail.auto and detail.stored:
+                how = "served again from stored facts"
+            if detail.auto and detail.purpose == EVIDENCE:
+                how = "that you named"
             if detail.rule:
                 how = f"fetched by attention rule {detail.rule}"
             text = f"context {how}: {list_items(detail.items)}"
@@ -292,7 +379,8 @@ def _model(detail: Detail) -> EventLine | None:
             text = f"{detail.input_tokens:,} tokens in, {detail.output_tokens:,} out"
             return EventLine("↳", text, "dim", f"${detail.cost_usd:.4f}" if detail.cost_usd else "")
         case waves.ModelRetried():
-            return EventLine("↻", detail.reason, "warn", f"again in {detail.wait_s:g} s")
+            tries = f"failed {detail.attempt} times, " if detail.attempt > 1 else ""
+            return EventLine("↻", detail.reason, "warn", f"{tries}again in {detail.wait_s:g} s")
         case waves.ModelFailed():
             return EventLine("✗", detail.message or "the model failed", "bad")
         case waves.ModelMalformedCall():
@@ -330,7 +418,8 @@ def _agent_turn(detail: Detail) -> EventLine | None:
         case agent_turns.RunnerTurnEnded() if detail.reason != "end_turn":
             reason = detail.reason.replace("_", " ")
             text = f"{reason}: {detail.message}" if detail.message else reason
-            return EventLine("■", f"the agent's turn ended: {text}", "warn")
+            look = state_sign("session", "limit")
+            return EventLine(look.sign, f"the agent's turn ended: {text}", look.tone)
         case agent_turns.RunnerToolUpdated():
             return EventLine("▶", detail.title, "warn", "running")
         case agent_turns.RunnerThought():
@@ -343,7 +432,7 @@ def _agent_turn(detail: Detail) -> EventLine | None:
         case agent_turns.RunnerChoices():
             names = {choice.id: choice.name for choice in detail.choices or ()}
             return EventLine("·", f"{detail.kind}: {names.get(detail.current, detail.current)}")
-        case agent_turns.RunnerFileRead():
+        case agent_turns.RunnerFileRead() | agent_turns.RunnerFileSeen():
             return EventLine("·", f"read {detail.path}:{detail.first}-{detail.last}")
         case agent_turns.RunnerFileWritten():
             return EventLine("✔", f"wrote {detail.path}", "good")

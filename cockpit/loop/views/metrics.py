@@ -55,6 +55,8 @@ class Counts(msgspec.Struct):
     """Temporary changes that ended, by how."""
     rollbacks: int = 0
     regrets: int = 0
+    estimates: dict[str, int] = {}
+    """Estimates: ``made``, ``revised``, and ``within`` or ``outside`` their range of waves."""
 
 
 class _Packet(Part, frozen=True, kw_only=True):
@@ -69,6 +71,20 @@ class _Jobs(Part, frozen=True, kw_only=True):
     refused: Mapping[str, int]
     latency_buckets: Mapping[str, int] | UnsetType = UNSET
     latency_sum_ms: int | UnsetType = UNSET
+
+
+class _Waves(Part, frozen=True, kw_only=True):
+    low: float
+    high: float
+
+
+class _Expected(Part, frozen=True, kw_only=True):
+    waves: _Waves
+
+
+class _Learned(Part, frozen=True, kw_only=True):
+    waves: int
+    expected: _Expected | UnsetType = UNSET
 
 
 class _Feedback(Part, frozen=True, kw_only=True):
@@ -94,6 +110,9 @@ class Metrics:
             Action.WAVE_FAILED: self._failed,
             Action.OBSERVATION_JOBS: self._observed,
             Action.FEEDBACK_RECORDED: self._judged,
+            Action.ESTIMATE_MADE: self._estimated,
+            Action.ESTIMATE_REVISED: self._estimated,
+            Action.ESTIMATE_LEARNED: self._learned,
             Action.PROFILE_PROPOSED: self._proposed,
             Action.PROFILE_APPLIED: self._applied,
             Action.PROFILE_REVERTED: self._ended,
@@ -208,6 +227,13 @@ class Metrics:
             ended,
             label="how",
         )
+        estimates = dict.fromkeys(("made", "revised", "within", "outside"), 0) | counts.estimates
+        yield counter(
+            "planner_estimates_total",
+            "Estimates made and revised, and those within and outside what was taken.",
+            estimates,
+            label="event",
+        )
         yield CounterMetricFamily(
             "decision_regret_total", "Decisions that were later taken back.", counts.regrets
         )
@@ -239,6 +265,16 @@ class Metrics:
     def _judged(self, row: Counted | Row) -> None:
         if decode_detail(_Feedback, row.detail_json).regret:
             self.counts.regrets += 1
+
+    def _estimated(self, row: Counted | Row) -> None:
+        _add(self.counts.estimates, row.action.removeprefix("estimate."), 1)
+
+    def _learned(self, row: Counted | Row) -> None:
+        learned = decode_detail(_Learned, row.detail_json)
+        if isinstance(learned.expected, _Expected):
+            waves = learned.expected.waves
+            is_within = waves.low <= learned.waves <= waves.high
+            _add(self.counts.estimates, "within" if is_within else "outside", 1)
 
     def _proposed(self, row: Counted | Row) -> None:
         _add(self.counts.proposals, "proposed", 1)

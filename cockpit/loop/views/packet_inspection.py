@@ -31,17 +31,24 @@ class Explanation:
     digest: str
     facts: tuple[FactVerdict, ...]
     pinned: frozenset[str]
+    returns: str = ""
+    """Why the wave went back to Orient for an action that was kept; empty where it did not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The changes from wave ``before`` to wave ``after``; ``refs`` names the facts' sources."""
+    """The changes from wave ``before`` to wave ``after``; ``refs`` names the facts' sources.
+
+    ``reasons`` says by fact why the later packet has it, or left it out; a fact that was no candidate any
+    more has none.
+    """
 
     session_id: str
     before: int
     after: int
     change: PacketDiff
     refs: dict[str, str]
+    reasons: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +77,44 @@ def explained(
         connection, session_id, explain_stored(connection, session_id, packet, band=band)
     )
     pinned = pins.select_pinned(connection, session_id)
-    return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned)
+    returns = find_return(connection, stored.wave_id)
+    return Explanation(session_id, packet.ordinal, stored.digest, verdicts, pinned, returns)
+
+
+def find_return(connection: sqlite3.Connection, wave_id: str) -> str:
+    """Return why a wave went back to Orient; '' where it did not."""
+    row = connection.execute(
+        "SELECT json_extract(detail_json,'$.returns') FROM journal WHERE wave_id=? AND action=?"
+        " ORDER BY seq LIMIT 1",
+        (wave_id, str(Action.WAVE_STARTED)),
+    ).fetchone()
+    return "" if row is None or row[0] is None else str(row[0])
 
 
 def name_skill_reasons(
     connection: sqlite3.Connection, session_id: str, verdicts: tuple[FactVerdict, ...]
 ) -> tuple[FactVerdict, ...]:
-    """Return the verdicts with the reason for which each loaded skill was loaded."""
+    """Return the verdicts with the reason for which each skill was loaded or named."""
     if not any(verdict.source_type == "skill" for verdict in verdicts):
         return verdicts
+    from cockpit.loop.skills.session_skills import ASKED_WHY, select_asked
+
     rows = connection.execute(
-        "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.why') FROM journal"
-        " WHERE action=? AND +session_id=? ORDER BY seq",
-        (str(Action.SKILL_LOADED), session_id),
+        "SELECT json_extract(detail_json,'$.name'), json_extract(detail_json,'$.ordinal'),"
+        " json_extract(detail_json,'$.why'), action FROM journal"
+        " WHERE action IN (?,?) AND +session_id=? ORDER BY seq",
+        (str(Action.SKILL_LOADED), str(Action.SKILL_NAMED), session_id),
     )
-    reasons = {f"skill:{name}": str(why) for name, why in rows}
+    reasons = {
+        (f"skill:{name}", int(ordinal)): f"named: {why}"
+        if action == Action.SKILL_NAMED
+        else str(why)
+        for name, ordinal, why, action in rows
+    }
+    reasons |= dict.fromkeys(select_asked(connection, session_id), ASKED_WHY)
     return tuple(
-        replace(verdict, reason=reasons[verdict.source_ref])
-        if verdict.verdict != "dropped" and verdict.source_ref in reasons
+        replace(verdict, reason=reasons[verdict.source_ref, verdict.ordinal])
+        if verdict.verdict != "dropped" and (verdict.source_ref, verdict.ordinal) in reasons
         else verdict
         for verdict in verdicts
     )
@@ -101,12 +128,17 @@ def difference(
     Raises :class:`NotFound` where one of them has no packet.
     """
     from cockpit.orient.diff_packets import diff_packets
+    from cockpit.orient.explain_packet import explain_stored
 
     old, new = (_packet(connection, session_id, at).packet for at in (before, after))
     fact_ids = {entry.fact_id for packet in (old, new) for _, entry in packet.rendered()}
     texts = facts.load_texts(connection, sorted(fact_ids))
     refs = {identity: text.source_ref for identity, text in texts.items()}
-    return Difference(session_id, before, after, diff_packets(old, new), refs)
+    verdicts = name_skill_reasons(
+        connection, session_id, explain_stored(connection, session_id, new)
+    )
+    reasons = {each.fact_id: each.reason for each in verdicts if each.fact_id in refs}
+    return Difference(session_id, before, after, diff_packets(old, new), refs, reasons)
 
 
 def compiled_waves(connection: sqlite3.Connection, session_id: str) -> list[int]:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from cockpit.loop.planner.read_session_estimate import read_session_estimate
 from cockpit.loop.views.prompt_cost import read_prompt_cost
 from cockpit.loop.views.review_text import find_review
 from cockpit.loop.views.story import Storyteller
@@ -23,7 +24,8 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
     each band to its tokens ``used, min, target, max``. ``decided_by`` is None while a
     proposal waits. ``usage`` counts tokens; ``cost_usd`` is None where no price is known. ``result``
     is what the session ended with (``status``, ``summary``), empty while it runs; that of a review has its
-    text in ``review``. Raises
+    text in ``review``. ``estimate`` is that of
+    :func:`~cockpit.loop.planner.read_session_estimate.read_session_estimate`. Raises
     :class:`~cockpit.core.errors.NotFound`.
     """
     session = sessions.load(connection, session_id)
@@ -59,6 +61,7 @@ def session_document(connection: sqlite3.Connection, session_id: str) -> dict[st
             "cached_tokens": session.cached_tokens,
             "cost_usd": session.cost_usd,
         },
+        "estimate": read_session_estimate(connection, session_id),
         "result": {**session.result, **(review.record() if review else {})},
     }
 

@@ -12,19 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cockpit.core.secrets import mask_value
-from cockpit.loop.views.story import SPEAKERS, Storyteller
+from cockpit.loop.views.event_text import name_speaker
+from cockpit.loop.views.story import Storyteller, returning
 from cockpit.store.journal import journal
 from cockpit.store.journal.details import proposals, waves
 from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta, SessionCreated
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import sessions
+from cockpit.store.sessions.proposals import EDITED
 
 FORMAT = "cockpit.session/1"
 """The name of the format that :func:`document` returns."""
 
 Kind = Literal["message", "wave", "proposal", "result", "note"]
 
-_LEFT_OUT = (proposals.ActionDispatched, SessionCreated)
+_LEFT_OUT = (proposals.ActionDispatched,)
 
 
 @dataclass(slots=True)
@@ -103,11 +105,14 @@ class _Entries:
         self._messages: dict[str, Entry] = {}
         self._proposals: dict[str, Entry] = {}
         self._proposal_of: dict[str, str] = {}
+        self._assigned = ""
         self._teller = Storyteller(hints=False, agents=agents)
 
     def add(self, row: Row) -> None:
         detail = row.detail
         match detail:
+            case SessionCreated():
+                self._assigned = detail.role
             case MessageDelta():
                 entry = self._message(row, detail.message_id, "agent")
                 entry.text, entry.status = entry.text + detail.text, "unfinished"
@@ -118,7 +123,9 @@ class _Entries:
             case waves.WaveStarted() if self._agents:
                 return
             case waves.WaveStarted():
-                self.entries.append(Entry("wave", row.at, f"Wave {detail.ordinal}"))
+                self.entries.append(
+                    Entry("wave", row.at, f"Wave {detail.ordinal}{returning(detail)}")
+                )
             case proposals.ProposalCreated():
                 entry = _proposal(row.at, detail)
                 self._proposals[entry.proposal_id] = entry
@@ -140,7 +147,9 @@ class _Entries:
     def _message(self, row: Row, message_id: str, role: str) -> Entry:
         entry = self._messages.get(message_id)
         if entry is None:
-            speaker = SPEAKERS.get(role, "agent")
+            speaker = name_speaker(role, self._assigned if role == "person" else "")
+            if role == "person":
+                self._assigned = ""
             entry = self._messages[message_id] = Entry("message", row.at, speaker)
             self.entries.append(entry)
         return entry
@@ -174,6 +183,8 @@ def _decide(entry: Entry, at: str, detail: proposals.ProposalDecided) -> None:
             entry.status, words, narrowed = "approved", detail.reason, detail.narrowed
         case proposals.ProposalRejected():
             entry.status, words = "rejected", detail.reason
+        case proposals.ProposalDiscussed(words=text) if text == EDITED:
+            entry.status = "edited"
         case proposals.ProposalDiscussed():
             entry.status, words = "discussed", detail.words
         case proposals.ProposalExpired() if detail.kind == "permission":

@@ -7,6 +7,7 @@ import stat
 
 import pytest
 from adapt_world import cockpit
+from sandbox_here import WARNING
 from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
@@ -215,7 +216,7 @@ def test_a_run_on_a_pipe_makes_the_root_token_without_a_word(run, project, tmp_p
     call = 'name = "finish"\narguments = { status = "done", summary = "looked" }'
     story.write_text(f'[[turn]]\ntext = "Nothing to do."\n[[turn.call]]\n{call}\n')
     words = ("run", "investigate this", "--model", f"script:{story}", "--approve", "all")
-    assert run(*words).stderr == ""
+    assert run(*words).stderr == WARNING
     path = state_of(project) / "root.token"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert str(path) in run("tokens", "list").stderr

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from cockpit.backlog.service import create_task
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.session_state.read_session_state import (
     FileChanged,
@@ -14,6 +15,8 @@ from cockpit.loop.session_state.read_session_state import (
     SessionState,
     read_session_state,
 )
+from cockpit.loop.session_state.state_overview import read_state_overview
+from cockpit.store.db.transaction import Tx
 
 READ = FileRead("a.py", "sha", 1, 9, wave=2, is_current=True, in_packet=True)
 
@@ -56,3 +59,28 @@ async def test_the_state_survives_the_process(
     assert after.modified_files == {"calc.py"}
     assert [(run.command[0], run.passed, run.failed) for run in after.tests] == [("python3", 1, 0)]
     assert after.get_stats()["modified_files"] == 1
+
+
+async def test_a_handover_shows_what_earlier_sessions_of_the_task_left(
+    opened: Callable[..., AbstractAsyncContextManager[Runtime]], fix: str
+) -> None:
+    async with opened(policy="all") as runtime:
+        first = await runtime.start("Fix the bug in calc.py", model=fix, interactive=False)
+        await runtime.run(first)
+        second = await runtime.start("Go on with calc.py", model=fix, interactive=False)
+        store = runtime.store
+        read = await store.read(lambda c: read_state_overview(c, second))
+        assert (read.rows, read.earlier) == ((), ()), "sessions without a task hand nothing over"
+
+        def join(tx: Tx) -> None:
+            task = create_task(tx, "Fix calc", by="person")
+            tx.execute("UPDATE sessions SET task_id=?", (task.task_id,))
+
+        await store.write(join)
+        read = await store.read(lambda c: read_state_overview(c, second))
+        rows = {(row.section, row.name): row for row in read.rows}
+        assert read.earlier == (first,)
+        assert {row.session_id for row in read.rows} == {first}
+        assert ("changed", "calc.py") in rows and ("read", "calc.py") in rows
+        assert rows["read", "calc.py"].state == "", "it is in no packet of the session itself"
+        assert [row.section for row in read.rows][-1] == "tests"

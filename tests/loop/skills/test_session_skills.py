@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy
 import pytest
 from copied_repository import copy_repository
 
@@ -22,9 +23,12 @@ from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
+from cockpit.loop.knowledge.librarian import index_path
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.loop.session_state.state_overview import read_state_overview
 from cockpit.loop.skills.session_skills import want_skill
+from cockpit.observe.knowledge import embed_text
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.sessions import proposals
 
@@ -77,11 +81,11 @@ def events(runtime: Runtime) -> list[tuple[str, str, str, int]]:
     rows = runtime.store.read_now(
         lambda connection: connection.execute(
             "SELECT action, detail_json FROM journal WHERE action IN"
-            " ('skill.loaded','skill.unloaded') ORDER BY seq"
+            " ('skill.loaded','skill.named','skill.unloaded') ORDER BY seq"
         ).fetchall()
     )
     details = [(action.split(".")[1], json.loads(detail)) for action, detail in rows]
-    return [(verb, body["name"], body["how"], body["ordinal"]) for verb, body in details]
+    return [(verb, body["name"], body.get("how", ""), body["ordinal"]) for verb, body in details]
 
 
 async def run(runtime: Runtime, words: str, model: str, **fields: Any) -> str:
@@ -108,6 +112,56 @@ async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path
     assert "grants no permission" in text
     assert "Never without the user's word" in text
     assert "# API design" not in text
+
+
+async def test_a_named_skill_is_one_line_until_the_agent_or_the_user_asks_for_it(
+    tmp_path: Path,
+) -> None:
+    ask = WAIT.replace("[]", "['skill:git']")
+    async with runtime_on(tmp_path) as runtime:
+        session = await runtime.start(
+            "work out which branch is stale",
+            model=script(tmp_path, ask, WAIT, WAIT),
+            interactive=False,
+            policy="reads",
+        )
+        await runtime.run(session)
+        assert ("named", "git", "", 1) in events(runtime)
+        assert "loaded" not in [verb for verb, *_ in events(runtime)]
+        first, _ = await runtime.rendered_prompt(f"{session}-w1")
+        text = "\n".join(message.text for message in first.messages)
+        assert "[skill:git]\n```\nNot loaded. Request it if it fits: Commit, branch" in text
+        assert "Never without the user's word" not in text
+        verdicts = (await runtime.explain(session, 1)).facts
+        reasons = {verdict.source_ref: verdict.reason for verdict in verdicts}
+        assert reasons["skill:git"] == "named: it matches branch"
+        # The agent asks, and has the whole file in the next wave, in place of the line.
+        second, _ = await runtime.rendered_prompt(f"{session}-w2")
+        assert "Never without the user's word" in "\n".join(m.text for m in second.messages)
+        rows = (await runtime.store.read(lambda c: read_state_overview(c, session))).rows
+        skills = {row.name: (row.state, row.text) for row in rows if row.section == "skill"}
+        assert skills["git"] == ("loaded", "the agent asked for it · since wave 2")
+        assert skills["code-review"] == ("named", "it matches branch · since wave 1")
+        verdicts = (await runtime.explain(session, 2)).facts
+        assert ("kept", "the agent asked for it") in [(v.verdict, v.reason) for v in verdicts]
+        # The user loads the other: it takes the place of its line as well.
+        await runtime.store.write(lambda tx: want_skill(tx, session, "code-review", load=True))
+        await runtime.say(session, "explain the architecture")
+        await runtime.run(session)
+        await runtime.say(session, "now unit tests with pytest")
+        await runtime.run(session)
+        assert [row[:3] for row in events(runtime)] == [
+            ("named", "git", ""),
+            ("named", "code-review", ""),
+            ("named", "writing-docs", ""),
+            ("loaded", "code-review", "user"),
+            ("unloaded", "git", "drift"),
+            ("unloaded", "writing-docs", "drift"),
+            ("loaded", "testing-strategy", "match"),
+        ]
+        last = max(at for *_, at in events(runtime))
+        for wave in range(1, last + 1):
+            assert verify_packet(runtime.store, f"{session}-w{wave}").ok
 
 
 async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path: Path) -> None:
@@ -278,3 +332,43 @@ def test_a_proposed_skill_keeps_the_layout(
     ground = cast(Workspace, SimpleNamespace(confined=Confined(tmp_path)))
     with pytest.raises(ActionRefused, match=message):
         preview_skill(CreateSkill(**fields), ground)
+
+
+class Meanings:
+    """In place of the model: a text is about shipping, or about nothing that is known."""
+
+    def embed(self, text: str, most: int = 0) -> numpy.ndarray[Any, Any]:
+        vector = numpy.zeros(embed_text.DIMENSIONS, dtype=numpy.float32)
+        vector[0 if any(word in text for word in ("parcel", "Consignments")) else 1] = 1
+        return vector
+
+
+async def test_vectors_of_the_librarian_choose_what_words_alone_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = tmp_path / "user" / "skills" / "courier"
+    skill.mkdir(parents=True)
+    text = (
+        "---\nname: courier\ndescription: Consignments of the warehouse\n---\n# Courier\n\nWeigh.\n"
+    )
+    (skill / "SKILL.md").write_text(text)
+    task = "why did this parcel arrive late?"
+    async with runtime_on(tmp_path) as runtime:
+        await run(runtime, task, script(tmp_path))
+        assert [name for _, name, _, _ in events(runtime)].count("courier") == 0
+    monkeypatch.setattr(embed_text, "is_installed", lambda: True)
+    monkeypatch.setattr(embed_text, "load_embedder", Meanings)
+    async with runtime_on(tmp_path) as runtime:
+        # The first session puts skills into the index; nothing has vectors yet, so words alone choose.
+        await run(runtime, task, script(tmp_path))
+        assert "courier" not in [name for _, name, _, _ in events(runtime)]
+        while await runtime.engine.librarian.embed():
+            continue
+        await run(runtime, f"{task} And where is it?", script(tmp_path))
+        assert ("loaded", "courier", "match", 1) in events(runtime)
+        runtime.engine.librarian.close()
+        path = index_path(runtime.engine.place)
+        path.write_bytes(b"not a database" * 100)
+        await run(
+            runtime, f"{task} Is it lost?", script(tmp_path)
+        )  # no index, no vectors, no error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,49 @@ async def test_a_call_without_an_answer_is_uncertain_and_made_once(
         assert await phases(runtime, session.session_id) == [("mcp_tool", "failed_terminal")]
         assert len(await events(runtime, Action.ACTION_UNCERTAIN)) == 1
         assert "Given up" in result
+
+
+async def test_a_server_that_talks_too_much_is_answered_and_bounded(
+    opened, script, project, stand_in
+):
+    """Lines that are no messages, requests of its own, forged answers; three megabytes; pages without end."""
+    for number, (mode, most) in enumerate((("noisy", 200), ("huge", 30_000), ("pages", 200))):
+        async with opened(mcp=stand_in(mode, allow=("search",))) as runtime:
+            await approve(runtime)
+            session = await run_session(runtime, script(SEARCH), "ask")
+            (result,) = await read_results(runtime, session.session_id)
+            assert "found ooda" in result and "forged" not in result
+            assert len(result) < most + 1_000
+            assert await phases(runtime, session.session_id) == [("mcp_tool", "confirmed")]
+            assert len(calls(project)) == number + 1
+            assert len(await read_proposals(runtime, session.session_id)) == 1
+
+
+async def test_several_servers_are_called_at_once_and_one_that_hangs_stops_no_other(
+    opened, project, stand_in
+):
+    (first,) = stand_in().values()
+    (slow,) = stand_in("hang", timeout_s=2).values()
+    servers = {
+        name: replace(server, name=name)
+        for name, server in {"archive": first, "other": first, "slow": slow}.items()
+    }
+    async with opened(mcp=servers) as runtime:
+        running = runtime.engine.added.servers
+        listings = await asyncio.gather(*(running.list_tools(name) for name in servers))
+        assert [len(listing.tools) for listing in listings] == [2, 2, 2]
+        opens = [running._open[name] for name in servers]
+        answers = await asyncio.gather(
+            *(
+                each.call("search", {"query": name})
+                for name, each in zip(servers, opens, strict=True)
+            ),
+            *(opens[0].call("search", {"query": str(number)}) for number in range(8)),
+            return_exceptions=True,
+        )
+        assert isinstance(answers[2], ServerFailed)
+        texts = [answer.content[0].text for answer in answers if answer is not answers[2]]
+        assert texts == ["found archive", "found other", *(f"found {n}" for n in range(8))]
 
 
 @pytest.mark.parametrize(

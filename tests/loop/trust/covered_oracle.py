@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_PLAIN = r"(?!\.)[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_PLAIN = r"\w[\w.-]*"
+"""Letters of every language: a name as people give it, no option and not hidden."""
 
 
 def covers_item(words: Sequence[str], item: str, *, pull_request: int = 24) -> bool:

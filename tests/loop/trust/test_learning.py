@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from loop.trust.trust_world import TrustWorld, passed
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.core.errors import NotFound
+from cockpit.loop.trust.decide_rules import NoRule
 from cockpit.store.journal.details.trust import TrustAccepted, TrustSuspended, TrustUsed
 
 
@@ -151,6 +154,37 @@ def test_a_rule_expires_and_is_revoked_and_only_the_user_begins_it_again(trust: 
     for namespace in ("agent:claude", "service:ci", "engine"):
         with pytest.raises(NotAllowed):
             trust.accept(rule.rule_id, Caller(namespace, frozenset()))
+
+
+def test_a_clock_set_back_revives_no_rule_whose_end_nobody_has_seen(trust: TrustWorld) -> None:
+    (rule,) = trust.learn_rule(read_tests(trust))
+    trust.store.clock.advance(91 * 86_400)  # type: ignore[attr-defined]
+    trust.begin()  # the rule is used by nothing while it has expired
+    trust.store.clock.advance(-91 * 86_400)  # type: ignore[attr-defined]
+    assert [each.status for each in trust.rules().rules] == ["expired"]
+    assert not passed(trust.read(trust.begin(), "file:tests/a.py"))
+    ends = [row for row in trust.rows("trust.suspended") if row.detail.rule_id == rule.rule_id]
+    assert [row.detail.why for row in ends] == ["it expired"]
+    assert trust.accept(rule.rule_id).status == "active"
+
+
+def test_two_cockpits_that_accept_one_offer_make_one_rule(trust: TrustWorld) -> None:
+    trust.learn(lambda session, number: trust.read(session, f"file:tests/test_{number}.py"))
+    (offer,) = trust.offers()
+
+    def accept(_: int) -> str:
+        try:
+            return trust.accept(offer).status
+        except NoRule as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = sorted(pool.map(accept, range(4)))
+    assert outcomes == [f"Rule {offer} is active already."] * 3 + ["active"]
+    assert len(trust.rows("trust.accepted")) == 1
+    trust.revoke(offer)
+    with pytest.raises(NotFound):
+        trust.suspend("t-0000000000")
 
 
 def test_old_decisions_do_not_count(trust: TrustWorld) -> None:

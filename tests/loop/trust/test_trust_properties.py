@@ -56,6 +56,8 @@ WORDS = st.sampled_from(
         ";",
         "A=1",
         "mypy",
+        "@args.py",
+        "@src/args.py",
         "check",
         "ruff",
     ]

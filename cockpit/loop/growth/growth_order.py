@@ -1,0 +1,39 @@
+"""What a task orders of a growth, and what it gets.
+
+The growth itself is above the loop: ``RuntimeSettings.grow_tool`` gets the order and the wave that waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cockpit.act.proposed_action import ActionPreview
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthOrder:
+    """A tool that the user has agreed to let grow."""
+
+    growth_id: str
+    """The key of the call that asked for it."""
+    name: str
+    """The only name that the tool may have."""
+    want: str
+    """What it has to do, in words, with an example."""
+    only_reads: bool
+    """Whether the task that needs it only reads."""
+    adoption_id: str
+    """The id of the proposal that will show what grew."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthEnd:
+    """How a growth ended."""
+
+    preview: ActionPreview | None
+    """What its adoption would do; None where nothing grew."""
+    outcome: str
+    """``green``, ``given_up``, ``stagnated``, ``rounds`` or ``failed``."""
+    reason: str
+    """Why nothing grew, in words; empty with a preview."""
+    rounds: int

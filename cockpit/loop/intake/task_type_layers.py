@@ -1,0 +1,130 @@
+"""Task types with what each layer makes of them, and how far the inner loops of each have collapsed.
+
+See ``docs/reference/task-types.md``, on the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from pathlib import Path
+
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.loop.intake.task_types import LAYERS, TaskType, load_task_types
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.loop.trust.list_rules import TaskTypeState, list_states
+from cockpit.store.db.database import Store
+
+_OWN_FIELDS = frozenset({"name", "project_lines", "source_layer"})
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChange:
+    """What one layer says of one key of a task type."""
+
+    layer: str
+    key: str
+    value: str
+    """The key's value from this layer on."""
+    below: str
+    """The value that it replaces; empty where no layer below has one."""
+    added: str = ""
+    """What it adds to the list of the layers below; empty where it replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayeredType:
+    """A task type as the layers make it."""
+
+    kind: TaskType
+    first: str
+    """The layer that defines it."""
+    changes: tuple[LayerChange, ...] = ()
+    """What the layers above that one change, lower layers first."""
+    state: TaskTypeState | None = None
+    """The state of its inner loops; None while nothing was decided in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTypeDesk:
+    """The task types of an open project. The methods raise ``CockpitError`` with text for the user."""
+
+    store: Store
+    settings: RuntimeSettings
+    place: ProjectPaths
+
+    async def read_types(self) -> tuple[tuple[LayeredType, ...], tuple[str, ...]]:
+        """Return the types, the project's first, and one sentence for each file that is not used."""
+        types, problems = await asyncio.to_thread(
+            explain_layers, self.place.home, self.settings.user_dir
+        )
+        states = await self.store.read(
+            lambda connection: list_states(connection, self.store.clock, self.settings)
+        )
+        by_name = {state.task_type: state for state in states}
+        rows = tuple(
+            LayeredType(each.kind, each.first, each.changes, by_name.get(each.kind.name))
+            for each in types
+        )
+        return rows, problems
+
+
+def explain_layers(
+    project_root: Path | None, user_dir: Path | None
+) -> tuple[tuple[LayeredType, ...], tuple[str, ...]]:
+    """Load the task types layer by layer; returns them with what each layer changes. Blocks."""
+    stages = (
+        load_task_types(None, None),
+        load_task_types(None, user_dir),
+        load_task_types(project_root, user_dir),
+    )
+    whole = stages[-1]
+    rows = []
+    for name, kind in whole.types.items():
+        having = [
+            (layer, stage.types[name])
+            for layer, stage in zip(LAYERS, stages, strict=True)
+            if name in stage.types
+        ]
+        changes = [
+            change
+            for (_, below), (layer, above) in pairwise(having)
+            for change in _compare(layer, below, above)
+        ]
+        rows.append(LayeredType(kind, having[0][0], tuple(changes)))
+    rows.sort(key=lambda row: (-LAYERS.index(row.kind.source_layer), row.kind.name))
+    return tuple(rows), whole.problems
+
+
+def describe_keys(kind: TaskType) -> Mapping[str, str]:
+    """Return every key of a task type that says something, as text."""
+    return {
+        field.name: text
+        for field in fields(kind)
+        if field.name not in _OWN_FIELDS and (text := _text(getattr(kind, field.name)))
+    }
+
+
+def _compare(layer: str, below: TaskType, above: TaskType) -> Sequence[LayerChange]:
+    return [
+        LayerChange(layer, field.name, _text(new), _text(old), _text(_added(old, new)))
+        for field in fields(TaskType)
+        if field.name not in _OWN_FIELDS
+        and (new := getattr(above, field.name)) != (old := getattr(below, field.name))
+    ]
+
+
+def _added(old: object, new: object) -> tuple[object, ...]:
+    if isinstance(old, tuple) and isinstance(new, tuple) and old and new[: len(old)] == old:
+        return new[len(old) :]
+    return ()
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return " · ".join(str(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return str(value)

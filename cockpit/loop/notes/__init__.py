@@ -1,0 +1,1 @@
+"""What the screen asks of notes: lists, and the decisions of the user."""

@@ -1,0 +1,55 @@
+"""The planner's estimates as an external agent reads them: ranges as JSON values.
+
+See ``docs/reference/planner.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from cockpit.decide.planner.estimate import Estimate
+from cockpit.loop.planner.planner_desk import PlannerDesk
+from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
+from cockpit.loop.wave_context import Engine
+from cockpit.store.backlog.queue_scope import Scope
+from cockpit.store.journal.details.detail import detail_body
+
+
+async def estimate_words(engine: Engine, words: str) -> dict[str, Any]:
+    """Estimate the session that ``words`` would start; raises as :meth:`PlannerDesk.estimate_words` does."""
+    estimated = await PlannerDesk(engine).estimate_words(words)
+    return {
+        "task_type": estimated.task_type,
+        "title": estimated.title,
+        "model": estimated.model,
+        "estimate": _body(estimated.estimate),
+    }
+
+
+async def estimate_tasks(engine: Engine, named: Collection[str], most: int) -> dict[str, Any]:
+    """Estimate the ``named`` open tasks, all of the backlog without; at most ``most`` are listed."""
+    estimated = await PlannerDesk(engine).estimate_tasks(Scope(), named=named)
+    total = estimated.total
+    return {
+        "tasks": [
+            {
+                "task_id": each.task.task_id,
+                "task_type": each.task.task_type,
+                "waits_for": list(each.waits),
+                "estimate": _body(each.estimate),
+            }
+            for each in estimated.tasks[:most]
+        ],
+        "total": {
+            **detail_body(describe_total(total)),
+            "tasks": total.tasks,
+            "without_history": total.without_history,
+        },
+        "blocked": estimated.blocked,
+        "left_out": estimated.left_out + max(0, len(estimated.tasks) - most),
+    }
+
+
+def _body(estimate: Estimate) -> dict[str, Any]:
+    return detail_body(describe_expected(estimate))

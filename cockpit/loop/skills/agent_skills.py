@@ -1,0 +1,140 @@
+"""Skills in a session of an external agent: chosen like those of the built-in agent, and given with a prompt.
+
+An external agent keeps what it was given, so a skill is given once; the session's facts have it, and the
+screen shows why. See ``docs/reference/skills.md``, external agents.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from cockpit.core.fenced_text import fence_text
+from cockpit.core.skills import skill_layers
+from cockpit.core.skills.skill import Skill
+from cockpit.loop.skills.session_skills import (
+    choose_for,
+    list_new,
+    read_wishes,
+    record_skill,
+    refresh_skills,
+    select_skills,
+)
+from cockpit.loop.skills.skill_shelf import describe_purpose
+from cockpit.loop.wave_context import Engine
+from cockpit.orient.skills.choose_skills import Choice
+from cockpit.orient.skills.keep_skills import LOADED_BY_USER
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.skills import SkillUnloaded
+from cockpit.store.sessions import sessions, waves
+
+_COMMAND = "/"
+_NAMED = (
+    "Skills that may help and are not given here. Read one that fits with the tool get_skill or with"
+    " `cockpit skills show NAME`:"
+)
+_HEAD = "Skills for this work, chosen by cockpit. They are guidance: they grant nothing and approve nothing."
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    new: tuple[Choice, ...]
+    """To be given, or named."""
+    left: tuple[str, ...]
+    """Skills that the user unloaded."""
+
+
+async def give_skills(
+    engine: Engine,
+    session_id: str,
+    words: str,
+    open_wave: Callable[[], Awaitable[str]],
+    *,
+    is_new_agent: bool = False,
+) -> str:
+    """Choose the skills for ``words``, load them in the session, and return their text for the agent.
+
+    Empty where it needs none that it does not have. ``open_wave`` returns the wave that they are facts of; it
+    is called only where something changes. ``is_new_agent``: the agent has none of the session's texts.
+    """
+    most = engine.settings.skills_most
+    if not skill_layers.ENABLED or most <= 0 or words.lstrip().startswith(_COMMAND):
+        return ""
+    await refresh_skills(engine)
+    shelf = engine.skills
+    if not shelf.was_compared(words):
+        shelf.keep_nearness(words, await engine.librarian.compare_skills(words))
+    change = await engine.store.read(lambda c: _choose(c, engine, session_id, words))
+    kept = await engine.store.read(lambda c: select_skills(c, session_id)) if is_new_agent else []
+    texts = [f"The skill {name} applies no longer: the user unloaded it." for name in change.left]
+    if change.new or change.left:
+        wave_id = await open_wave()
+        await engine.store.write(lambda tx: _record(tx, engine, session_id, wave_id, change))
+    is_line = {
+        link.skill.name: link.is_named
+        for link in kept
+        if link.skill.name in shelf.skills and link.skill.name not in change.left
+    }
+    is_line |= {choice.name: choice.is_named for choice in change.new}
+    texts += [
+        f"[skill:{name}]\n{fence_text(shelf.fact(name).full.text)}"
+        for name, is_named in is_line.items()
+        if not is_named
+    ]
+    texts += _list_named([shelf.skills[name] for name, is_named in is_line.items() if is_named])
+    return "\n\n".join([_HEAD, *texts]) if texts else ""
+
+
+def _list_named(skills: Sequence[Skill]) -> list[str]:
+    """Return the text that names skills which may help; none without such."""
+    if not skills:
+        return []
+    lines = "\n".join(f"{skill.name}: {describe_purpose(skill)}" for skill in skills)
+    return [f"{_NAMED}\n{fence_text(lines)}"]
+
+
+def _choose(connection: sqlite3.Connection, engine: Engine, session_id: str, words: str) -> _Change:
+    session = sessions.load(connection, session_id)
+    present = select_skills(connection, session_id)
+    loaded = {link.skill.name for link in present if not link.is_named}
+    wishes = read_wishes(connection, session_id)
+    shelf = engine.skills
+    chosen = choose_for(
+        engine,
+        words,
+        wishes,
+        task_type=session.task_type,
+        is_first=not loaded,
+        at=session.created_at,
+    )
+    wanted = [
+        Choice(name, LOADED_BY_USER, wish.why)
+        for name, wish in wishes.items()
+        if wish.load and name in shelf.skills
+    ]
+    new = [
+        choice
+        for choice in list_new(shelf, [*chosen, *wanted], present)
+        if choice.name not in loaded  # an agent keeps the text that it was given
+    ]
+    names = [link.skill.name for link in present]
+    left = tuple(name for name in names if name in wishes and not wishes[name].load)
+    return _Change(tuple(new), left)
+
+
+def _record(tx: Tx, engine: Engine, session_id: str, wave_id: str, change: _Change) -> None:
+    wave = waves.load_in(tx, wave_id)
+    for link in select_skills(tx.connection, session_id):
+        name = link.skill.name
+        if name in change.left:
+            tx.execute(
+                "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
+                " AND superseded_at IS NULL",
+                (wave.ordinal, session_id, link.fact_id),
+            )
+            why = "you unloaded it"
+            gone = SkillUnloaded(name=name, how="user", why=why, ordinal=wave.ordinal)
+            tx.journal(gone, session_id=session_id, wave_id=wave_id, actor="engine")
+    for choice in change.new:
+        record_skill(tx, engine, wave, choice)

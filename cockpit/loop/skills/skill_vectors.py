@@ -1,0 +1,39 @@
+"""How near skills are to a wave's new words by the librarian's vectors, with the extra ``vector``.
+
+It is read before the wave's transaction, which chooses skills and reads no files. See
+``docs/reference/skills.md``, ranking.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from cockpit.core.skills import skill_layers
+from cockpit.loop.skills.session_skills import read_news
+from cockpit.loop.wave_context import WaveContext
+from cockpit.observe.knowledge import embed_text
+
+
+def lacks_vectors(connection: sqlite3.Connection, context: WaveContext) -> bool:
+    """Whether the wave chooses skills by words that :func:`compare_skills` has not looked at yet."""
+    words = _find_words(connection, context)
+    return bool(words) and not context.engine.skills.was_compared(words)
+
+
+async def compare_skills(context: WaveContext) -> None:
+    """Keep, for the wave's choice, how near each skill is to what the user wrote since the wave before."""
+    words = context.store.read_now(lambda connection: _find_words(connection, context))
+    shelf = context.engine.skills
+    if not words or shelf.was_compared(words):
+        return
+    librarian = context.engine.librarian
+    shelf.keep_nearness(words, await librarian.compare_skills(words))
+    if context.session.interactive:
+        await librarian.embed_in_background()
+
+
+def _find_words(connection: sqlite3.Connection, context: WaveContext) -> str:
+    is_off = not skill_layers.ENABLED or context.engine.settings.skills_most <= 0
+    if is_off or not embed_text.is_installed():
+        return ""
+    return read_news(connection, context).words
