@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from cockpit.core.text import pluralize
 from cockpit.learn.resume_line import one_line
+from cockpit.loop.views.estimate_text import basis_text, expected_text
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry
 from cockpit.store.journal.details import chains
 from cockpit.store.journal.details.detail import Detail
+from cockpit.store.journal.details.estimates import EstimateMade
 from cockpit.store.journal.details.proposals import ProposalCreated
 from cockpit.store.journal.details.sessions import (
     SessionCompleted,
@@ -77,6 +80,13 @@ class ProgressLines:
             return None
         if row.session_id in self._roles and isinstance(detail, _ROLE_EVENTS):
             return self._role_line(row.session_id, detail)
+        if isinstance(detail, EstimateMade) and detail.unit == "task":
+            task_id = detail.subject.partition("/")[0]
+            is_ours = task_id in self._running_tasks
+            line = (
+                f"    {task_id} ≈ {expected_text(detail.expected)} · {basis_text(detail.expected)}"
+            )
+            return ProgressLine(line) if is_ours else None
         if not isinstance(detail, _CHAIN_EVENTS) or detail.chain_id != self._chain_id:
             return None
         if isinstance(detail, chains.BatchStarted):
@@ -115,15 +125,18 @@ def _line(detail: Detail) -> str:
         case chains.ChainUnconfined():
             return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
         case chains.WorkerStarted():
-            return f"▶ s{detail.ordinal} (process {detail.pid}): {_progress(detail.progress)}"
+            mark = state_sign("worker", "running").sign
+            return f"{mark} s{detail.ordinal} (process {detail.pid}): {_progress(detail.progress)}"
         case chains.WorkerEnded():
             return _worker_ended(detail)
         case chains.WorkerCrashed():
             freed = detail.freed
             resumed = f"; the next worker resumes {', '.join(freed)}" if freed else ""
-            return f"✗ s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
+            mark = state_sign("worker", "crashed").sign
+            return f"{mark} s{detail.ordinal} died: {one_line(detail.reason)}{resumed}"
         case chains.WorkerDelayed():
-            return f"◌ s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
+            mark = state_sign("worker", "delayed").sign
+            return f"{mark} s{detail.ordinal} {describe_retry(detail.delay_s, detail.attempt)}"
         case chains.ChainDraining(now=True):
             return "Stopping now; all work is kept."
         case chains.ChainDraining():
@@ -143,13 +156,14 @@ def _line(detail: Detail) -> str:
                 detail.step.replace("_", " "),
                 describe_retry(detail.delay_s, detail.attempt),
             )
-            return f"    {detail.task_id} ◌ {step} {retry}: {one_line(detail.reason)}"
+            mark = state_sign("worker", "delayed").sign
+            return f"    {detail.task_id} {mark} {step} {retry}: {one_line(detail.reason)}"
         case TaskTakenUp():
             return f"    {one_line(detail.message)}"
         case TaskRunStep():
             return _step(detail)
         case TaskRunEnded():
-            mark = "✔" if detail.step == "done" else "✗"
+            mark = state_sign("task", detail.step).sign
             return f"  {mark} {detail.task_id} is {detail.step}: {one_line(detail.summary)}"
         case _:
             return ""
@@ -164,7 +178,7 @@ def _worker_ended(detail: chains.WorkerEnded) -> str:
     used = f"{detail.tokens:,} of {detail.token_limit:,} tokens"
     left_out = f"{round(100 * detail.dropped_share)} % of known facts left out"
     reason = END_REASONS.get(detail.reason, detail.reason)
-    mark = "✔" if detail.status == "clean" else "■"
+    mark = state_sign("worker", detail.status).sign
     return f"{mark} s{detail.ordinal} {reason}; {used}, {left_out}"
 
 
@@ -182,7 +196,7 @@ def _step(detail: TaskRunStep) -> str:
     if not detail.outcome:
         attempt = f" {detail.attempt}" if detail.attempt > 1 else ""
         return f"    {detail.task_id} · {step}{attempt}"
-    mark = "✔" if detail.outcome in _GOOD_OUTCOMES else "✗"
+    mark = state_sign("check", "ok" if detail.outcome in _GOOD_OUTCOMES else "broken").sign
     summary = one_line(detail.summary)
     ending = f" · {summary}" if summary else ""
     outcome = _OUTCOMES.get(detail.outcome, detail.outcome)

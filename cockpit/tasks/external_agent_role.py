@@ -20,7 +20,9 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
 from cockpit.loop.intake.roles import Role
+from cockpit.loop.permissions.ask_context import ensure_turn_wave
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
+from cockpit.loop.skills.agent_skills import give_skills
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.sessions import sessions
@@ -105,6 +107,8 @@ async def run_role_with_agent(
     before = await commit_of(root, "HEAD")
     again = context.store.read_now(lambda connection: count_runs(connection, session_id)) > 0
     prompt = role_prompt(assignment, worktree, writes=writes, again=again)
+    if skills := await _give_skills(engine, assignment, session_id):
+        prompt = f"{prompt}\n\n{skills}"
     scopes = AGENT_SCOPES if writes else frozenset({READ, WORK_READ})
     try:
         if runner.protocol == "acp":
@@ -143,6 +147,18 @@ async def run_role_with_agent(
     await _check_branch(worktree, root)
     if crash:
         raise RunnerCrashed(crash)
+
+
+async def _give_skills(engine: Engine, assignment: Assignment, session_id: str) -> str:
+    """Return the texts of the skills for the role's task; they are facts of the session from then on."""
+    task = assignment.task
+    parts = (task.title, task.description, task.acceptance_criteria)
+
+    async def open_wave() -> str:
+        return await engine.store.write(lambda tx: ensure_turn_wave(tx, session_id, ""))
+
+    words = "\n".join(dict.fromkeys(part for part in parts if part))
+    return await give_skills(engine, session_id, words, open_wave, is_new_agent=True)
 
 
 async def _run_acp_agent(

@@ -12,6 +12,7 @@ from typing import Any
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.core.errors import CockpitError
+from cockpit.loop.planner.estimate_run import learn_run
 from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import task_runs, worktrees
@@ -48,6 +49,8 @@ async def finish_task(
         where: dict[str, Any] = {"chain_id": context.chain_id, "ordinal": context.ordinal}
         last = task_runs.begin(tx, task.task_id, run, ending.step, **where)
         task_runs.end(tx, last, ending.handoff, summary=summary)
+        if done:
+            learn_run(tx, task.task_id, run)
         handoffs.set_handoff(
             tx, task.task_id, ending.handoff, summary, files, details_of(steps), by=_BY
         )

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cockpit.access.confined_paths import PathRefused
+from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import fence_text
 from cockpit.decide.choose_model import OFFLINE
@@ -41,8 +42,6 @@ from cockpit.tasks.role_result import RoleResult, count_tools, select_standing_r
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
 from cockpit.tasks.work_done import observations
-
-MAX_FILES = 20
 
 ROLE_OF_STEP = {
     "implement": "implementer",
@@ -97,7 +96,9 @@ async def run_role(
                 raise ModelError("config", NOT_OFFLINE)
             session_id = await assign(
                 runtime.engine,
-                await _assignment(context, runtime, worktree, task, step, steps),
+                await _assignment(
+                    context, runtime, worktree, task, step, steps, is_built_in=runner is None
+                ),
                 model=context.model,
                 policy=context.approve,
                 beside=lambda tx, session_id: task_runs.attach_session(tx, step, session_id),
@@ -161,7 +162,10 @@ async def _assignment(
     task: Task,
     step: Step,
     steps: Sequence[Step],
+    *,
+    is_built_in: bool = False,
 ) -> Assignment:
+    """Return the role's prompt and what is read before it; ``is_built_in``: by the agent with a packet."""
     role = runtime.engine.role(ROLE_OF_STEP[step.step])
     if role is None:
         raise WorktreeError(
@@ -186,7 +190,7 @@ async def _assignment(
         "description": description_of(task) or "(No description beyond the title.)",
         "acceptance": task.acceptance_criteria.strip() or "(No further criteria.)",
         "notes": _notes(task, before),
-        "dod": "\n".join(f"{number}. {point}" for number, point in enumerate(task_type.dod, 1)),
+        "dod": task_type.definition_of_done(),
         "wip": canonical_json(wip.keep_newest(task.wip or {}, 20)),
         "base": worktree.base_commit[:10],
         "branch": worktree.branch,
@@ -219,7 +223,13 @@ async def _assignment(
     scope = [f"file:{path}" for path in paths if _is_file(runtime, path)]
     if "task_files" in role.context:
         scope = [*dict.fromkeys([*_declared_items(task_type, task, root), *scope])]
-    return Assignment(role, task, text, tuple(scope[:MAX_FILES]), worktree.branch)
+    del scope[MOST_READ_BEFORE:]
+    if is_built_in:
+        room = MOST_READ_BEFORE - len(scope)
+        taken = await take_over_reads(runtime.store, task.task_id, root, scope, room)
+        scope += taken.items
+        text += taken.text
+    return Assignment(role, task, text, tuple(scope), worktree.branch)
 
 
 def _declared_items(task_type: TaskType, task: Task, root: Path) -> list[str]:

@@ -6,6 +6,7 @@ one died. Callers get the handoff's status and summary, nothing else. See ``docs
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,11 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
 from cockpit.loop.intake.task_types import TaskType, load_task_types
+from cockpit.loop.planner.estimate_run import (
+    RunInput,
+    begin_run_estimate,
+    prepare_run_estimate,
+)
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import retry_delays, task_runs, worktrees
@@ -53,7 +59,7 @@ from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
-from cockpit.tasks.task_context import TaskContext, TaskOutcome
+from cockpit.tasks.task_context import EMBEDDED, TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
 from cockpit.tasks.verdict import parse_verdict
 from cockpit.tasks.work_done import judge_work
@@ -130,6 +136,8 @@ class _TaskRun:
         self._is_committed = False
         self._begun: Step | None = None
         """The step that began as the one before it ended."""
+        self._given: RunInput | None = None
+        """What the estimate of a new run needs; None once it is made."""
         self._must_stop = False
         """Whether none may begin any more."""
 
@@ -148,6 +156,17 @@ class _TaskRun:
         if earlier:
             ended = earlier[-1].step in ENDS and not earlier[-1].open
             self._run = earlier[-1].run + ended
+        if not self._load_steps():
+            context = self._context
+            runner = None if context.runner == EMBEDDED else context.runner
+            self._given = await asyncio.to_thread(
+                prepare_run_estimate,
+                context.settings,
+                context.place.root,
+                task,
+                context.model,
+                runner,
+            )
         while True:
             steps = self._load_steps()
             begun, self._begun = self._begun, None
@@ -246,6 +265,10 @@ class _TaskRun:
         if steps and steps[-1].run == self._run and steps[-1].open:
             step = task_runs.resume(tx, steps[-1], **where)
         else:
+            if self._given is not None:
+                task = tasks.load(tx.connection, self._task_id)
+                begin_run_estimate(tx, task, self._run, self._given)
+                self._given = None
             step = task_runs.begin(tx, self._task_id, self._run, name, **where)
         status, phase, _ = _STEPS[name]
         service.set_status(tx, self._task_id, status, by=_BY)

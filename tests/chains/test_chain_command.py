@@ -12,7 +12,7 @@ import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
 from state_for_tests import state_of
-from tasks.taskrun_world import git
+from tasks.taskrun_world import PASSES, git
 
 from cockpit.core.processes import is_process_alive
 from cockpit.store.journal import journal
@@ -320,7 +320,8 @@ def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -
 
 def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
-    running = world.project.start("work", *world.model(world.scenario(1)))
+    scenario = world.scenario(1).replace(PASSES, slowly(PASSES, 0.75))
+    running = world.project.start("work", *world.model(scenario))
     told = world.told(running, "T-1 implementer waits for you")
     world.project.run("proposals", "approve", told[-1].split()[-1])
     world.told(running, "T-1 ✔ implement: done")

@@ -63,7 +63,7 @@ def configure(project: Project, steps: list[Step]) -> None:
     """Write a runner ``idle`` that plays ``steps`` in every role."""
     scenario = project.root.parent / "idle.json"
     scenario.write_text(json.dumps([init(), *steps]), encoding="utf-8")
-    command = json.dumps([sys.executable, str(AGENT), str(scenario)])
+    command = json.dumps([sys.executable, "-S", str(AGENT), str(scenario)])
     project.config.mkdir(exist_ok=True)
     (project.config / "config.toml").write_text(
         f'[runner.idle]\ncommand = {command}\nformat = "claude"\n', encoding="utf-8"

@@ -73,7 +73,7 @@ def test_a_limit_of_cost_binds_an_agent_from_outside(project: Project, tmp_path:
         {"hang": str(tmp_path / "hangs")},
     ]
     (tmp_path / "steps.json").write_text(json.dumps(stream), encoding="utf-8")
-    command = json.dumps([sys.executable, str(AGENT), str(tmp_path / "steps.json")])
+    command = json.dumps([sys.executable, "-S", str(AGENT), str(tmp_path / "steps.json")])
     project.config.mkdir(exist_ok=True)
     (project.config / "config.toml").write_text(
         f"[limits]\nmax_cost = 2.0\n[runner.priced]\ncommand = {command}\nformat = 'claude'\n"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from cockpit.chains.report.estimate_accuracy import EstimateAccuracy
 from cockpit.chains.report.measures import Measures
 from cockpit.core.text import pluralize
 
@@ -141,7 +142,25 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             False,
             detail="chains that a user resumed",
         ),
+        MeasureRow(
+            "Waves off their estimate",
+            measures.estimates.waves_error,
+            "share",
+            "",
+            False,
+            measures.estimates.waves,
+            each="estimate",
+            detail=_estimates(measures.estimates),
+        ),
     )
+
+
+def _estimates(estimates: EstimateAccuracy) -> str:
+    if not estimates.count:
+        return "median; nothing that was estimated is done"
+    tokens = format_measure(estimates.tokens_error, "share")
+    within = format_measure(estimates.within_share, "share")
+    return f"median; {within} of {estimates.count} within their range, tokens off {tokens}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
 from cockpit.store.journal.details.chains import (
     BatchCompleted,
     ChainCreated,
@@ -20,6 +21,7 @@ from cockpit.store.journal.details.chains import (
     WorkerStarted,
 )
 from cockpit.store.journal.details.detail import Detail, decode_detail
+from cockpit.store.journal.details.estimates import EstimateLearned
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.details.tasks import TaskRunStep
 from cockpit.store.journal.event_types import Action
@@ -35,6 +37,7 @@ _ACTIONS = (
     Action.CHAIN_SESSION_CRASHED,
     Action.BATCH_COMPLETED,
     Action.TASK_RUN_STEP,
+    Action.ESTIMATE_LEARNED,
 )
 _REVIEWS = ("spec_review", "quality_review")
 
@@ -82,6 +85,8 @@ class Measures:
     restarts: int = 0
     tasks_done: int = 0
     tasks_blocked: int = 0
+    estimates: EstimateAccuracy = field(default_factory=EstimateAccuracy)
+    """How wrong the estimates were of what was done in the period."""
 
     @property
     def workers(self) -> int:
@@ -148,6 +153,7 @@ class Measures:
             "interrupted": {"sessions": self.interrupted, "share": self.interruption},
             "crashed": self.crashed,
             "manual_restarts": self.restarts,
+            "estimates": self.estimates.body(),
         }
 
 
@@ -198,6 +204,7 @@ def _folded(rows: Iterable[tuple[str, Detail]], since: str, before: str) -> Meas
         restarts=fold.restarts,
         tasks_done=fold.done,
         tasks_blocked=fold.blocked,
+        estimates=compare_estimates(fold.learned),
     )
 
 
@@ -218,6 +225,7 @@ class _Fold:
     restarts: int = 0
     done: int = 0
     blocked: int = 0
+    learned: list[EstimateLearned] = field(default_factory=list)
 
     def take(self, at: str, event: Detail, *, inside: bool) -> None:
         match event:
@@ -228,6 +236,8 @@ class _Fold:
                 self.restarts += inside
             case WorkerStarted():
                 self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
+            case EstimateLearned() if inside:
+                self.learned.append(event)
             case TaskRunStep() if inside:
                 self._review(at, event)
             case BatchCompleted():

@@ -11,11 +11,13 @@ import sqlite3
 from cockpit.act.dispatch_actions import Dispatcher, settle
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import messages, outbox, proposals
+from cockpit.store.journal.details.sessions import SessionCompleted
+from cockpit.store.sessions import messages, outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.apply_change import change_adapters
 from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
 from cockpit.tasks.agent_changes.propose_change import (
+    WORKTREE,
     create_proposal,
     describe_drop,
     propose_change,
@@ -95,6 +97,15 @@ async def _report(engine: Engine, session_id: str, action_id: str) -> None:
     receipts = await engine.store.read(lambda c: outbox.select_receipts(c, action_id))
     if receipts:
         await _note(engine, session_id, receipts[-1].summary)
+        await engine.store.write(lambda tx: _complete(tx, session_id, receipts[-1].summary))
+
+
+def _complete(tx: Tx, session_id: str, words: str) -> None:
+    """End a session that was there for the branch only."""
+    session = sessions.load(tx.connection, session_id)
+    if WORKTREE in session.target and session.status in ("running", "waiting"):
+        ended = SessionCompleted(status="done", summary=words)
+        sessions.set_status(tx, session_id, "completed", detail=ended)
 
 
 async def _note(engine: Engine, session_id: str, words: str) -> None:

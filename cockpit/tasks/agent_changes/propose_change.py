@@ -28,6 +28,8 @@ from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change
 
 INTO = "into"
 """The name in a session's target of the branch that its worktree began from."""
+WORKTREE = "worktree"
+"""The name in the target of a session over a chain's or a task's branch: the worktree's name."""
 _ANEW = "shown anew"
 CONFLICTS = " · conflicts"
 """The end of the title of a change that cannot be merged."""
@@ -40,7 +42,7 @@ async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
     of the session.
     """
     session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
-    tree = await engine.store.read(lambda connection: find_worktree(connection, session.cwd))
+    tree = await engine.store.read(lambda connection: _find_reviewed(connection, session))
     if tree is None or INTO not in session.target:
         return None
     into = str(session.target[INTO])
@@ -70,6 +72,12 @@ def find_worktree(connection: sqlite3.Connection, cwd: str) -> Worktree | None:
     )
 
 
+def _find_reviewed(connection: sqlite3.Connection, session: Session) -> Worktree | None:
+    """Return the worktree that a session is about: the one that it names, or the one that it works in."""
+    name = session.target.get(WORKTREE)
+    return worktrees.load(connection, str(name)) if name else find_worktree(connection, session.cwd)
+
+
 def select_pending(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
     """Return the session's proposals over its worktree that wait for a decision."""
     return [
@@ -93,7 +101,7 @@ def _write_proposal(
             ChangePayload(
                 session=session.session_id,
                 worktree=tree.name,
-                agent=session.agent,
+                agent=session.agent or "cockpit",
                 branch=tree.branch,
                 into=into,
                 base=change.base,
@@ -107,7 +115,8 @@ def _write_proposal(
         proposals.decide(tx, waiting.proposal_id, "expired", by="engine", reason=_ANEW)
     if change is None:
         return None
-    worktrees.set_status(tx, tree.name, "active")
+    if tree.task_id is None:
+        worktrees.set_status(tx, tree.name, "active")
     earlier = [
         proposal
         for proposal in proposals.select_for_session(tx.connection, session.session_id)
@@ -176,9 +185,13 @@ def describe_change(
     notes = list(change.notes)
     if change.uncommitted:
         notes.append("What is not committed is committed first, under the agent's name.")
+    if change.conflicts:
+        notes.append(
+            "Nothing is merged while files conflict; `cockpit` shows both sides in the branch's diff."
+        )
     return {
         "type": TAKE,
-        "summary": f"All that {session.agent} did on {tree.branch} is merged into {into}.",
+        "summary": f"All that {session.agent or 'cockpit'} did on {tree.branch} is merged into {into}.",
         "agent": session.agent,
         "project": project,
         "branch": tree.branch,

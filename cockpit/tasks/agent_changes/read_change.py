@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -90,30 +90,69 @@ async def read_change(root: Path, branch: str, into: str, began: str) -> Worktre
         raise WorktreeError(f"The branch {branch} has no commit any more.")
     base = await commit_of(root, into) if into else None
     tree, uncommitted = await snapshot_tree(root, tip)
+    return await _compare(root, into, began, base, tip, tree, uncommitted)
+
+
+async def read_commits(root: Path, branch: str, into: str, began: str) -> WorktreeChange | None:
+    """Compare the commits of ``branch`` with where it began, as :func:`read_change`, without any worktree."""
+    tip = await commit_of(root, f"refs/heads/{branch}")
+    if tip is None:
+        raise WorktreeError(f"There is no branch {branch}; its work is merged or dropped.")
+    base = await commit_of(root, into) if into else None
+    return await _compare(root, into, began, base, tip, await tree_of(root, tip), ())
+
+
+async def _compare(
+    root: Path,
+    into: str,
+    began: str,
+    base: str | None,
+    tip: str,
+    tree: str,
+    uncommitted: tuple[str, ...],
+) -> WorktreeChange | None:
     met = await try_git(root, "merge-base", base or began, tip)
     fork = met.text.split()[0] if met.ok and met.text.strip() else began
+    change = await compare_trees(root, fork, tip, tree, uncommitted)
+    if change is None:
+        return None
+    name = into.removeprefix("refs/heads/")
+    if base is None:
+        why = (
+            f"It cannot be taken: the branch {name} is gone."
+            if name
+            else "It cannot be taken: the checkout was on no branch when the worktree was made."
+        )
+        return replace(change, notes=(*change.notes, why))
+    conflicts = (await merge_trees(root, base, tip, tree)).conflicts
+    if not conflicts:
+        return replace(change, base=base)
+    note = f"It conflicts with {name} in {', '.join(conflicts[:_MOST_NAMES])}."
+    return replace(
+        change,
+        base=base,
+        conflicts=conflicts,
+        notes=(note, *change.notes),
+        risk="medium" if change.risk == "low" else change.risk,
+    )
+
+
+async def compare_trees(
+    root: Path, fork: str, tip: str, tree: str, uncommitted: tuple[str, ...]
+) -> WorktreeChange | None:
+    """Compare ``tree``, the commit ``tip`` with the ``uncommitted`` files, with the commit ``fork``.
+
+    None where nothing differs. Raises :class:`WorktreeError`.
+    """
     if await tree_of(root, fork) == tree:
         return None
     entries = await _list_entries(root, fork, tree)
     if not entries:
         return None
     diffs, notes, counts = await _draw(root, entries)
-    conflicts: tuple[str, ...] = ()
-    if base is None:
-        name = into.removeprefix("refs/heads/")
-        notes.append(
-            f"It cannot be taken: the branch {name} is gone."
-            if name
-            else "It cannot be taken: the checkout was on no branch when the worktree was made."
-        )
-    else:
-        conflicts = (await merge_trees(root, base, tip, tree)).conflicts
-    if conflicts:
-        shown = ", ".join(conflicts[:_MOST_NAMES])
-        notes.insert(0, f"It conflicts with {into.removeprefix('refs/heads/')} in {shown}.")
     counted = await git(root, "rev-list", "--count", f"{fork}..{tip}")
     return WorktreeChange(
-        base=base or "",
+        base="",
         tip=tip,
         tree=tree,
         fork=fork,
@@ -124,8 +163,8 @@ async def read_change(root: Path, branch: str, into: str, began: str) -> Worktre
         removed=counts[1],
         diffs=tuple(diffs),
         notes=tuple(notes),
-        risk=_judge(entries, is_whole=len(diffs) == len(entries), conflicts=conflicts),
-        conflicts=conflicts,
+        risk=_judge(entries, is_whole=len(diffs) == len(entries)),
+        conflicts=(),
     )
 
 
@@ -303,12 +342,10 @@ def _note_modes(entries: Sequence[_Entry]) -> list[str]:
     return notes
 
 
-def _judge(
-    entries: Sequence[_Entry], *, is_whole: bool, conflicts: Sequence[str]
-) -> Literal["low", "medium", "high"]:
+def _judge(entries: Sequence[_Entry], *, is_whole: bool) -> Literal["low", "medium", "high"]:
     """Return the highest risk of the files; what is not drawn, links and submodules are high."""
     risks = {file_risk(entry.path) for entry in entries}
     modes = {mode for entry in entries for mode in (entry.mode, entry.mode_before)}
     if "high" in risks or not is_whole or modes & {_LINK, _MODULE}:
         return "high"
-    return "medium" if "medium" in risks or conflicts else "low"
+    return "medium" if "medium" in risks else "low"

@@ -62,7 +62,7 @@ def test_a_time_holds_what_ended_in_it(store: Store) -> None:
 def test_nothing_measured_is_no_number(store: Store) -> None:
     found = look(store, since="2027")
     assert found.workers == 0
-    assert [row.shown for row in measure_rows(found)] == ["–"] * 7 + ["0"]
+    assert [row.shown for row in measure_rows(found)] == ["–"] * 7 + ["0", "–"]
     assert found.body()["batches"]["completion"] is None
 
 

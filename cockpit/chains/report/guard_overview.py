@@ -1,0 +1,91 @@
+"""Every guard with what it refused and saved: cockpit's own in their order, then those of users and projects.
+
+Computed from the journal and the guards' files. See ``docs/reference/guards.md``, on the screen.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cockpit.act.guards.guard_registry import GUARDS
+from cockpit.chains.report.guard_savings import GUARD, GuardSavings, measure_guards
+from cockpit.chains.report.measures import OPEN
+from cockpit.loop.session_state.list_own_guards import OwnGuardRow
+from cockpit.store.journal.event_types import Action
+
+MOST_SHOWN = 50
+"""Refusals of one guard that are shown, the newest."""
+_REFUSED = (Action.ACTION_REFUSED, Action.CONTEXT_REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRow:
+    """One guard."""
+
+    name: str
+    refuses: str
+    """What it refuses, as a phrase or in its own words."""
+    why: str = ""
+    refused: int = 0
+    """Calls and requests that it refused in this project."""
+    savings: GuardSavings | None = None
+    """What its refusals saved; None where that is not measured."""
+    own: OwnGuardRow | None = None
+    """The guard of the user or the project; None for one of cockpit's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRefusal:
+    """One call that a guard refused."""
+
+    at: str
+    session_id: str
+    message: str
+
+
+def read_guards(connection: sqlite3.Connection, own: Sequence[OwnGuardRow]) -> tuple[GuardRow, ...]:
+    """Return every guard, cockpit's own first, in the order in which they are asked, then ``own``."""
+    counts = _count_refusals(connection)
+    savings = measure_guards(connection, "", OPEN)
+    rows = [
+        GuardRow(
+            guard.name,
+            guard.refuses,
+            guard.why,
+            counts.get(guard.name, 0) + (savings.external if guard.name == GUARD else 0),
+            savings if guard.name == GUARD else None,
+        )
+        for guard in GUARDS
+    ]
+    rows += [
+        GuardRow(row.guard_id, row.note, refused=counts.get(row.guard_id, 0), own=row)
+        for row in own
+    ]
+    listed = {row.name for row in rows}
+    rows += [
+        GuardRow(name, "calls of a role, or of an external agent", refused=count)
+        for name, count in sorted(counts.items())
+        if name not in listed
+    ]
+    return tuple(rows)
+
+
+def read_refusals(connection: sqlite3.Connection, name: str) -> tuple[GuardRefusal, ...]:
+    """Return the newest refusals of a guard, the newest first."""
+    rows = connection.execute(
+        "SELECT at, session_id, json_extract(detail_json,'$.message') FROM journal"
+        " WHERE action IN (?,?) AND json_extract(detail_json,'$.guard')=? ORDER BY seq DESC LIMIT ?",
+        (*map(str, _REFUSED), name, MOST_SHOWN),
+    )
+    return tuple(GuardRefusal(str(at), str(sid or ""), str(words or "")) for at, sid, words in rows)
+
+
+def _count_refusals(connection: sqlite3.Connection) -> Mapping[str, int]:
+    rows = connection.execute(
+        "SELECT json_extract(detail_json,'$.guard'), count(*) FROM journal WHERE action IN (?,?)"
+        " GROUP BY 1",
+        tuple(map(str, _REFUSED)),
+    )
+    return {str(name): int(count) for name, count in rows if name}

@@ -1,0 +1,204 @@
+"""The branch of a chain, a task or a session: its commits, its files and what a merge would come to.
+
+Nothing is changed. See ``docs/reference/chains.md``, the branch of a chain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.access.git_folders import locate_git_folders, read_head
+from cockpit.act.proposed_action import FileDiff, draw_diff
+from cockpit.core.errors import NotFound
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.secrets import mask
+from cockpit.store.chains import chains, worktrees
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import sessions
+from cockpit.tasks.agent_changes.propose_change import INTO, WORKTREE, find_worktree
+from cockpit.tasks.agent_changes.read_change import (
+    WorktreeChange,
+    compare_trees,
+    read_change,
+    read_commits,
+    snapshot_tree,
+    tree_of,
+)
+from cockpit.tasks.git import WorktreeError, commit_of, git, try_git
+from cockpit.tasks.worktree import PREFIX
+
+_MOST_COMMITS = 500
+_MOST_CONFLICTS = 20
+"""Files in conflict whose two sides are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of a branch."""
+
+    sha: str
+    at: str
+    """When it was made, as git prints it in ISO form."""
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Whose work is shown, and where it would go."""
+
+    name: str
+    """``ch-3``, ``T-42`` or a session's id."""
+    tree: Worktree | None
+    """Its worktree; None for a session in the checkout."""
+    into: str
+    """The branch that it would be merged into, as a full reference; '' for none."""
+    began: str
+    """The commit that it began at; '' for the checkout."""
+    runs: bool
+    """Whether its chain or its task is in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchChange:
+    """What a branch has that its target has not."""
+
+    branch: Branch
+    change: WorktreeChange | None
+    """None where nothing differs."""
+    commits: tuple[Commit, ...]
+    sides: tuple[FileDiff, ...]
+    """The files in conflict: as the target has them, and as the branch has them."""
+    solving: bool = False
+    """Whether a merge that solves them has begun in the worktree."""
+
+
+async def find_branch(store: Store, place: ProjectPaths, name: str) -> Branch:
+    """Return the branch of ``name``: a chain, a task, or a session.
+
+    Raises :class:`NotFound` and :class:`WorktreeError`, with text for the user.
+    """
+    if not place.git:
+        raise WorktreeError("This project is no git repository, so nothing has a branch.")
+    return await store.read(lambda connection: _find(connection, place, name.strip()))
+
+
+def _find(connection: sqlite3.Connection, place: ProjectPaths, name: str) -> Branch:
+    folders = locate_git_folders(place.home)
+    head = (None if folders is None else read_head(folders)) or ""
+    if name.startswith("ch-"):
+        chain = chains.load(connection, name)
+        tree = worktrees.find(connection, chain.branch.removeprefix(PREFIX).replace("/", "-"))
+        if tree is None:
+            raise WorktreeError(f"{name} has no branch yet: it has merged nothing.")
+        into = f"refs/heads/{chain.base_branch}" if chain.base_branch else head
+        return Branch(name, tree, into, chain.base_commit, chain.status in chains.OPEN)
+    if name.startswith("T-"):
+        tree = worktrees.find(connection, name)
+        if tree is None:
+            raise WorktreeError(f"{name} has no branch: no chain has worked on it.")
+        return _of_task(connection, name, tree, head)
+    session = sessions.load(connection, name)
+    if session.target.get(WORKTREE):
+        tree = worktrees.load(connection, str(session.target[WORKTREE]))
+        return Branch(name, tree, str(session.target.get(INTO, "")), tree.base_commit, False)
+    tree = find_worktree(connection, session.cwd)
+    if tree is not None:
+        return Branch(name, tree, str(session.target.get(INTO, "")), tree.base_commit, False)
+    if session.task_id and (tree := worktrees.find(connection, session.task_id)) is not None:
+        return _of_task(connection, session.task_id, tree, head)
+    return Branch(name, None, "", "", False)
+
+
+def _of_task(connection: sqlite3.Connection, name: str, tree: Worktree, head: str) -> Branch:
+    into = head
+    try:
+        chain = chains.load(connection, tree.chain_id)
+        into = f"refs/heads/{chain.branch}" if tree.status != "conflict" else into
+    except NotFound:
+        into = head
+    return Branch(name, tree, into, tree.base_commit, tree.status == "active")
+
+
+async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchChange:
+    """Read the branch of a chain, a task or a session. Raises what :func:`find_branch` raises."""
+    branch = await find_branch(store, place, name)
+    tree = branch.tree
+    if tree is None:
+        return await _read_checkout(place, branch)
+    root = Path(tree.path)
+    if tree.status == "merged" and tree.merged_commit and tree.task_id:
+        return await _read_merged(place, branch, tree.merged_commit)
+    if (root / ".git").exists():
+        change = await read_change(root, tree.branch, branch.into, branch.began)
+    else:
+        root = place.home
+        change = await read_commits(root, tree.branch, branch.into, branch.began)
+    if change is None:
+        return BranchChange(branch, None, (), ())
+    commits = await _list_commits(root, change.fork, change.tip)
+    sides = await _read_sides(root, change) if change.conflicts else ()
+    solving = root != place.home and await is_solving(root)
+    return BranchChange(branch, change, commits, sides, solving)
+
+
+async def is_solving(root: Path) -> bool:
+    """Return whether a merge has begun in the worktree at ``root`` and waits for its end."""
+    ended = await try_git(root, "rev-parse", "--verify", "--quiet", "MERGE_HEAD")
+    return ended.ok
+
+
+async def _read_checkout(place: ProjectPaths, branch: Branch) -> BranchChange:
+    """What is not committed in the user's checkout."""
+    tip = await commit_of(place.root, "HEAD")
+    if tip is None:
+        raise WorktreeError(
+            "This repository has no commit yet, so nothing can be compared with it."
+        )
+    tree, uncommitted = await snapshot_tree(place.root, tip)
+    change = await compare_trees(place.root, tip, tip, tree, uncommitted)
+    return BranchChange(branch, change, (), ())
+
+
+async def _read_merged(place: ProjectPaths, branch: Branch, merged: str) -> BranchChange:
+    """What a task's merge brought into its chain."""
+    parents = (await git(place.home, "rev-list", "--parents", "-n1", merged)).split()[1:]
+    fork = parents[0] if parents else branch.began
+    change = await compare_trees(place.home, fork, merged, await tree_of(place.home, merged), ())
+    return BranchChange(branch, change, await _list_commits(place.home, fork, merged), ())
+
+
+async def _list_commits(root: Path, fork: str, tip: str) -> tuple[Commit, ...]:
+    words = (
+        "log",
+        "--no-show-signature",
+        f"--max-count={_MOST_COMMITS}",
+        "--format=%h%x00%aI%x00%an%x00%s",
+    )
+    listed = await git(root, *words, f"{fork}..{tip}")
+    rows = (line.split("\0") for line in listed.splitlines())
+    return tuple(
+        Commit(row[0], row[1], mask(row[2]), mask(row[3])) for row in rows if len(row) == 4
+    )
+
+
+async def _read_sides(root: Path, change: WorktreeChange) -> tuple[FileDiff, ...]:
+    sides = []
+    for path in change.conflicts[:_MOST_CONFLICTS]:
+        ours, theirs = await asyncio.gather(
+            _read_text(root, change.base, path), _read_text(root, change.tip, path)
+        )
+        diff, _ = draw_diff(path, ours, theirs)
+        sides.append(diff)
+    return tuple(sides)
+
+
+async def _read_text(root: Path, commit: str, path: str) -> str | None:
+    ended = await try_git(root, "cat-file", "blob", f"{commit}:{path}")
+    if not ended.ok or b"\0" in ended.stdout:
+        return None
+    return ended.text

@@ -1,0 +1,125 @@
+"""Propose to merge, or to drop, the branch of a chain or a task: with two keys, as an agent's worktree.
+
+The proposal belongs to a session of its own, whose target names the worktree. See
+``docs/reference/chains.md``, the branch of a chain.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cockpit.loop.wave_context import Engine
+from cockpit.store.chains.worktrees import Worktree
+from cockpit.store.context import profiles
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionWaiting
+from cockpit.store.sessions import messages, proposals, sessions
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.tasks.agent_changes.branch_change import Branch, find_branch, is_solving
+from cockpit.tasks.agent_changes.change_payload import TAKE, TYPES
+from cockpit.tasks.agent_changes.propose_change import (
+    INTO,
+    WORKTREE,
+    create_proposal,
+    describe_drop,
+    propose_change,
+)
+from cockpit.tasks.git import WorktreeError
+from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree
+
+_TASK_TYPE = "chore"
+
+
+async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> str:
+    """Propose to merge the branch of ``name``, or to drop it; returns the session of the proposal.
+
+    A proposal that waits already stays as it is, unless something changed. Raises :class:`WorktreeError`
+    for a branch that is in use, that nothing can be merged from, or that belongs to nobody.
+    """
+    branch = await find_branch(engine.store, engine.place, name)
+    if branch.tree is None:
+        raise WorktreeError(
+            f"{name} works in your checkout: its changes are yours already. Commit them there."
+        )
+    if branch.runs:
+        raise WorktreeError(f"{name} is in progress; wait for it, or stop it first.")
+    tree = await _check_out(engine, branch)
+    if await is_solving(Path(tree.path)):
+        raise WorktreeError(
+            f"A merge that solves conflicts has begun in the worktree of {name}. In the branch's diff `s`"
+            " commits it and `a` takes it back."
+        )
+    session_id = await engine.store.write(lambda tx: _ensure_session(tx, engine, branch, tree))
+    shown = await propose_change(engine, session_id)
+    if shown is None:
+        words = f"{tree.branch} has nothing that {_short(branch.into)} does not have."
+        await engine.store.write(lambda tx: _close(tx, session_id, words))
+        raise WorktreeError(f"{words} There is nothing to {'drop' if drop else 'merge'}.")
+    if drop and shown.body["type"] == TAKE:
+        await engine.store.write(lambda tx: _ask_to_drop(tx, shown))
+    return session_id
+
+
+async def _check_out(engine: Engine, branch: Branch) -> Worktree:
+    """Return the worktree, made again where it was removed and its branch is still there."""
+    tree, store, place = branch.tree, engine.store, engine.place
+    assert tree is not None  # noqa: S101 -- looked at by the caller
+    if tree.task_id is not None:
+        if tree.status == "merged":
+            raise WorktreeError(f"{branch.name} is merged already, into {_short(branch.into)}.")
+        return await ensure_task_worktree(
+            store, place, tree.task_id, chain_id=tree.chain_id, chain_branch=_short(branch.into)
+        )
+    return await ensure_chain_worktree(store, place, tree.branch, chain_id=tree.chain_id)
+
+
+def _ensure_session(tx: Tx, engine: Engine, branch: Branch, tree: Worktree) -> str:
+    """Return the session that asks about the worktree already, or a new one."""
+    for proposal in proposals.select_pending(tx.connection):
+        if _is_about(proposal, tree) and proposal.session_id:
+            return proposal.session_id
+    if not branch.name.startswith(("ch-", "T-")):
+        return branch.name  # an agent's own session
+    title = f"merge {tree.branch} into {_short(branch.into)}"
+    session = sessions.create(
+        tx,
+        task_type=_TASK_TYPE,
+        title=title,
+        words=title,
+        target={INTO: branch.into, WORKTREE: tree.name},
+        model=engine.model(None).name,
+        policy="ask",
+        interactive=True,
+        root=engine.place.root,
+        rev=None,
+        profile_id=profiles.ensure_default(tx, engine.settings.token_budget).profile_id,
+        limits={},
+        project=engine.repo or engine.place.root.name,
+        branch=tree.branch,
+    )
+    waiting = SessionWaiting(for_="proposal", why=title)
+    sessions.set_status(tx, session.session_id, "waiting", detail=waiting)
+    return session.session_id
+
+
+def _is_about(proposal: Proposal, tree: Worktree) -> bool:
+    body = proposal.body
+    return body.get("type") in TYPES and body["payload"]["worktree"] == tree.name
+
+
+def _ask_to_drop(tx: Tx, shown: Proposal) -> None:
+    proposals.decide(tx, shown.proposal_id, "expired", by="engine", reason="dropped instead")
+    title, body = describe_drop(shown)
+    create_proposal(tx, shown.session_id, title, body, "high", shown)
+
+
+def _close(tx: Tx, session_id: str, words: str) -> None:
+    session = sessions.load(tx.connection, session_id)
+    if WORKTREE in session.target and session.status in ("running", "waiting"):
+        messages.complete(tx, session_id=session_id, role="notice", text=words)
+        ended = SessionCompleted(status="done", summary=words)
+        sessions.set_status(tx, session_id, "completed", detail=ended)
+
+
+def _short(reference: str) -> str:
+    return reference.removeprefix("refs/heads/") or "your branch"

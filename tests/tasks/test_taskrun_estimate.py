@@ -1,0 +1,57 @@
+"""The estimate of a task's run: made before its first step, and history when the task is done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tasks.taskrun_world import AT_ONCE, World, finish
+
+from cockpit.chains.progress_lines import ProgressLines
+from cockpit.loop.planner.read_session_estimate import describe_task_estimate
+from cockpit.store.estimates import estimates
+from cockpit.store.journal.details.chains import BatchStarted
+from cockpit.store.journal.details.detail import detail_json
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_done_task_is_history_with_all_of_its_roles(world: World) -> None:
+    task_id = world.task()
+    ended = await world.do(AT_ONCE, task_id)
+    made, *_ = [row for row in world.rows("estimate.made") if row.raw_detail()["unit"] == "task"]
+    assert made.raw_detail()["subject"] == f"{task_id}/1"
+    assert made.seq < world.rows("task.run.started")[0].seq
+    row = world.store.read_now(lambda c: estimates.find(c, f"{task_id}/1"))
+    assert row is not None and row.learned_seq is not None
+    roles = world.store.read_now(
+        lambda c: [
+            each
+            for role in ("implementer", "spec_reviewer", "quality_reviewer")
+            for each in c.execute(
+                "SELECT waves, tokens FROM estimates WHERE unit='session' AND kind LIKE ?",
+                (f"%/{role}",),
+            )
+        ]
+    )
+    assert len(roles) == 3
+    assert (row.waves, row.tokens) == tuple(sum(column) for column in zip(*roles, strict=True))
+    assert row.tokens == ended.tokens
+    words = world.store.read_now(lambda c: describe_task_estimate(c, task_id))
+    assert words.endswith(f"took {row.waves} waves")
+    lines = ProgressLines("ch-1")
+    started = BatchStarted(
+        chain_id="ch-1", ordinal=1, batch=1, size=1, task_ids=(task_id,), progress=None
+    )
+    lines.line_for(replace(made, detail_json=detail_json(started), action="batch.started"))
+    line = lines.line_for(made)
+    assert line is not None
+    assert line.line.startswith(f"    {task_id} ≈ about ")
+
+
+async def test_a_blocked_task_teaches_nothing(world: World) -> None:
+    task_id = world.task()
+    ended = await world.do(finish("implementer", "I cannot.", status="blocked"), task_id)
+    assert ended.status == "blocked"
+    row = world.store.read_now(lambda c: estimates.find(c, f"{task_id}/1"))
+    assert row is not None and row.learned_seq is None
