@@ -8,6 +8,7 @@ nothing of Textual; ``THEMES`` is built on first use.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,15 +23,31 @@ STYLESHEET = _HERE / "cockpit.tcss"
 DEFAULT = "cockpit-dark"
 """The name of the theme to start with."""
 
-_ORDER = ("cockpit-dark", "cockpit-light", "cockpit-contrast", "cockpit-safe")
+FEW_COLORS = "cockpit-16"
+"""The name of the theme for terminals of 16 colours."""
+
+_ORDER = ("cockpit-dark", "cockpit-light", "cockpit-contrast", "cockpit-safe", FEW_COLORS)
 
 THEMES: tuple[Theme, ...]
 """The themes that ship, the default first."""
 
 
+@cache
 def find(name: str) -> Theme | None:
-    """Return the theme of this name that ships, None for another: reads no other theme's file."""
-    return load(_HERE / f"{name}.toml") if name in _ORDER else None
+    """Return the theme of this name that ships, or one of Textual's own, mapped; None for another.
+
+    Reads no other theme's file.
+    """
+    if name in _ORDER:
+        return load(_HERE / f"{name}.toml")
+    from textual.theme import BUILTIN_THEMES
+
+    theme = BUILTIN_THEMES.get(name)
+    if theme is None or "ansi" in name:  # those have no colours of their own
+        return theme
+    from themes.adapt import adapt
+
+    return adapt(theme, _complete)
 
 
 def load(path: Path) -> Theme:

@@ -35,6 +35,9 @@ class HeaderView(msgspec.Struct, frozen=True):
     pending: int = 0
     state: str = ""
     """The state of the session as text: 'waits for you', 'running', 'done', ''."""
+    end_sign: str = ""
+    """The sign of how the session ended, drawn with ``state`` in the place of the phase; empty before."""
+    end_tone: Literal["dim", "good", "bad", "warn", "accent", "plain"] = "plain"
     warning: str = ""
     """What is wrong with the project's records; it comes first and stays in any width."""
     mode: str = ""
@@ -47,6 +50,8 @@ class HeaderView(msgspec.Struct, frozen=True):
     """The external agent that has the session: it has turns, and no waves."""
     turn: int = 0
     """The turn of an external agent, from 1."""
+    of_waves: int = 0
+    """How many waves the session is likely to take; 0 where that is not estimated."""
 
 
 class LineView(msgspec.Struct, frozen=True):
@@ -54,7 +59,7 @@ class LineView(msgspec.Struct, frozen=True):
 
     sign: str
     text: str
-    tone: Literal["dim", "good", "bad", "warn", "accent"] = "dim"
+    tone: Literal["dim", "good", "bad", "warn", "accent", "plain"] = "dim"
     right: str = ""
 
 
@@ -76,6 +81,8 @@ class TurnView(msgspec.Struct, frozen=True):
     interrupted: bool = False
     folded: bool = False
     before: str = ""
+    speaker: str = ""
+    """Who speaks, where a turn of a person was not typed by the user; else it is ``you``."""
 
 
 class BandView(msgspec.Struct, frozen=True):
@@ -260,8 +267,6 @@ class ProposalView(msgspec.Struct, frozen=True):
     """What the user may allow from now on; empty where nothing may be."""
     card_rule: str = ""
     """The rule by which it is drawn as a short card; empty where it is drawn in full."""
-    card: str = ""
-    """The first line of what a short card would post."""
 
 
 class WaitingView(msgspec.Struct, frozen=True):
@@ -277,13 +282,15 @@ class WaitingView(msgspec.Struct, frozen=True):
 
 
 class QueueView(msgspec.Struct, frozen=True):
-    """The proposal queue: the one in front, its place and how many there are."""
+    """The proposal queue: the one in front, of the followed session, its place and how many there are."""
 
     front: ProposalView | None = None
     index: int = 0
     total: int = 0
     waiting: tuple[WaitingView, ...] = ()
-    """The proposals around the one in front, in order, where an external agent asks for one of them."""
+    """The proposals around the one in front, in order; empty while it is the only one."""
+    others: int = 0
+    """How many are of other sessions."""
 
 
 class WorkRowView(msgspec.Struct, frozen=True):
@@ -291,7 +298,7 @@ class WorkRowView(msgspec.Struct, frozen=True):
 
     key: str
     sign: str
-    tone: Literal["dim", "good", "bad", "warn", "accent"]
+    tone: Literal["dim", "good", "bad", "warn", "accent", "plain"]
     title: str
     state: str
     detail: str = ""
@@ -319,6 +326,8 @@ class KeyHintView(msgspec.Struct, frozen=True):
     key: str
     label: str
     strong: bool = False
+    press: str = ""
+    """The key that a click on it presses, as Textual names it; empty: a click does nothing."""
 
 
 class CompletionView(msgspec.Struct, frozen=True):

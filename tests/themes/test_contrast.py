@@ -134,6 +134,9 @@ class Gallery(App[None]):
             self.register_theme(each)
         self.theme = theme
 
+    def get_theme(self, theme_name: str) -> Any:
+        return themes.find(theme_name) or super().get_theme(theme_name)
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.fallbacks(self.current_theme)
 
@@ -273,12 +276,17 @@ async def pictures(theme: str) -> set[tuple[str, str, float]]:
     return found
 
 
-@pytest.mark.parametrize("theme", [theme.name for theme in themes.THEMES])
+@pytest.mark.parametrize(
+    "theme", [*(theme.name for theme in themes.THEMES), "gruvbox", "catppuccin-latte"]
+)
 async def test_text_stands_out(theme: str) -> None:
     assert not await pictures(theme)
 
 
-@pytest.mark.parametrize("theme", themes.THEMES, ids=lambda theme: theme.name)
+MAPPED = [themes.find(name) for name in BUILTIN_THEMES if "ansi" not in name]
+
+
+@pytest.mark.parametrize("theme", [*themes.THEMES, *MAPPED], ids=lambda theme: theme.name)
 def test_every_tone_stands_out_on_every_ground(theme: Any) -> None:
     names = [
         name

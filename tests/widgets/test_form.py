@@ -3,6 +3,7 @@
 from typing import Any
 
 from widgets.forms.form import FieldView, Form, FormView
+from widgets.views import CompletionView
 
 VIEW = FormView(
     "A task",
@@ -50,3 +51,40 @@ async def test_it_is_filled_from_outside(stage: Any) -> None:
         assert form.values == {"title": "x y", "type": "other", "text": "ab"}
         await pilot.press("tab", "right")
         assert form.values["type"] in ("feature", "bug", "chore")
+
+
+PICKS = FormView(
+    "A task",
+    (
+        FieldView(
+            "story", "Story", options=(
+                CompletionView("S-1", "Retries are safe"), CompletionView("S-2", "Logs\x1b[2J say why"),
+            ),
+        ),
+        FieldView(
+            "waits_for", "Waits for", several=True, options=(
+                CompletionView("T-1", "parse"), CompletionView("T-2", "draw"),
+                CompletionView("T-3", "draw fast"),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
+async def test_nobody_has_to_know_ids(stage: Any) -> None:
+    form = Form(PICKS)
+    async with stage(form) as pilot:
+        await pilot.press(*"why")
+        await pilot.pause()
+        assert "S-2" in pilot.app.drawn
+        assert "S-1" not in pilot.app.drawn
+        await pilot.press("tab")
+        assert form.values["story"] == "S-2"
+        await pilot.press(*"draw", "down", *",1,", *" T-9", "enter")
+        assert form.values["waits_for"] == "T-3,1, T-9", "what is not listed can be typed"
+        await pilot.press("end", "backspace", "backspace", "backspace", "down")
+        await pilot.pause()
+        assert "S-1" in pilot.app.drawn
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "S-1" not in pilot.app.drawn

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from widgets.frame.footer import KeyBar
@@ -73,6 +74,28 @@ async def test_the_strip_goes_before_the_spend(stage: Any) -> None:
 async def test_an_end_has_a_sign(stage: Any, phase: Any, sign: str) -> None:
     view = HeaderView(project="p", wave=1, phase=phase)
     assert sign in await header(stage, 80, view)
+
+
+async def test_the_end_of_a_session_stands_in_the_place_of_the_phase(stage: Any) -> None:
+    """ "✔ DONE" of the last wave beside "blocked" of the session would be two answers."""
+    view = HeaderView(
+        project="p", wave=3, phase="done", state="blocked", end_sign="■", end_tone="bad"
+    )
+    for width in (160, 80):
+        drawn = await header(stage, width, view)
+        assert "■ BLOCKED" in drawn
+        assert "DONE" not in drawn
+        assert "blocked" not in drawn
+
+
+async def test_the_likely_number_of_waves_stands_behind_the_wave_until_it_is_passed(
+    stage: Any,
+) -> None:
+    likely = msgspec.structs.replace(VIEW, of_waves=9)
+    assert "wave 7 of ~9" in await header(stage, 200, likely)
+    assert "of ~9" not in await header(stage, 60, likely), "it goes before what matters more"
+    passed = msgspec.structs.replace(VIEW, of_waves=6)
+    assert " of ~" not in await header(stage, 200, passed)
 
 
 async def test_the_key_bar_leaves_out_whole_hints(stage: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from textual.widgets import Markdown
 
+import themes
 from widgets.conversation.markdown import SafeMarkdown, renders_every_word
 
 
@@ -29,11 +30,25 @@ async def drawn(stage: Any, source: str, size: tuple[int, int] = (80, 30)) -> st
         ("&#x202e;&#8203;&rlm;plain", "plain"),
         ("a [link](x) b", "a link (x) b"),
         ("```py evil words\ncode\n```", "py evil words"),
+        ("call __init__ of __main__.py", "call __init__ of __main__.py"),
+        ("def __init__(self, _cache_): ___x___", "def __init__(self, _cache_): ___x___"),
+        ("_two words_ and __two more__", "two words and two more"),
         ("[/] [bold]x[/bold] [@click=app.quit]y", "[/] [bold]x[/bold] [@click=app.quit]y"),
     ],
 )
 async def test_nothing_is_hidden(stage: Any, source: str, shown: str) -> None:
     assert shown in await drawn(stage, source)
+
+
+@pytest.mark.parametrize("theme", [themes.DEFAULT, "textual-dark"])
+async def test_nothing_is_underlined(stage: Any, theme: str) -> None:
+    """An underline covers the underscores of a path."""
+    source = "# a_b\n\n## a_b\n\n### a_b\n\n[my_file.py](src/my_file.py) `a_b`"
+    async with stage(SafeMarkdown(source), theme=theme) as pilot:
+        await pilot.pause()
+        strips = pilot.app.screen._compositor.render_strips()
+        assert any("my_file.py" in strip.text for strip in strips)
+        assert not [s.text for strip in strips for s in strip if s.style and s.style.underline]
 
 
 async def test_a_click_on_a_link_opens_nothing(stage: Any) -> None:

@@ -227,3 +227,95 @@ async def test_the_policy_stands_in_the_border(stage: Any, prompt: Prompt) -> No
         await pilot.pause()
         assert "policy: ask" in pilot.app.drawn
         assert "another hint" in pilot.app.drawn
+
+
+async def paste(pilot: Any, prompt: Prompt, text: str) -> None:
+    prompt.post_message(events.Paste(text))
+    await pilot.pause()
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+async def test_a_paste_keeps_its_lines(stage: Any, prompt: Prompt, end: str) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await paste(pilot, prompt, f"one{end}two{end}{end}three")
+        assert prompt.text == "one\ntwo\n\nthree"
+        assert not submitted(pilot)
+
+
+async def test_a_long_paste_is_one_mark_until_it_is_sent(stage: Any, prompt: Prompt) -> None:
+    long = "\n".join(f"line {number} [+10,000 lines]" for number in range(10_000))
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"look:")
+        await paste(pilot, prompt, long)
+        assert prompt.text == "look:[+10,000 lines]"
+        assert prompt.full_text == f"look:{long}"
+        await paste(pilot, prompt, long + "!")  # another of the same length
+        assert prompt.text == "look:[+10,000 lines][+10,000 lines #2]"
+        await pilot.press("backspace")
+        assert prompt.text == "look:[+10,000 lines]"
+        await pilot.press("x", "enter")
+        assert submitted(pilot) == [f"look:{long}x"]
+
+
+async def test_a_mark_is_unfolded_to_be_edited(stage: Any, prompt: Prompt) -> None:
+    lines = "\n".join(f"line {number}" for number in range(20))
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await paste(pilot, prompt, lines)
+        assert prompt.text == "[+20 lines]"
+        await pilot.press("alt+o")
+        assert prompt.text == lines
+        await pilot.press("ctrl+underscore")
+        assert prompt.text == "[+20 lines]"
+
+
+async def test_the_draft_is_cleared_undone_put_aside_and_back(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"one", "ctrl+j", *"two", "ctrl+u")
+        assert prompt.text == "one\n"
+        await pilot.press("ctrl+u")
+        assert prompt.text == ""
+        await pilot.press("ctrl+underscore")
+        assert prompt.text == "one\n"
+        await pilot.press("ctrl+s")
+        assert prompt.text == ""
+        await pilot.press(*"other", "ctrl+s", "ctrl+s")
+        assert prompt.text == "other"
+        await pilot.press("enter", "ctrl+s")
+        assert prompt.text == "one\n"
+        assert [each.drafts for each in pilot.app.got(Prompt.Stashed)][-1] == ()
+        assert submitted(pilot) == ["other"]
+
+
+async def test_alt_enter_is_a_newline(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("a", "alt+enter", "b")
+        assert prompt.text == "a\nb"
+        assert not submitted(pilot)
+
+
+async def test_keys_that_come_at_once_keep_their_order(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.pause()
+        for key in (
+            "a",
+            "b",
+            "x",
+            "backspace",
+            "c",
+            "left",
+            "d",
+            "home",
+            "e",
+            "end",
+            "ctrl+w",
+            "f",
+        ):
+            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        assert prompt.text == "f"

@@ -6,9 +6,8 @@ import pygments.lexers
 import pytest
 from msgspec.structs import replace
 
-from widgets.proposals.file_diff import FileDiff
-from widgets.proposals.name_language import name_language
 from widgets.proposals.proposal_panel import ProposalPanel
+from widgets.text.language import name_language
 from widgets.views import FileDiffView, ItemView, KeyHintView, ProposalView, QueueView
 
 pytestmark = pytest.mark.slow
@@ -115,6 +114,22 @@ async def test_narrowing_keeps_and_drops_items(stage: Any) -> None:
         assert panel.kept == ("file:src/client.py:40-160",)
 
 
+async def test_the_sum_is_in_view_while_narrowing_a_long_list(stage: Any) -> None:
+    panel = ProposalPanel()
+    async with stage(panel, size=(90, 14)) as pilot:
+        items = tuple(ItemView(f"file:src/{n}.py", 100, "situational") for n in range(30))
+        await show(pilot, panel, replace(CONTEXT, items=items))
+        panel.focus()
+        panel.narrowing = True
+        await pilot.press("space")
+        await pilot.pause()
+        assert "29 of 30 items · 2.9k tokens" in str(panel.border_subtitle)
+        assert "29 of 30 items · 2.9k tokens" in pilot.app.drawn
+        panel.narrowing = False
+        await pilot.pause()
+        assert "items" not in str(panel.border_subtitle)
+
+
 async def test_another_proposal_ends_narrowing(stage: Any) -> None:
     panel = ProposalPanel()
     async with stage(panel, size=(90, 40)) as pilot:
@@ -184,23 +199,6 @@ async def test_diffs_are_unified_or_side_by_side(stage: Any) -> None:
         await pilot.pause()
         await pilot.pause()
         assert any("b = 2" in row and "b = 3" in row for row in pilot.app.rows)
-
-
-async def test_a_diff_is_drawn_anew_for_new_colours_only(stage: Any) -> None:
-    panel = ProposalPanel()
-    async with stage(panel, size=(70, 40)) as pilot:
-        await show(pilot, panel, replace(ACTION, diffs=(DIFF,)))
-        (diff,) = panel.query(FileDiff)
-        drawn = list(diff.children)
-        panel.armed = True
-        for _ in range(3):
-            await pilot.pause()
-        assert drawn == list(diff.children)
-        pilot.app.theme = "cockpit-light"
-        for _ in range(3):
-            await pilot.pause()
-        assert drawn
-        assert not set(drawn) & set(diff.children)
 
 
 @pytest.mark.parametrize(

@@ -188,9 +188,11 @@ class FactList(ScrollView, can_focus=True):
             self.post_message(self.PinToggled(row.key, not row.pinned))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the row that was clicked."""
+        """Put the cursor on the row that was clicked; a double click opens it."""
         place = event.y - self.gutter.top - _HEAD + self.scroll_offset.y
         if event.y - self.gutter.top >= _HEAD and 0 <= place < len(self._shown):
+            if event.chain == 2 and place == self.cursor:
+                self.action_open()
             self.cursor = place
 
     def _arrange(self) -> None:

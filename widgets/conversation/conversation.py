@@ -15,9 +15,11 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.widget import Widget
 
+from widgets.conversation.live_output import LiveOutput
 from widgets.conversation.live_turn import Turn, turn_widget
 from widgets.conversation.scrollback import Scrollback
 from widgets.conversation.static_turns import stands_close
+from widgets.conversation.welcome import Welcome
 from widgets.views import TurnView
 
 LIVE = 20
@@ -58,6 +60,9 @@ class Conversation(VerticalScroll, can_focus=True):
 
         text: str
 
+    class Opened(Message):
+        """The user wants to see all of the marked block."""
+
     class Folded(Message):
         """The user folded or unfolded blocks."""
 
@@ -69,7 +74,8 @@ class Conversation(VerticalScroll, can_focus=True):
         classes: str | None = None,
     ) -> None:
         self._scrollback = Scrollback()
-        super().__init__(self._scrollback, id=id, classes=classes)
+        self.welcome = Welcome()
+        super().__init__(self.welcome, self._scrollback, LiveOutput(), id=id, classes=classes)
         self._order: list[str] = []
         self._place: dict[str, int] = {}
         self._frozen: list[TurnView] = []
@@ -244,7 +250,7 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def _hold_bottom(self) -> None:
         # Textual's anchor pins short content to the bottom edge; a page begins at the top.
-        full = self.virtual_size.height > self.size.height > 0
+        full = self.virtual_size.height > self.size.height > 0 and bool(self._order)
         if self._following and full:
             self.anchor()
         elif self.is_anchored and not full:
@@ -264,10 +270,7 @@ class Conversation(VerticalScroll, can_focus=True):
     def _lowest(self) -> int:
         """The block on the last line in view."""
         bottom = self.scroll_offset.y + self.size.height - 1
-        if bottom < self._scrollback.lines:
-            return self._scrollback.at(bottom)
-        tops = [live.virtual_region.y for live in self._live]
-        return len(self._frozen) + max(0, sum(1 for top in tops if top <= bottom) - 1)
+        return self._block_at(bottom)
 
     def action_top(self) -> None:
         """Go to the first block; lay out older turns piece by piece."""
@@ -325,17 +328,72 @@ class Conversation(VerticalScroll, can_focus=True):
                 self._put(replace(view, folded=folded))
         self.post_message(self.Folded())
 
+    @property
+    def current(self) -> TurnView | None:
+        """The marked block, or the newest; None in an empty conversation."""
+        if not self._order:
+            return None
+        return self._view_at(len(self._order) - 1 if self._cursor is None else self._cursor)
+
+    def _view_at(self, place: int) -> TurnView:
+        split = len(self._frozen)
+        return self._frozen[place] if place < split else _current_view(self._live[place - split])
+
+    def go_to(self, keys: Sequence[str], step: int) -> bool:
+        """Mark the next of some blocks below the cursor, or above it for a negative ``step``."""
+        places = sorted(self._place[key] for key in keys if key in self._place)
+        here = len(self._order) if self._cursor is None else self._cursor
+        beyond = (
+            [at for at in places if at > here] if step > 0 else [at for at in places if at < here]
+        )
+        if beyond:
+            self._mark(beyond[0] if step > 0 else beyond[-1])
+        return bool(beyond)
+
+    def find(self, text: str) -> tuple[str, ...]:
+        """Return the keys of the blocks that contain each word of ``text``, in any case."""
+        words = text.casefold().split()
+        return tuple(
+            view.key
+            for view in self.turns
+            if words and all(word in _as_text(view).casefold() for word in words)
+        )
+
+    def show_live(self, title: str, lines: Sequence[str]) -> None:
+        """Draw the end of a running command's output at the bottom; nothing without a title."""
+        self.query_one(LiveOutput).show(title, lines)
+
+    def on_click(self, event: events.Click) -> None:
+        """Mark the clicked block; a double click opens it."""
+        content = event.get_content_offset(self)
+        if content is None or not self._order or isinstance(event.widget, LiveOutput):
+            return
+        self._mark_quietly(self._block_at(content.y + self.scroll_offset.y))
+        if event.chain == 2:
+            self.post_message(self.Opened())
+
+    def _block_at(self, line: int) -> int:
+        if line < self._scrollback.lines:
+            return self._scrollback.at(line)
+        tops = [live.virtual_region.y for live in self._live]
+        return len(self._frozen) + max(0, sum(1 for top in tops if top <= line) - 1)
+
     def on_blur(self, event: events.Blur) -> None:
         """Take the cursor off when the pane loses the focus."""
         del event
         self._mark(None)
 
-    def _mark(self, place: int | None) -> None:
+    def _mark_quietly(self, place: int | None) -> None:
+        """Mark a block where it stands, without scrolling."""
         self._cursor = place
         split = len(self._frozen)
         self._scrollback.mark(place if place is not None and place < split else None)
         for index, live in enumerate(self._live):
             live.set_class(place == split + index, "-marked")
+
+    def _mark(self, place: int | None) -> None:
+        self._mark_quietly(place)
+        split = len(self._frozen)
         if place is None:
             return
         if place < split:

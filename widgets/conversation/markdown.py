@@ -82,7 +82,27 @@ def _plain(state: StateCore) -> None:
                 info = ""
             token.info = info or "text"
         elif token.children is not None:
-            token.children = list(_shown(token.children))
+            token.children = list(_shown(_with_identifiers(token.children)))
+
+
+def _with_identifiers(children: list[MarkdownToken]) -> list[MarkdownToken]:
+    """Give underscores back to identifiers: ``__init__`` is a name and no bold "init".
+
+    Underscores around one word are text; around several words they mark emphasis.
+    """
+    shown = list(children)
+    opened: list[int] = []
+    for place, child in enumerate(children):
+        if child.type not in ("em_open", "em_close", "strong_open", "strong_close"):
+            continue
+        if child.type.endswith("_open"):
+            opened.append(place)
+            continue
+        first = opened.pop()
+        marked = "".join(_inline(children[first + 1 : place]))
+        if child.markup[:1] == "_" and not any(letter.isspace() for letter in marked):
+            shown[first], shown[place] = _text(child.markup), _text(child.markup)
+    return shown
 
 
 def _shown(children: Iterable[MarkdownToken]) -> Iterator[MarkdownToken]:

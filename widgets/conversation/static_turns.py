@@ -33,7 +33,7 @@ def stands_close(turn: TurnView, before: TurnView | None) -> bool:
 def label(turn: TurnView) -> Content | None:
     """Return the first line of a turn: its speaker. None for a turn without one."""
     if turn.role == "person":
-        return line(("you", ACCENT))
+        return line((turn.speaker or "you", ACCENT))
     if turn.role == "agent":
         state = "writing…" if turn.streaming else "interrupted" if turn.interrupted else ""
         parts = [

@@ -17,8 +17,10 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
+from widgets.forms.picking_input import PickingInput
 from widgets.text.clean import clean
 from widgets.text.tone import CURSOR, DIM, STRONG, Part, line
+from widgets.views import CompletionView
 
 
 class FieldView(msgspec.Struct, frozen=True):
@@ -30,6 +32,10 @@ class FieldView(msgspec.Struct, frozen=True):
     kind: Literal["line", "text", "choice"] = "line"
     hint: str = ""
     choices: tuple[str, ...] = ()
+    options: tuple[CompletionView, ...] = ()
+    """What a line is likely to name: offered while it is typed."""
+    several: bool = False
+    """Whether a line names several options, with commas between."""
 
 
 class FormView(msgspec.Struct, frozen=True):
@@ -194,6 +200,13 @@ def _widget(field: FieldView) -> Widget:
         area = TextArea(clean(field.value), soft_wrap=True, highlight_cursor_line=False)
         area.cursor_blink = False
         return area
+    if field.options:
+        return PickingInput(
+            clean(field.value, newlines=False),
+            clean(" · ".join(filter(None, (field.hint, "↓ lists them"))), newlines=False),
+            field.options,
+            several=field.several,
+        )
     field_input = Input(
         clean(field.value, newlines=False),
         placeholder=clean(field.hint, newlines=False),

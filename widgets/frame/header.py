@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from widgets.text.numerals import money, tokens
-from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread
+from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread, tone
 from widgets.views import HeaderView
 
 STAGES = ("observe", "orient", "decide", "act", "learn")
@@ -45,7 +45,8 @@ class HeaderBar(Widget):
         return [
             (self._left(details), self._right(details))
             for details in (
-                {"strip", "spend", "model", "kind", "branch", "state"},
+                {"strip", "estimate", "spend", "model", "kind", "branch", "state"},
+                {"estimate", "spend", "model", "kind", "branch", "state"},
                 {"spend", "model", "kind", "branch", "state"},
                 {"model", "kind", "branch", "state"},
                 {"kind", "branch", "state"},
@@ -71,7 +72,10 @@ class HeaderBar(Widget):
         if view.agent and view.turn:
             parts += [_GAP, f"turn {view.turn}"]
         elif view.wave:
-            parts += [_GAP, f"wave {view.wave}", "  "]
+            parts += [_GAP, f"wave {view.wave}"]
+            if "estimate" in details and view.of_waves >= view.wave:
+                parts.append((f" of ~{view.of_waves}", DIM))
+            parts.append("  ")
             parts += [self._phase()]
         if "strip" in details and not view.agent:
             parts.append(_GAP)
@@ -82,6 +86,9 @@ class HeaderBar(Widget):
         return line(*parts)
 
     def _phase(self) -> Part:
+        """Return the phase of the wave; once the session has ended, how it ended."""
+        if self.view.end_sign:
+            return (f"{self.view.end_sign} {self.view.state.upper()}", tone(self.view.end_tone))
         phase = self.view.phase
         style = GOOD if phase == "done" else BAD if phase == "failed" else WARN
         sign = {"done": "✔ ", "failed": "✗ "}.get(phase, "")
@@ -90,7 +97,7 @@ class HeaderBar(Widget):
     def _right(self, details: set[str]) -> Content:
         view = self.view
         parts: list[Part] = []
-        if "state" in details and view.state:
+        if "state" in details and view.state and not (view.wave and view.end_sign):
             parts += [(view.state, DIM), _GAP]
         if "model" in details and view.model:
             parts += [(view.model, DIM), " "]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.content import Content
@@ -15,7 +15,8 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from widgets.prompt.completions import Completions
-from widgets.text.clean import clean
+from widgets.prompt.folded_pastes import FoldedPastes
+from widgets.text.clean import clean, unify_newlines
 from widgets.views import CompletionView
 
 CompletionKind = Literal["command", "file"]
@@ -35,7 +36,9 @@ class Prompt(TextArea):
 
     Enter posts :class:`Submitted` with the text (also an empty one) and clears the prompt;
     :meth:`put` puts a draft back. Escape closes a list, or posts :class:`Escaped`. Up and down at
-    the edges walk through ``entries``, Ctrl+R searches them. ``/`` and ``@`` ask ``complete``.
+    the edges walk through ``entries``, Ctrl+R searches them. ``/`` and ``@`` ask ``complete``. A long
+    paste is folded to one mark, which :attr:`full_text` and what is sent unfold. Ctrl+S puts the draft
+    aside and back.
     """
 
     DEFAULT_CSS = """
@@ -45,17 +48,30 @@ class Prompt(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """The user pressed Enter; ``text`` is the text of the prompt, possibly empty."""
+        """The user pressed Enter; ``text`` is the text of the prompt, possibly empty.
+
+        ``pressed_at`` is the time of the key's event, which tells it apart from others.
+        """
 
         text: str
+        pressed_at: float
 
     @dataclass
     class Escaped(Message):
         """The user pressed Escape with no list open."""
 
+        pressed_at: float
+
     @dataclass
     class HelpRequested(Message):
         """The user pressed ``?`` in an empty prompt."""
+
+    @dataclass
+    class Stashed(Message):
+        """The user put the draft aside, or took one back; ``drafts`` are those put aside now."""
+
+        drafts: tuple[str, ...]
+        is_put_aside: bool
 
     @dataclass
     class Typed(Message):
@@ -82,6 +98,14 @@ class Prompt(TextArea):
         self._at: int | None = None
         self._draft = ""
         self._policy = ""
+        self._pastes = FoldedPastes()
+        self.stash: list[str] = []
+        """Drafts that were put aside, the newest last."""
+
+    @property
+    def full_text(self) -> str:
+        """The text with all pastes unfolded: what is sent."""
+        return self._pastes.unfold(self.text)
 
     @property
     def hint(self) -> str:
@@ -110,11 +134,11 @@ class Prompt(TextArea):
 
     def load_text(self, text: str) -> None:
         """Replace the whole text, cleaned."""
-        super().load_text(clean(text))
+        super().load_text(clean(unify_newlines(text)))
 
     def edit(self, edit: Edit) -> EditResult:
         """Apply an edit with its text cleaned, so that the document is always clean."""
-        edit.text = clean(edit.text)
+        edit.text = clean(unify_newlines(edit.text))
         return super().edit(edit)
 
     def render_line(self, y: int) -> Strip:
@@ -130,9 +154,11 @@ class Prompt(TextArea):
             await self._list.remove()
 
     async def _on_paste(self, event: events.Paste) -> None:
-        # Textual then calls the parent's handler, which inserts the text with its newlines.
-        del event
+        event.stop()
+        event.prevent_default()  # the parent's handler would insert it unfolded
         self.post_message(self.Typed())
+        text = self._pastes.fold(clean(unify_newlines(event.text)))
+        self._insert(text, *self.selection)
 
     async def _on_key(self, event: events.Key) -> None:
         key = event.key
@@ -142,16 +168,20 @@ class Prompt(TextArea):
             _consume(event)
         elif key == "enter":
             _consume(event)
-            self._submit()
+            self._submit(event.time)
         elif key in _NEWLINE:
             _consume(event)
             self.insert("\n")
+        elif key == "shift+tab":
+            _consume(event)  # no action has taken it: it would move the focus to a pane
         elif key == "escape":
             _consume(event)
-            self.post_message(self.Escaped())
+            self.post_message(self.Escaped(event.time))
         elif key == "ctrl+r":
             _consume(event)
             self._search()
+        elif (edit := self._EDITS.get(key)) is not None and edit(self):
+            _consume(event)
         elif event.character == "?" and not self.text:
             _consume(event)
             self.post_message(self.HelpRequested())
@@ -161,6 +191,11 @@ class Prompt(TextArea):
         elif key == "down" and self.cursor_at_last_line and self._at is not None:
             _consume(event)
             self._recall(1)
+        elif not event.is_printable and (bound := self._bindings.key_to_bindings.get(key)):
+            # Textual runs these once the key has gone up to the application: the next key would be first.
+            _consume(event)
+            for binding in bound:
+                await self.run_action(binding.action)
 
     def _list_key(self, key: str) -> bool:
         """Handle a key for the open list; False lets it through to the text."""
@@ -192,15 +227,84 @@ class Prompt(TextArea):
             and self.text.strip().lstrip("/") == chosen.text.lstrip("/")
         )
 
-    def _submit(self) -> None:
-        text = self.text
+    def undo(self) -> None:
+        """Undo the last edits; their cursor comes back with them."""
+        # Textual measures the place of the cursor in the shorter text, where it may not be.
+        if self.history.undo_stack:
+            self.move_cursor((0, 0))
+            super().undo()
+
+    def redo(self) -> None:
+        """Do again what was undone."""
+        if self.history.redo_stack:
+            self.move_cursor((0, 0))
+            super().redo()
+
+    def _undo(self) -> bool:
+        self.undo()
+        return True
+
+    def _clear_before(self) -> bool:
+        """Clear all when nothing stands before the cursor in its line; else the key deletes that."""
+        if self.cursor_location[1] or not self.text:
+            return False
+        self.clear()
+        return True
+
+    def _delete_mark(self) -> bool:
+        """Delete the whole mark of a folded paste before the cursor."""
+        row, column = self.cursor_location
+        mark = self._pastes.find_mark(self.document.get_line(row), column)
+        if mark is None or mark[1] != column or self.selected_text:
+            return False
+        self.delete((row, mark[0]), (row, mark[1]))
+        return True
+
+    def _unfold_mark(self) -> bool:
+        """Put a folded paste in the place of its mark at the cursor."""
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        if (mark := self._pastes.find_mark(line, max(column, 1))) is not None:
+            start, end = mark
+            self._insert(self._pastes.unfold(line[start:end]), (row, start), (row, end))
+        return True
+
+    def _insert(self, text: str, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Put ``text`` in a place as keys do: the cursor behind it, and in the document when it is undone."""
+        if edited := self._replace_via_keyboard(text, start, end):
+            self.move_cursor(edited.end_location)
+
+    def _put_aside(self) -> bool:
+        """Put the draft aside; with an empty prompt, take the last one back."""
+        if is_put_aside := bool(self.text.strip()):
+            self.stash.append(self.full_text)
+            self.clear()
+        elif self.stash:
+            self.put(self.stash.pop())
+        else:
+            return True
+        self.post_message(self.Stashed(tuple(self.stash), is_put_aside))
+        return True
+
+    _EDITS: ClassVar[Mapping[str, Callable[[Prompt], bool]]] = {
+        "ctrl+underscore": _undo,
+        "ctrl+u": _clear_before,
+        "backspace": _delete_mark,
+        "alt+o": _unfold_mark,
+        "ctrl+s": _put_aside,
+    }
+    """Keys that edit the text; False leaves the key to the text area."""
+
+    def _submit(self, pressed_at: float) -> None:
+        text = self.full_text
         if text.strip():
+            self._pastes.forget()
             if not self.entries or self.entries[-1] != text:
                 self.entries.append(text)
             self.load_text("")
         self._at = None
         self._close()
-        self.post_message(self.Submitted(text if text.strip() else ""))
+        self.post_message(self.Submitted(text if text.strip() else "", pressed_at))
 
     def _recall(self, step: int) -> None:
         if self._at is None:

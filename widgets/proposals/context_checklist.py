@@ -59,7 +59,7 @@ class Checklist(Widget):
     @property
     def cursor_line(self) -> int:
         """The line that the cursor is on."""
-        return sum(len(self._rows(place)) for place in range(self.cursor))
+        return 1 + sum(len(self._rows(place)) for place in range(self.cursor))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._width = width
@@ -69,7 +69,7 @@ class Checklist(Widget):
 
     def render(self) -> Content:
         self._width = width = self.content_size.width
-        rows: list[Content] = []
+        rows: list[Content] = [self._total(width)] if self.items else []
         for place in range(len(self.items)):
             item_rows = self._rows(place)
             if self.narrowing and place == self.cursor:
@@ -78,8 +78,6 @@ class Checklist(Widget):
                     for row in item_rows
                 ]
             rows += item_rows
-        if self.items:
-            rows.append(self._total(width))
         return Content("\n").join(rows)
 
     def _rows(self, place: int) -> list[Content]:
@@ -115,7 +113,13 @@ class Checklist(Widget):
         label = Content.styled(line(each.band).plain, band(each.band))
         return Content.assemble(content, "  ", label.truncate(_BAND_CELLS, ellipsis=True, pad=True))
 
-    def _total(self, width: int) -> Content:
+    @property
+    def total_text(self) -> str:
+        """How many items are kept, and their tokens."""
+        count, total = self._sum()
+        return f"{count} items · {total}"
+
+    def _sum(self) -> tuple[str, str]:
         fetched = [
             each
             for place, each in enumerate(self.items)
@@ -127,5 +131,9 @@ class Checklist(Widget):
             if len(fetched) != len(self.items)
             else (str(len(self.items)))
         )
-        summary = line((f"    {count} items · ", DIM), (f"{tokens(total)} tokens", STRONG))
+        return count, f"{tokens(total)} tokens"
+
+    def _total(self, width: int) -> Content:
+        count, total = self._sum()
+        summary = line((f"{count} items · ", DIM), (total, STRONG))
         return summary.truncate(width, ellipsis=True)

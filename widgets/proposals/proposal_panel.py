@@ -6,21 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
 from widgets.bands.profile_change import ProfileChange
-from widgets.frame.footer import hint_line
+from widgets.frame.footer import KeyBar, hint_at, hint_line
 from widgets.proposals.context_checklist import Checklist
 from widgets.proposals.proposal_fields import Fields
-from widgets.proposals.shortened_diff import shorten_diff
+from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import hidden
 from widgets.text.numerals import duration
@@ -33,14 +34,18 @@ SPLIT_CELLS = 110
 _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
 _TITLE_LEAST = 12
+_WAIT = line(("…  ", DIM))
+_TITLE_LINES = 2
+"""Lines of a title that stand above the proposal; a longer one is a part of it, too."""
 
 
 class ProposalPanel(Vertical, can_focus=True):
     """Draw the front of a :class:`QueueView`; it decides nothing and does not arm itself.
 
     The application sets :attr:`armed` (until then keys, title and border are dim) and
-    :attr:`narrowing` (then j and k move over the items and space posts :class:`Narrowed`). A body
-    that Markdown would not show in full is drawn as its source. A warning counts characters that
+    :attr:`narrowing` (then j and k move over the items and space posts :class:`Narrowed`). It calls
+    :meth:`note_frame` for each frame that it draws: :attr:`reading` then says which lines were in view. A
+    body that Markdown would not show in full is drawn as its source. A warning counts characters that
     cannot be shown.
     """
 
@@ -57,7 +62,7 @@ class ProposalPanel(Vertical, can_focus=True):
         Binding("pageup", "page(-1)", "page up", show=False),
         Binding("space", "keep", "keep or drop", show=False),
         Binding("d", "split", "side by side", show=False),
-        Binding("v", "unfold", "all of a short card", show=False),
+        Binding("v", "unfold", "the fields of a short card", show=False),
     ]
 
     view: reactive[QueueView] = reactive(QueueView(), init=False)
@@ -78,12 +83,17 @@ class ProposalPanel(Vertical, can_focus=True):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._drawn: ProposalView | None = None
+        self._drawn: tuple[ProposalView | None, bool] = (None, False)
         self._blank = True
         self._ready = False
         self._split: bool | None = None
         self._unfolded = ""
         """The proposal whose short card was unfolded."""
+        self._shown: list[Widget] = []
+        """The parts of the proposal in front; others may still be on their way out."""
+        self.reading = Reading()
+        """Which lines of the proposal in front were on the screen."""
+        self._form = ""
 
     def compose(self) -> ComposeResult:
         yield WaitingRows()
@@ -118,6 +128,7 @@ class ProposalPanel(Vertical, can_focus=True):
     def watch_narrowing(self, narrowing: bool) -> None:
         for each in self.query(Checklist):
             each.narrowing = narrowing
+        self._redraw_frame()
 
     def _redraw(self) -> None:
         if not self._ready:
@@ -125,17 +136,32 @@ class ProposalPanel(Vertical, can_focus=True):
         self._redraw_frame()
         front = self.view.front
         ageless = replace(front, age_s=0, left_s=None) if front is not None else None
-        if ageless != self._drawn or self._blank:
-            self._drawn, self._blank = ageless, False
+        has_others = front is None and bool(self.view.others)
+        if (ageless, has_others) != self._drawn or self._blank:
+            self._drawn, self._blank = (ageless, has_others), False
             self.narrowing = False
+            if front is None or front.digest != self.reading.digest:
+                self.reading = Reading(front.digest if front is not None else "")
+                self._form = ""
             scroll = self.query_one("#proposal-scroll", VerticalScroll)
             scroll.remove_children()
-            scroll.mount_all(list(self._parts(front)))
+            self._shown = list(self._parts(front))
+            scroll.mount_all(self._shown)
             scroll.scroll_home(animate=False)
+            self._fit_title()
+
+    def _fit_title(self) -> None:
+        """Draw the whole title in the proposal where it has no room above."""
+        front = self.view.front
+        for title in self._shown[: front is not None]:
+            width = self.query_one(ProposalHead).content_size.width or self.size.width
+            title.display = front is not None and len(wrap_title(front, width)) > _TITLE_LINES
 
     def _redraw_frame(self) -> None:
         view, front = self.view, self.view.front
         name = f"Proposals {view.index + 1} of {view.total}" if front else "Proposals"
+        if front is None and view.others:
+            name = f"Proposals · {view.others} in other sessions"
         self.border_title = Content(name)
         before = self.classes
         for level in ("low", "medium", "high"):
@@ -149,7 +175,19 @@ class ProposalPanel(Vertical, can_focus=True):
         if self._ready:
             self.query_one(WaitingRows).show(view, self.size.height)
             self.query_one(ProposalHead).show(front, self.armed)
-            self.query_one(ProposalKeys).show(self.hints, self.armed or front is None)
+            self._redraw_keys()
+
+    def _redraw_keys(self) -> None:
+        is_dim = not self.armed and self.view.front is not None
+        self.query_one(ProposalKeys).show(self.hints, self._unread, is_dim)
+
+    @property
+    def _unread(self) -> str:
+        """What was not in view yet, as text; empty when all was."""
+        reading = self.reading
+        if self.view.front is None or reading.is_whole or not reading.lines:
+            return ""
+        return f"{reading.shown:,} of {reading.lines:,} lines shown"
 
     def _border_text(self, front: ProposalView) -> Content:
         parts = [f"risk {front.risk}"]
@@ -158,29 +196,32 @@ class ProposalPanel(Vertical, can_focus=True):
             parts.append(f"{only}{duration(front.left_s)} left")
         if front.second_key:
             parts.append("needs a second key")
-        return Content(" · ".join(parts))
+        lists = list(self.query(Checklist)) if self.narrowing else []
+        # While the list is scrolled, the sum below it may be off the screen.
+        return Content(" · ".join([*(each.total_text for each in lists), *parts]))
 
     def _parts(self, front: ProposalView | None) -> Iterator[Widget]:
+        """Yield what is drawn, one below the other; what sums up or warns stands above what it is about."""
         if front is None:
-            yield Static(
-                line(("No proposals. They appear here when an agent needs your decision.", DIM)),
-                classes="-none",
-            )
+            words = "No proposals. They appear here when an agent needs your decision."
+            if self.view.others:
+                words = "None of this session."
+            yield Static(line((words, DIM)), classes="-none")
             return
+        yield Static(line((front.title, STRONG)), classes="whole-title")
         if front.card_rule and self._unfolded != front.proposal_id:
-            yield Static(_card(front))
-            if unseen := _unseen(front):
-                yield Static(_warning(unseen))
+            yield from self._card(front)
             return
         if front.revises or front.changes:
             yield Static(_revision(front))
+        yield from _notes(front)
         if front.kind == "context" or front.purpose or front.question:
             yield Static(_request(front))
         if front.items:
             yield Checklist(front.items)
         if front.shift is not None:
             yield ProfileChange(front.shift)
-        # What an external agent would change comes before where it would: small panels have room for one.
+        # What an external agent would change comes before where it would.
         is_change = front.kind == "permission" and bool(front.diffs)
         if is_change:
             yield from self._diffs(front.diffs)
@@ -188,27 +229,90 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Fields(front.fields)
         if front.body.strip():
             yield from self._body(front.body)
-        notes = [Static(Content.assemble(line(("! ", WARN)), block(note))) for note in front.notes]
-        # What to look for in all that an agent did has to be read before its many files.
-        if is_work := front.kind == "action" and bool(front.agent):
-            yield from notes
         if not is_change:
             yield from self._diffs(front.diffs)
-        if not is_work:
-            yield from notes
-        if unseen := _unseen(front):
-            yield Static(_warning(unseen))
+
+    def _card(self, front: ProposalView) -> Iterator[Widget]:
+        """A short card: all that would be posted, then the one key that approves it."""
+        if front.fields:
+            summary = " · ".join(f"{name} {value}" for name, value in front.fields)
+            yield Static(line((summary, DIM)))
+        yield from _notes(front)
+        if front.body.strip():
+            yield from self._body(front.body)
+        yield from self._diffs(front.diffs)
+        yield Static(
+            Content("\n").join(
+                [
+                    line(("Looks good ⏎", ACCENT), ("   v shows its fields", DIM)),
+                    line((f"one key, as you accepted with {front.card_rule}", DIM)),
+                ]
+            )
+        )
+
+    # Reading
+
+    def note_frame(self) -> None:
+        """Note which lines stand on the screen. Call it for every frame, when that was drawn."""
+        front = self.view.front
+        if not self._ready or front is None:
+            return
+        form = "card" if front.card_rule and self._unfolded != front.proposal_id else "full"
+        if self.reading.is_whole and form == self._form:
+            return
+        self._form = form
+        before = self._unread
+        parts = {f"{form} {place}": part for place, part in enumerate(self._shown) if part.display}
+        self.reading.lay_out(
+            Part(key, part.size.width, part.outer_size.height, _is_ready(part))
+            for key, part in parts.items()
+        )
+        on_screen = self.screen._compositor.visible_widgets
+        covers = self._list_covers(on_screen)
+        for key, part in parts.items():
+            if part not in on_screen:
+                continue
+            region, clip = on_screen[part]
+            view = region.intersection(clip)
+            if view.width < region.width:
+                continue  # the ends of its lines are out of view
+            for first, last in lines_in_view(view.y, view.height, covers):
+                self.reading.note(key, first - region.y, last - region.y)
+        if self._unread != before:
+            self._redraw_keys()
+
+    def _list_covers(self, on_screen: dict[Widget, tuple[Region, Region]]) -> list[tuple[int, int]]:
+        """List the lines of the screen on which something lies over the panel, such as a message."""
+        covers = []
+        for widget, (region, clip) in on_screen.items():  # what is on top comes first
+            if widget is self or self in widget.ancestors:
+                break
+            hidden_part = region.intersection(clip).intersection(self.region)
+            if hidden_part:
+                covers.append((hidden_part.y, hidden_part.bottom))
+        return covers
+
+    def read_on(self) -> None:
+        """Scroll to the first line that was not in view."""
+        unseen = self.reading.first_unseen
+        if unseen is None:
+            return
+        key, row = unseen
+        part = self._shown[int(key.rpartition(" ")[2])]
+        scroll = self.query_one("#proposal-scroll", VerticalScroll)
+        scroll.scroll_to(y=part.virtual_region.y + row, animate=False)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the proposal is taller than its place."""
+        return self._ready and self.query_one("#proposal-scroll", VerticalScroll).max_scroll_y > 0
 
     def _diffs(self, diffs: Sequence[FileDiffView]) -> Iterator[Widget]:
         if diffs:
             from widgets.proposals.file_diff import FileDiff  # late: an empty screen shows none
 
             split = self._wide if self._split is None else self._split
-            for diff in diffs:
-                shown, left_out = shorten_diff(diff)
-                yield FileDiff(shown, split=split)
-                if left_out:
-                    yield Static(line((f"! {left_out} v shows the whole change.", WARN)))
+            yield from (FileDiff(diff, split=split) for diff in diffs)
 
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.conversation.markdown import (  # late: an empty screen shows none
@@ -230,6 +334,7 @@ class ProposalPanel(Vertical, can_focus=True):
         """Show diffs side by side when there is room, and rows of the queue."""
         if self._ready:
             self.query_one(WaitingRows).show(self.view, self.size.height)
+            self._fit_title()
         if self._split is None:
             self._split_all(self._wide)
 
@@ -281,20 +386,25 @@ class ProposalPanel(Vertical, can_focus=True):
         """Keep or drop the item under the cursor while narrowing."""
         lists = list(self.query(Checklist))
         if self.narrowing and lists and lists[0].toggle():
+            self._redraw_frame()
             self.post_message(self.Narrowed(lists[0].kept))
 
 
-def _card(front: ProposalView) -> Content:
-    """Return a short card: what would be posted in one line, and the key that approves it."""
-    rows = [line(("Looks good ⏎", ACCENT), ("   v here shows all of it", DIM))]
-    if front.card:
-        rows.insert(0, block(front.card))
-    rows.append(line((f"one key, as you accepted with {front.card_rule}", DIM)))
-    return Content("\n").join(rows)
+def _is_ready(part: Widget) -> bool:
+    """Return whether a part is laid out with all of its content; Markdown and diffs come a moment later."""
+    return bool(getattr(part, "is_whole", part.size.height)) and part.size.width > 0
 
 
-def _warning(unseen: int) -> Content:
-    return line((f"! {unseen} characters cannot be shown (control or invisible characters).", WARN))
+def _notes(front: ProposalView) -> Iterator[Widget]:
+    """Yield what to know before reading: notes, hidden characters, and the size of a change."""
+    rows = [Content.assemble(line(("! ", WARN)), block(note)) for note in front.notes]
+    if unseen := _unseen(front):
+        words = f"! {unseen} characters cannot be shown (control or invisible characters)."
+        rows.append(line((words, WARN)))
+    if len(front.diffs) > 1:
+        rows.append(line((f"{len(front.diffs)} files change", DIM)))
+    if rows:
+        yield Static(Content("\n").join(rows))
 
 
 def _revision(front: ProposalView) -> Content:
@@ -330,6 +440,11 @@ def _unseen(front: ProposalView) -> int:
     return sum(hidden(text) for text in texts)
 
 
+def wrap_title(front: ProposalView, width: int) -> list[Content]:
+    """Return the lines of a title next to the badge of its kind, in ``width`` cells."""
+    return line(front.title).wrap(max(_TITLE_LEAST, width - len(front.kind) - 4))
+
+
 class ProposalHead(Widget):
     """Kind, title, session and age of a proposal."""
 
@@ -356,9 +471,13 @@ class ProposalHead(Widget):
         if front is None:
             return []
         badge = line((f" {front.kind.upper()} ", BADGE), "  ")
-        title = line((front.title, STRONG if self._armed else DIM))
         indent = badge.cell_length
-        pieces = title.wrap(max(_TITLE_LEAST, width - indent))
+        pieces = wrap_title(front, width)
+        if len(pieces) > _TITLE_LINES:
+            room = max(_TITLE_LEAST, width - indent)
+            rest = Content(" ").join(pieces[_TITLE_LINES - 1 :])
+            pieces = [*pieces[: _TITLE_LINES - 1], rest.truncate(room, ellipsis=True)]
+        pieces = [piece.stylize(STRONG if self._armed else DIM) for piece in pieces]
         rows = [
             Content.assemble(badge if place == 0 else " " * indent, piece)
             for place, piece in enumerate(pieces)
@@ -381,22 +500,35 @@ class ProposalHead(Widget):
 
 
 class ProposalKeys(Widget):
-    """The keys that decide, dim until the proposal is armed."""
+    """The keys that decide, dim until the proposal is armed; before them what was not in view yet."""
 
     DEFAULT_CSS = "ProposalKeys { height: 1; width: 1fr; text-wrap: nowrap; }"
 
     def __init__(self) -> None:
         super().__init__()
         self._hints: tuple[KeyHintView, ...] = ()
-        self._armed = False
+        self._unread = ""
+        self._is_dim = True
 
-    def show(self, hints: tuple[KeyHintView, ...], armed: bool) -> None:
-        self._hints, self._armed = hints, armed
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that was clicked. It decides nothing that the key would not decide."""
+        hint = hint_at(self._hints, self.content_size.width, event.x - self._head.cell_length)
+        if hint is not None and hint.press:
+            self.post_message(KeyBar.Pressed(hint.press))
+
+    def show(self, hints: tuple[KeyHintView, ...], unread: str, is_dim: bool) -> None:
+        self._hints, self._unread, self._is_dim = hints, unread, is_dim
         self.display = bool(hints)
         self.refresh()
 
     def render(self) -> Content:
         width = self.content_size.width
-        hints = hint_line(self._hints, width, dim=not self._armed)
-        wait = line(("…  ", DIM)) if not self._armed else Content("")
-        return Content.assemble(wait, hints).truncate(width)
+        hints = hint_line(self._hints, width, dim=self._is_dim and not self._unread)
+        return Content.assemble(self._head, hints).truncate(width)
+
+    @property
+    def _head(self) -> Content:
+        """What stands before the keys."""
+        if self._unread:
+            return line((self._unread, WARN), "   ")
+        return _WAIT if self._is_dim else Content("")

@@ -12,8 +12,8 @@ from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, line
 from widgets.views import QueueView, WaitingView
 
 _FEW = 3
-_TALL = 20
-"""Lines of a panel from which more rows have room."""
+_LOW, _TALL = 20, 34
+"""Lines of a panel from which a few rows have room, and from which more; in fewer there is a line."""
 _RISKS: dict[str, Part] = {"low": ("○ ", DIM), "medium": ("● ", WARN), "high": ("▲ ", BAD)}
 """The sign of each risk, which is told apart without colours too."""
 
@@ -31,7 +31,7 @@ class WaitingRows(Widget):
 
     def show(self, view: QueueView, height: int) -> None:
         """Draw the rows of ``view`` in a panel of ``height`` lines."""
-        most = 0 if height < 12 else _FEW if height < _TALL else 6
+        most = 1 if height < _LOW else _FEW if height < _TALL else 6
         if (view.waiting, view.front, most) == (self._view.waiting, self._view.front, self._most):
             return
         self._view, self._most = view, most
@@ -46,11 +46,27 @@ class WaitingRows(Widget):
         rows = self._rows()
         column = max((len(clean(row.who, newlines=False)) for row in rows), default=0)
         column = min(column, max(12, width * 2 // 5))
+        if self._most == 1:
+            return self._summary(rows[0], width)
         return Content("\n").join(self._row(row, column, width) for row in rows)
+
+    def _summary(self, row: WaitingView, width: int) -> Content:
+        """How many more wait, and the first of them."""
+        has_front = self._view.front is not None
+        more = self._view.total - has_front
+        waits = "more" if has_front else "waits" if more == 1 else "wait"
+        count = line(
+            (f"{more} {waits}  ", STRONG), _RISKS[row.risk], (f"{row.who}: ", DIM), row.title
+        )
+        return count.truncate(width, ellipsis=True)
 
     def _rows(self) -> tuple[WaitingView, ...]:
         """Return the rows that have room, the one in front among them."""
         rows, front = self._view.waiting, self._view.front
+        if self._most == 1:
+            return tuple(row for row in rows if not front or row.proposal_id != front.proposal_id)[
+                :1
+            ]
         ids = [row.proposal_id for row in rows]
         place = ids.index(front.proposal_id) if front and front.proposal_id in ids else 0
         first = max(0, min(place - self._most // 2, len(rows) - self._most))

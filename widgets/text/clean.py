@@ -70,6 +70,11 @@ def clean(text: str, *, newlines: bool = True) -> str:
     return text if newlines else text.replace("\n", " ")
 
 
+def unify_newlines(text: str) -> str:
+    """Return ``text`` with one kind of line break: terminals send carriage returns for those of a paste."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def hidden(text: str) -> int:
     """Count the characters of ``text`` that :func:`clean` hides.
 

@@ -1,10 +1,11 @@
-"""The work queue: tasks in their order, with reasons."""
+"""A list with a cursor, two lines a row: the work queue, and the lists of skills, notes and the like."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -25,7 +26,9 @@ _KEY_MOST = 10
 class QueueList(ScrollView, can_focus=True):
     """Draw queued tasks, two lines each: the task, and below it the reasons.
 
-    Only visible tasks are drawn. Posts :class:`Opened` and :class:`Moved`.
+    Only visible tasks are drawn. Posts :class:`Opened` and :class:`Moved`. With ``click_opens`` a click on
+    the task under the cursor opens it; without, a double click does. Names are padded to at most
+    ``name_cells``.
     """
 
     DEFAULT_CSS = """
@@ -60,12 +63,17 @@ class QueueList(ScrollView, can_focus=True):
         rows: Sequence[QueuedView] = (),
         *,
         empty: str = "No open tasks.",
+        click_opens: bool = True,
+        name_cells: int = _KEY_MOST,
         id: str | None = None,  # noqa: A002 -- Textual's name for it
     ) -> None:
         super().__init__(id=id)
         self._rows = tuple(rows)
-        self._empty = empty
-        self._keys = 0
+        self.empty = empty
+        """Drawn in place of rows while there are none."""
+        self._click_opens = click_opens
+        self._name_most = name_cells
+        self._names = 0
 
     def on_mount(self) -> None:
         self.show(self._rows)
@@ -85,7 +93,9 @@ class QueueList(ScrollView, can_focus=True):
         last_row = self.at_cursor
         self._rows = tuple(rows)
         keys = [row.key for row in self._rows]
-        self._keys = min(_KEY_MOST, max((len(key) for key in keys), default=0))
+        self._names = min(
+            self._name_most, max((cell_len(row.name or row.key) for row in self._rows), default=0)
+        )
         cursor = min(self.cursor, max(0, len(keys) - 1))
         self.virtual_size = Size(0, max(1, _TALL * len(keys)))
         if last_row is not None and last_row.key in keys:
@@ -124,12 +134,12 @@ class QueueList(ScrollView, can_focus=True):
         """Put the cursor on the task that was clicked; again: open it."""
         place = (event.y - self.gutter.top + self.scroll_offset.y) // _TALL
         if 0 <= place < len(self._rows):
-            if place == self.cursor:
+            if event.chain == 2 if not self._click_opens else place == self.cursor:
                 self.action_open()
             self.cursor = place
 
     def render_line(self, y: int) -> Strip:
-        width = self.content_size.width
+        width = self.scrollable_content_region.width
         if width < 1:
             return Strip.blank(0)
         content = self._content(y + self.scroll_offset.y, width).truncate(width, ellipsis=True)
@@ -137,7 +147,7 @@ class QueueList(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         if not self._rows:
-            return line((self._empty, DIM)) if y == 0 else Content("")
+            return line((self.empty, DIM)) if y == 0 else Content("")
         place, part = divmod(y, _TALL)
         if place >= len(self._rows):
             return Content("")
@@ -145,10 +155,12 @@ class QueueList(ScrollView, can_focus=True):
         digits = len(str(len(self._rows)))
         if part == 0:
             sign = (row.sign or "·", tone(row.tone))
-            left = line(
-                (f"{place + 1:>{digits}} ", DIM), sign, " ", (f"{row.key:<{self._keys}}", STRONG),
-                "  ", row.title,
-            )  # fmt: skip
+            name = line((row.name or row.key, STRONG))
+            if name.cell_length < self._names:
+                name = name.pad_right(self._names - name.cell_length)
+            left = Content.assemble(
+                line((f"{place + 1:>{digits}} ", DIM), sign, " "), name, line("  ", row.title)
+            )
             content = spread(left, line((row.state, tone(row.tone))), width)
         else:
             content = line(" " * (digits + 3), (row.why, DIM))

@@ -95,8 +95,8 @@ class TaskView(msgspec.Struct, frozen=True):
 
 
 class QueuedView(msgspec.Struct, frozen=True):
-    """One task of the queue. ``state`` says whether it is ready; ``why`` explains its place, or what it
-    waits for."""
+    """One row of two lines, as a task of the queue: ``state`` says whether it is ready; ``why`` explains its
+    place, or what it waits for."""
 
     key: str
     title: str
@@ -104,3 +104,5 @@ class QueuedView(msgspec.Struct, frozen=True):
     tone: Tone = "plain"
     state: str = ""
     why: str = ""
+    name: str = ""
+    """Drawn in place of the key."""

@@ -1,0 +1,107 @@
+"""A diff that is drawn line by line: what stands next to what, at any width, and nothing twice or never."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from widgets.proposals.diff_list import DiffList
+from widgets.text import compare_lines as comparing
+from widgets.text.compare_lines import compare_lines, count_changed, group_changes
+from widgets.text.diff_rows import DiffText, Layout
+from widgets.views import FileDiffView
+
+LINES = some.lists(some.sampled_from(["", "}", "a", "b", "c", "d", "e", "f"]), max_size=14)
+
+
+@given(LINES, LINES, some.sampled_from([0, 6, 40_000]))
+def test_the_stretches_of_a_comparison_are_both_texts_in_order(
+    before: list[str], after: list[str], pairs: int
+) -> None:
+    most, comparing._MOST_PAIRS = comparing._MOST_PAIRS, pairs
+    try:
+        changes = compare_lines(before, after)
+    finally:
+        comparing._MOST_PAIRS = most
+    assert [line for c in changes for line in before[c.low : c.high]] == before
+    assert [line for c in changes for line in after[c.first : c.last]] == after
+    assert all(before[c.low : c.high] == after[c.first : c.last] for c in changes if c.same)
+    assert all(one.same != other.same for one, other in pairwise(changes))
+    groups = [change for group in group_changes(changes, 2) for change in group]
+    assert count_changed(groups) == count_changed(changes)
+
+
+@given(
+    some.text("ab漢\t }\n", max_size=60),
+    some.text("ab漢\t }\n", max_size=60),
+    some.integers(12, 40),
+)
+def test_every_changed_line_has_rows_of_its_own_at_any_width(
+    before: str, after: str, width: int
+) -> None:
+    text = DiffText("a.py", before, after)
+    for split in (False, True):
+        rows = text.rows(split=split)
+        removed = [r.old for r in rows if r.sign == "-" and r.old >= 0]
+        added = [r.new for r in rows if (r.sign == "+" or (split and r.sign == "-")) and r.new >= 0]
+        assert (len(added), len(removed)) == (text.added, text.removed)
+        layout = Layout(text, rows, width, split=split)
+        assert layout.height >= len(rows)
+        assert [layout.find(y)[0] for y in layout.tops[:-1]] == list(range(len(rows)))
+
+
+async def test_a_new_file_has_one_column_and_a_changed_one_two(stage: Any) -> None:
+    code = "".join(f"x{number} = {number}\n" for number in range(40))
+    files = (
+        FileDiffView("new.py", None, code),
+        FileDiffView("changed.py", code, code.replace("x20 = 20", "x20 = 21")),
+    )
+    diffs = DiffList(files)
+    async with stage(diffs, size=(120, 60)) as pilot:
+        rows = pilot.app.rows
+        assert any(row.strip() == "▎ 1 + x0 = 0" for row in rows)
+        assert any("x20 = 20" in row and "x20 = 21" in row for row in rows)
+        assert any("17 lines unchanged" in row for row in rows)
+        diffs.focus()
+        assert diffs.place == ("new.py", 1)
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        await pilot.press("space")
+        await pilot.pause()
+        assert [diff.folded for diff in diffs.files] == [False, True]
+        await pilot.press("z")
+        await pilot.pause()
+        assert any("▸ changed.py  +1 −1" in row for row in pilot.app.rows)
+        await pilot.press("z", "d", "G")
+        await pilot.pause()
+        assert not any("x20 = 20" in row and "x20 = 21" in row for row in pilot.app.rows)
+
+
+@pytest.mark.parametrize("width", [20, 160])
+async def test_only_lines_in_view_are_coloured(stage: Any, width: int) -> None:
+    code = "".join(f"value_{number} = 'text'  # {number}\n" for number in range(5_000))
+    diffs = DiffList((FileDiffView("a.py", code, code + "end = 1\n"),), around=None)
+    async with stage(diffs, size=(width, 30)) as pilot:
+        (diff,) = diffs.files
+        assert diff.size.height > 5_000
+        assert "valu" in pilot.app.drawn
+        assert {stretch for _, stretch, _ in diff.text._coloured} == {0}
+        diffs.focus()
+        await pilot.press("G")
+        await pilot.pause()
+        assert "+ end" in pilot.app.drawn
+        assert len(diff.text._coloured) <= 8
+
+
+async def test_text_of_a_diff_can_be_selected(stage: Any) -> None:
+    diffs = DiffList((FileDiffView("a.py", "one = 1\n", "two = 2\n"),))
+    async with stage(diffs, size=(60, 12)) as pilot:
+        (diff,) = diffs.files
+        diff.text_select_all()
+        await pilot.pause()
+        assert "one = 1" in (pilot.app.screen.get_selected_text() or "")
+        assert "two = 2" in (pilot.app.screen.get_selected_text() or "")

@@ -1,0 +1,141 @@
+"""The detail of a row: fields, sentences and texts of others, wrapped so that none passes for another.
+
+A text that wraps goes on below its own beginning, behind its bar or beside the name of its field, and never
+at the edge, where the screen's own lines begin. Only visible lines are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from widgets.text.clean import clean
+from widgets.text.tone import DIM, STRONG, Part, line
+
+_LEAST = 8
+_GAP = 2
+_BAR = "│ "
+_NOTHING = Content("")
+
+
+@dataclass(frozen=True, slots=True)
+class DetailRow:
+    """One row: its text, and what is drawn before the first and before each further line of it."""
+
+    text: Content
+    lead: Content = _NOTHING
+    further: Content = _NOTHING
+
+
+def sentence(*parts: Part) -> DetailRow:
+    """Return a row that begins at the edge."""
+    return DetailRow(line(*parts))
+
+
+def fields(pairs: Iterable[tuple[str, str]]) -> list[DetailRow]:
+    """Return a row for each field that has a value: its name in a column, then the value."""
+    shown = [(name, value) for name, value in pairs if value]
+    width = max((len(name) for name, _ in shown), default=0) + _GAP
+    space = Content(" " * width)
+    return [DetailRow(line(value), line((f"{name:<{width}}", DIM)), space) for name, value in shown]
+
+
+def entries(heading: str, pairs: Iterable[tuple[str, str]]) -> list[DetailRow]:
+    """Return rows below a heading, each with a dim beginning; nothing without any."""
+    shown = [
+        DetailRow(line(text), line((f"  {lead}  ", DIM)), Content("    ")) for lead, text in pairs
+    ]
+    return [sentence(), sentence((heading, STRONG)), *shown] if shown else []
+
+
+def quoted(heading: str, text: str) -> list[DetailRow]:
+    """Return text of others below a heading, each line behind a bar; nothing without text."""
+    if not text.strip():
+        return []
+    bar = line((_BAR, DIM))
+    lines = [DetailRow(Content(each), bar, bar) for each in clean(text).rstrip("\n").split("\n")]
+    return [sentence((heading, STRONG)), *lines]
+
+
+class Detail(ScrollView, can_focus=False):
+    """Draw rows; posts nothing."""
+
+    DEFAULT_CSS = """
+    Detail { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- Textual's name for it
+        super().__init__(id=id)
+        self._rows: Sequence[DetailRow] = ()
+        self._lines: list[Content] = []
+        self._width = 0
+        self._wanted: int | None = None
+        """The row to scroll to, once there is a size."""
+
+    @property
+    def plain(self) -> str:
+        """The drawn text, wrapped as it is."""
+        return "\n".join(drawn.plain for drawn in self._lines)
+
+    def show(self, rows: Sequence[DetailRow]) -> None:
+        """Draw ``rows``."""
+        if rows != self._rows:
+            self._rows = rows
+            self._lay_out()
+
+    def scroll_to_row(self, place: int) -> None:
+        """Scroll so that a row is near the top, as soon as there is a size."""
+        self._wanted = place
+        self._seek()
+
+    def _seek(self) -> None:
+        if self._wanted is not None and self.size.height and self._lines:
+            above = sum(len(wrap_row(row, self._width)) for row in self._rows[: self._wanted])
+            self.scroll_to(y=max(0, above - self.size.height // 4), animate=False)
+            self._wanted = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Wrap again where the width is another."""
+        if self._content_width() != self._width:
+            self._lay_out()
+
+    def _content_width(self) -> int:
+        # Always with room for the scrollbar: wrapping must not depend on how long the text is.
+        return max(
+            _LEAST, self.size.width - self.gutter.width - self.styles.scrollbar_size_vertical
+        )
+
+    def _lay_out(self) -> None:
+        self._width = width = self._content_width()
+        self._lines = [drawn for row in self._rows for drawn in wrap_row(row, width)]
+        self.virtual_size = Size(0, len(self._lines))
+        self.refresh()
+        self.call_after_refresh(self._seek)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if width < 1:
+            return Strip.blank(0)
+        place = y + self.scroll_offset.y
+        drawn = self._lines[place] if place < len(self._lines) else Content("")
+        return Visual.to_strips(self, drawn.truncate(width), width, 1, self.visual_style, pad=True)[
+            0
+        ]
+
+
+def wrap_row(row: DetailRow, width: int) -> list[Content]:
+    """Return the lines of a row in ``width`` cells."""
+    room = max(_LEAST, width - max(row.lead.cell_length, row.further.cell_length))
+    fits = row.text.cell_length <= room
+    pieces = [row.text] if fits else row.text.wrap(room)
+    return [
+        Content.assemble(row.further if place else row.lead, piece)
+        for place, piece in enumerate(pieces)
+    ]

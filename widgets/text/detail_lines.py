@@ -1,0 +1,42 @@
+"""Rows of a detail as a part of something that scrolls: only the lines in view are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from widgets.text.detail import DetailRow, wrap_row
+from widgets.text.line_view import LineView
+
+
+class DetailLines(LineView):
+    """Draw rows, wrapped to the width; posts nothing."""
+
+    def __init__(self, rows: Sequence[DetailRow]) -> None:
+        super().__init__()
+        self._rows = tuple(rows)
+        self._drawn: tuple[int, list[Content]] = (0, [])
+
+    @property
+    def plain(self) -> str:
+        """The text of the rows, unwrapped."""
+        return "\n".join(row.lead.plain + row.text.plain for row in self._rows)
+
+    def show(self, rows: Sequence[DetailRow]) -> None:
+        """Draw other rows."""
+        if tuple(rows) != self._rows:
+            self._rows = tuple(rows)
+            self._drawn = (0, [])
+            self.refresh(layout=True)
+
+    def count_lines(self, width: int) -> int:
+        return len(self._lines(width))
+
+    def line_at(self, y: int, width: int) -> Content:
+        return self._lines(width)[y].truncate(width)
+
+    def _lines(self, width: int) -> list[Content]:
+        if self._drawn[0] != width:
+            self._drawn = (width, [piece for row in self._rows for piece in wrap_row(row, width)])
+        return self._drawn[1]
