@@ -6,27 +6,28 @@ Specified in ``docs/reference/screen.md``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from textual import events
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 import themes
-from cockpit.app.exit_on_signal import INTERRUPTED, exit_on_signals
 from cockpit.app.screens.starting_screen import StartingScreen
 from cockpit.app.stylesheets import STYLESHEETS
+from cockpit.app.terminal.terminal_app import TerminalApp
+from cockpit.app.terminal.terminal_watch import INTERRUPTED
 from cockpit.core.errors import CockpitError
 from widgets.text.clean import clean
 
 # Everything else is imported after the first frame, or where it is used.
 if TYPE_CHECKING:
     from textual.command import Provider
-    from textual.driver import Driver
     from textual.message_pump import MessagePump
 
     from cockpit.app.actions.action import Action
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from cockpit.app.projection.header import SessionState
     from cockpit.app.projection.kanban import Looking
     from cockpit.app.prompt_completions import CompletionCache
+    from cockpit.app.prompt_draft import Draft
     from cockpit.app.screens.cockpit_screen import CockpitScreen
+    from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
     from cockpit.app.session_trail import SessionTrail
 
@@ -47,6 +50,7 @@ _DRAFT_S = 0.5
 _ERROR_S = 8.0
 _NOTICE_S = 4.0
 _SWITCH_S = 0.001
+_HANDLED_S = 0.25
 _STATE_S = 0.2
 """Seconds that the main screen waits for its state; the frames of its panes are shown meanwhile."""
 
@@ -57,7 +61,7 @@ def _command_provider() -> type[Provider]:
     return Commands
 
 
-class CockpitApp(App[int], inherit_bindings=False):
+class CockpitApp(TerminalApp[int]):
     """The cockpit of one project; the :class:`~cockpit.app.host.Host` of its actions and screens.
 
     Follows ``session_id``, or starts a session with ``first_message``. With ``open_engine`` in place of an
@@ -72,11 +76,14 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     engine: Engine
     actions: tuple[Action[Host], ...]
+    prompt_commands: tuple[tuple[str, str], ...]
     trail: SessionTrail
+    welcome: WelcomeFacts
     board_filter: Looking
     feed: JournalFeed
     runs: SessionRuns
     completions: CompletionCache
+    draft: Draft
 
     def __init__(
         self,
@@ -122,9 +129,6 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._early_key: events.Key | events.Paste | None = None
         """The one that is typed now."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._model = ""
-        self._draft = ""
-        self._draft_on_disk = ""
         self._draft_due = False
         self._main: CockpitScreen | None = None
         if engine is not None:
@@ -135,18 +139,22 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def _take_engine(self, engine: Engine) -> None:
         """Build what works with the engine: the actions, the state and the runs."""
-        from cockpit.app.actions.agent_command import list_agent_words
         from cockpit.app.actions.registry import remap
+        from cockpit.app.commands.agent_command import list_agent_words
+        from cockpit.app.commands.prompt_commands import COMMANDS
         from cockpit.app.journal_feed import JournalFeed
         from cockpit.app.projection.kanban import Looking
         from cockpit.app.prompt_completions import CompletionCache
+        from cockpit.app.screens.welcome_facts import WelcomeFacts
         from cockpit.app.session_runs import SessionRuns
         from cockpit.app.session_trail import SessionTrail
 
         self.engine = engine
         self._register_themes()
         self.actions, self._key_errors = remap(self._keys)
+        self.prompt_commands = COMMANDS
         self.trail = SessionTrail()
+        self.welcome = WelcomeFacts()
         self.board_filter = Looking()
         self.feed = JournalFeed(
             engine.store, self._schedule_paint, self.show_error, lambda: self.session_id
@@ -163,15 +171,6 @@ class CockpitApp(App[int], inherit_bindings=False):
             if each.name not in self.available_themes:
                 self.register_theme(each)
 
-    def get_driver_class(self) -> type[Driver]:
-        """Return the driver of the terminal: on Linux one that sleeps while no key comes."""
-        driver = super().get_driver_class()
-        if driver.__name__ != "LinuxDriver":
-            return driver  # another system, or a driver that the environment names
-        from cockpit.app.terminal_driver import SleepingDriver
-
-        return SleepingDriver
-
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the variables of the stylesheet that Textual's own themes do not have."""
         return themes.fallbacks(self.current_theme)
@@ -183,11 +182,11 @@ class CockpitApp(App[int], inherit_bindings=False):
         return self._make_main()
 
     def _make_main(self) -> CockpitScreen:
-        from cockpit.app import prompt_draft
+        from cockpit.app.prompt_draft import Draft
         from cockpit.app.screens.cockpit_screen import CockpitScreen
 
-        self._draft = self._draft_on_disk = prompt_draft.load(self.engine.place)
-        self._main = CockpitScreen(self, self._draft)
+        self.draft = Draft(self.engine.place)
+        self._main = CockpitScreen(self, self.draft.text)
         return self._main
 
     def on_mount(self) -> None:
@@ -237,7 +236,10 @@ class CockpitApp(App[int], inherit_bindings=False):
         """Wait until a node has handled the messages that it has now."""
         handled = asyncio.Event()
         if node.is_running and node.call_later(handled.set):
-            await handled.wait()
+            with contextlib.suppress(
+                TimeoutError
+            ):  # the key may have closed the dialog of the node
+                await asyncio.wait_for(handled.wait(), _HANDLED_S)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Apply the stylesheets again. The first time, at the start, they were just read."""
@@ -257,7 +259,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         self._report_settings()
         if self._open_engine is None:  # else it runs since the engine is open
             self.run_in_background(self.feed.run())
-        self.run_in_background(self._read_default_model())
+        self.run_in_background(self._read_welcome())
         if self._after_first_frame is not None:
             self.run_in_background(self._start_up(self._after_first_frame()))
         watch_store(self, self.set_interval)
@@ -267,19 +269,20 @@ class CockpitApp(App[int], inherit_bindings=False):
             self.run_in_background(self.runs.resume(self._resumed_session))
 
     def _report_settings(self) -> None:
+        from cockpit.app import prompt_draft
+
         if self.theme != self._requested_theme:
             self.show_error(
                 f"No theme is named {self._requested_theme}. “Change the theme” in Ctrl+P lists them."
             )
         for error in self._key_errors:
             self.show_error(error)
+        if (path := prompt_draft.take_unsent(self.engine.place)) is not None:
+            self.show_notice(f"The terminal went away while you typed. Your text is in {path}.")
 
-    async def _read_default_model(self) -> None:
-        """Read the model of a new session; the header shows it before there is a session."""
-        try:
-            self._model = await self.engine.default_model()
-        except CockpitError:
-            return  # the first message reports the error
+    async def _read_welcome(self) -> None:
+        """Read what is shown before there is a session."""
+        await self.welcome.read(self.engine)
         self._schedule_paint()
 
     async def _start_up(self, work: Coroutine[Any, Any, None]) -> None:
@@ -322,7 +325,7 @@ class CockpitApp(App[int], inherit_bindings=False):
     @property
     def pending(self) -> list[str]:
         """The ids of waiting proposals, in the order of the queue."""
-        return self.state.queue.order(self.session_id)
+        return list(self.state.queue.pending)
 
     def views(self, since: int, front: str) -> Views:
         """Return the views of the main screen now."""
@@ -333,13 +336,15 @@ class CockpitApp(App[int], inherit_bindings=False):
             since=since,
             front=front,
             project=self.engine.place.home.name,
-            model=self._model,
+            model=self.welcome.model,
             warning=self.store_warning,
             trees=trees,
         )
         while trees is not None and trees.wanted:
             self.feed.open_chain(trees.wanted.pop())
-        return views
+        if self.session_id or self.is_starting:
+            return views
+        return self.welcome.add_welcome(views, len(self.pending))
 
     def open_session(self, session_id: str) -> None:
         """Read the conversation of a session that is not followed, for a look at it."""
@@ -356,18 +361,23 @@ class CockpitApp(App[int], inherit_bindings=False):
         self.session_id = session_id
         self._schedule_paint()
 
-    def send_message(self, text: str, session_id: str = "") -> None:
-        """Send a message to a session, by default to the followed one; without a session it starts one."""
-        from cockpit.app.actions.prompt_commands import read_command
+    def send_message(self, text: str, session_id: str | None = None) -> None:
+        """Send a message to a session, by default to the followed one; an empty id starts one."""
+        from cockpit.app.commands.prompt_commands import read_command
 
         if (command := read_command(self, text)) is not None:
             self.run_in_background(command)
             return
-        receiver = session_id or self.session_id
-        self.run_in_background(self._send(receiver, text) if receiver else self._start(text))
+        receiver = self.session_id if session_id is None else session_id
+        self.run_in_background(self._send(receiver, text))
 
     async def _send(self, session_id: str, text: str) -> None:
+        from cockpit.app.commands.prompt_commands import find_receiver
+
         try:
+            if not (session_id := await find_receiver(self, session_id, text)):
+                await self.start_session(text)
+                return
             await self.engine.say(session_id, text)
         except CockpitError as error:
             self.restore_text(text)
@@ -375,7 +385,8 @@ class CockpitApp(App[int], inherit_bindings=False):
             return
         self.runs.ensure_running(session_id)
 
-    async def _start(self, text: str) -> None:
+    async def start_session(self, text: str) -> None:
+        """Start a session with a message and follow it; an error is shown, and the text returns."""
         if self.is_starting:
             self.restore_text(text)
             return
@@ -400,7 +411,7 @@ class CockpitApp(App[int], inherit_bindings=False):
         A session that runs here notices the decision by itself.
         """
         if session_id and session_id == self.session_id and not self.runs.is_running(session_id):
-            self.runs.ensure_running(session_id)
+            self.run_in_background(self.runs.resume(session_id))
 
     def restore_text(self, text: str) -> None:
         """Put text that could not be sent back into the prompt, unless the user typed since."""
@@ -448,21 +459,29 @@ class CockpitApp(App[int], inherit_bindings=False):
         """Open a screen or dialog on top; ``on_answer`` gets its answer, None without one."""
         return self.push_screen(screen, on_answer)
 
-    async def edit_in_editor(self, text: str, suffix: str) -> str | None:
+    async def edit_in_editor(
+        self, text: str, suffix: str, *, is_prompt: bool = False
+    ) -> str | None:
         """Return ``text`` as the user saved it in their editor; None when there is no terminal for it."""
-        from cockpit.app import external_editor
+        from cockpit.app.external_editor import Editor, editor_command
 
-        argv = external_editor.editor_command(os.environ)
+        editor = Editor(text, argv=editor_command(os.environ), suffix=suffix)
+
+        def keep(edited: str) -> None:
+            if is_prompt:
+                self.draft.text = edited
+                if self.main.prompt.is_attached:
+                    self.main.prompt.put(edited)
+            elif edited != text:
+                self.unsent.append(edited)
+
         try:
-            # Nothing is drawn while the editor has the terminal; sessions keep running.
-            with self.batch_update(), self.suspend():
-                edited = await asyncio.to_thread(
-                    external_editor.edit_text, text, argv=argv, suffix=suffix
-                )
+            edited = await self.run_editor(editor, keep)
         except SuspendNotSupported:
             self.show_error("This terminal cannot be handed to an editor.")
             return None
-        self.refresh(layout=True)
+        if self.is_leaving:  # the editor heard of it, too
+            keep(edited)
         return edited
 
     def choose_theme(self, name: str) -> None:
@@ -476,7 +495,7 @@ class CockpitApp(App[int], inherit_bindings=False):
     async def on_event(self, event: events.Event) -> None:
         """Show every key to the main screen first: the press decides whether a proposal is armed."""
         if self._early_keys is not None and not event.is_forwarded:
-            if isinstance(event, events.Key) and event.key == "ctrl+c":
+            if isinstance(event, events.Key) and event.key == "ctrl+c" and self._main is None:
                 self.exit(return_code=INTERRUPTED)
                 return
             if isinstance(event, events.Key | events.Paste) and event is not self._early_key:
@@ -488,7 +507,17 @@ class CockpitApp(App[int], inherit_bindings=False):
                 return
             if isinstance(event, events.Paste):
                 screen.before_key("paste")
+        elif self._early_keys is None and self._is_handled_late(event):
+            # A field gets the key first, and what it means (Tab, Enter) comes later: other keys wait.
+            self._early_keys = [event]
+            self.run_in_background(self._type_early_keys())
+            return
         await super().on_event(event)
+
+    def _is_handled_late(self, event: events.Event) -> TypeGuard[events.Key]:
+        """Whether the event is a key of a dialog or of another screen that types no character."""
+        is_key = isinstance(event, events.Key) and not event.is_forwarded and not event.is_printable
+        return is_key and self._main is not None and self.screen_stack[-1:] != [self._main]
 
     def _show_completions(self) -> None:
         from textual.widgets import TextArea
@@ -499,23 +528,33 @@ class CockpitApp(App[int], inherit_bindings=False):
 
     def keep_draft(self, text: str) -> None:
         """Remember the text of the prompt, on disk within half a second."""
-        self._draft = text
+        self.draft.text = text
         if text and self._on_draft is not None:
             self._on_draft()
-        if not self._draft_due and text != self._draft_on_disk:
+        if not self._draft_due and not self.draft.is_saved:
             self._draft_due = True
             self.set_timer(_DRAFT_S, self._write_draft)
 
     def _write_draft(self) -> None:
+        self._draft_due = False
+        try:
+            self.draft.save()
+        except OSError as error:
+            self.show_error(f"The draft cannot be saved: {error.strerror or error}.")
+
+    def save_unsent(self) -> None:
+        """Save the prompt, and what was typed into open dialogs."""
         from cockpit.app import prompt_draft
 
-        self._draft_due = False
-        if self._draft != self._draft_on_disk:
-            try:
-                prompt_draft.save(self.engine.place, self._draft)
-            except OSError as error:
-                self.show_error(f"The draft cannot be saved: {error.strerror or error}.")
-            self._draft_on_disk = self._draft
+        if self._main is None:
+            return
+        if self._main.prompt.is_attached:  # else its last text is known, or that of an editor
+            self.draft.text = self._main.prompt.full_text
+        texts, self.unsent = [*self.unsent, *self.list_dialog_texts()], []
+        with contextlib.suppress(OSError):  # there is no screen left to say so
+            self.draft.save()
+            if texts:
+                prompt_draft.save_unsent(self.engine.place, texts)
 
     async def quit(self) -> None:
         """End the program after every session saved its state, and the draft is saved."""
@@ -531,6 +570,8 @@ class CockpitApp(App[int], inherit_bindings=False):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self.is_leaving:
+            self.save_unsent()  # what an editor had
 
 
 def _import_rest() -> None:
@@ -539,60 +580,3 @@ def _import_rest() -> None:
     import cockpit.app.journal_feed
     import cockpit.app.projection.current_state
     import cockpit.app.screens.cockpit_screen  # noqa: F401
-
-
-async def run_app(
-    engine: Engine | None = None,
-    *,
-    open_engine: Callable[[Callable[[str], object]], Awaitable[Engine]] | None = None,
-    project: str = "",
-    session_id: str | None = None,
-    first_message: str | None = None,
-    theme: str = themes.DEFAULT,
-    keys: Keys | None = None,
-    after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
-    on_theme: Callable[[str], object] | None = None,
-    on_draft: Callable[[], object] | None = None,
-    on_end: Callable[[str], object] | None = None,
-) -> int:
-    """Show the cockpit until the user leaves; returns the exit code. Prints nothing itself.
-
-    Without an engine, ``open_engine`` opens it after the first frame; it gets a function for warnings.
-    ``after_first_frame`` runs once the main screen is visible. Its error, and a ``CockpitError``
-    of the other, ends the screen and is raised here. ``on_draft`` is called while the prompt has text.
-    ``on_end`` gets the id of the session that was followed last ('' for none), so that the command line can
-    say how to come back.
-    """
-
-    async def open_at_terminal(show: Callable[[str], object]) -> Engine:
-        if open_engine is None:
-            raise RuntimeError("an application without an engine needs open_engine")
-        sit_at_screen()
-        return await open_engine(show)
-
-    def sit_at_screen() -> None:
-        from cockpit.access import user_presence  # late: after the first frame
-
-        user_presence.sit_at_screen()
-
-    if engine is not None:
-        sit_at_screen()
-    app = CockpitApp(
-        engine,
-        open_engine=open_at_terminal if engine is None else None,
-        project=project,
-        session_id=session_id,
-        first_message=first_message,
-        theme=theme,
-        keys=keys,
-        after_first_frame=after_first_frame,
-        on_theme=on_theme,
-        on_draft=on_draft,
-    )
-    with exit_on_signals(app):
-        code = await app.run_async()
-    if app.fatal_error is not None:
-        raise app.fatal_error
-    if on_end is not None:
-        on_end(app.session_id)
-    return app.return_code or code or 0

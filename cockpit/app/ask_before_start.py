@@ -6,18 +6,19 @@ It needs neither store nor settings, because the answer decides which of them ar
 from __future__ import annotations
 
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from cockpit.app.terminal.terminal_app import TerminalApp, ask_at_terminal
 from widgets.text.clean import clean
 
 _ARMED_AFTER_S = 0.5
 """No key answers sooner: what was typed before the question appeared is no answer."""
 
 
-class QuestionApp(App[bool], inherit_bindings=False):
+class QuestionApp(TerminalApp[bool]):
     """Ask one question about a text that can be scrolled; ``y`` agrees, ``n`` and Escape do not."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -67,5 +68,8 @@ class QuestionApp(App[bool], inherit_bindings=False):
 
 
 def ask_on_screen(title: str, text: str, *, agree: str, refuse: str) -> bool:
-    """Ask the user on the whole terminal; return whether they agree."""
-    return bool(QuestionApp(title, text, agree=agree, refuse=refuse).run())
+    """Ask the user on the whole terminal; return whether they agree.
+
+    Raises KeyboardInterrupt when the terminal goes away.
+    """
+    return bool(ask_at_terminal(QuestionApp(title, text, agree=agree, refuse=refuse)))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.failure_lines import clip_start
+from cockpit.core.processes import detach_process
 from cockpit.core.project_paths import ProjectPaths
 
 _OUTPUT_MOST = 400
@@ -88,4 +89,5 @@ def _start_process(
             stderr=log,
             start_new_session=True,
         )
+        detach_process(process.pid)
         return log_start, process

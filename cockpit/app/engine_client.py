@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
+    from cockpit.loop.intake.task_type_layers import TaskTypeDesk
     from cockpit.loop.knowledge.knowledge_desk import KnowledgeDesk
+    from cockpit.loop.notes.note_desk import NoteDesk
     from cockpit.loop.permissions.question_form import Answer
+    from cockpit.loop.planner.planner_desk import PlannerDesk
+    from cockpit.loop.session_state.guard_desk import GuardDesk
     from cockpit.loop.tools.tool_desk import ToolDesk
     from cockpit.loop.trust.trust_desk import TrustDesk
     from cockpit.loop.views.packet_inspection import Difference, Explanation
@@ -35,8 +39,9 @@ class Engine(Protocol):
         model: str | None = None,
         policy: str | None = None,
         interactive: bool = True,
+        task_type: str | None = None,
     ) -> str:
-        """Start a session with a message; return its id."""
+        """Start a session with a message; return its id. ``task_type`` overrules what ``words`` name."""
         ...
 
     async def start_agent(self, agent: str, words: str, *, where: str = "") -> str:
@@ -60,6 +65,10 @@ class Engine(Protocol):
 
     async def fork_agent(self, session_id: str) -> str:
         """Store a session that continues from here, where its agent can; return its id."""
+        ...
+
+    async def propose_branch(self, name: str, *, drop: bool = False) -> str:
+        """Propose to merge, or to drop, the branch of a chain, task or session; return the session of it."""
         ...
 
     async def chain_options(self) -> Mapping[str, str]:
@@ -141,7 +150,12 @@ class Engine(Protocol):
         policy: str | None = None,
         model: str | None = None,
         task_type: str | None = None,
+        title: str | None = None,
     ) -> object: ...
+
+    async def planner(self) -> PlannerDesk:
+        """Return what estimates sessions and tasks."""
+        ...
 
     async def tools(self) -> ToolDesk:
         """Return what reads and approves the project's tools."""
@@ -153,6 +167,22 @@ class Engine(Protocol):
 
     async def trust(self) -> TrustDesk:
         """Return what reads and decides the project's trust rules."""
+        ...
+
+    async def notes(self) -> NoteDesk:
+        """Return what reads and decides notes."""
+        ...
+
+    async def task_type_desk(self) -> TaskTypeDesk:
+        """Return what explains the project's task types."""
+        ...
+
+    async def guards(self) -> GuardDesk:
+        """Return what reads and approves guards."""
+        ...
+
+    async def command_kind(self, command: str) -> str:
+        """Say whose ``/NAME`` is: ``task`` for a task type's, ``skill``, or '' for nobody's."""
         ...
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from textual.screen import Screen
 
     from cockpit.app.actions.action import Action
-    from cockpit.app.actions.context import Pane
+    from cockpit.app.actions.context import ActionContext, Pane
     from cockpit.app.engine_client import Engine
     from cockpit.app.key_policy import KeyPolicy
     from cockpit.app.projection.chain_trees import Trees
@@ -36,6 +38,8 @@ class MainScreen(Protocol):
     """The proposal in front, by its id; empty without one."""
     kept_items: tuple[str, ...] | None
     """The items of a context request that are still ticked; None while it is not narrowed."""
+    found_words: str
+    """What the conversation was searched for last; empty before."""
     wider_policy: str
     """The approval policy that waits for its second key; empty without one."""
 
@@ -61,6 +65,15 @@ class MainScreen(Protocol):
     @property
     def trees(self) -> Trees:
         """How far the trees of chains are open."""
+        ...
+
+    @property
+    def context(self) -> ActionContext:
+        """The state on which the validity of actions depends, now."""
+        ...
+
+    def act(self, action_id: str) -> None:
+        """Run an action of the registry."""
         ...
 
     def flash(self, text: str) -> None:
@@ -97,6 +110,11 @@ class Host(Protocol):
     @property
     def actions(self) -> Sequence[Action[Host]]:
         """All actions, under the user's keys."""
+        ...
+
+    @property
+    def prompt_commands(self) -> Sequence[tuple[str, str]]:
+        """The screen's own commands of the prompt, each with its hint."""
         ...
 
     @property
@@ -154,8 +172,12 @@ class Host(Protocol):
         """Read the conversation of a session that is not followed, for a look at it."""
         ...
 
-    def send_message(self, text: str, session_id: str = "") -> None:
-        """Send a message to a session, by default to the followed one."""
+    def send_message(self, text: str, session_id: str | None = None) -> None:
+        """Send a message to a session, by default to the followed one; an empty id starts one."""
+        ...
+
+    async def start_session(self, text: str) -> None:
+        """Start a session with a message and follow it; an error is shown, and the text returns."""
         ...
 
     def resume_session(self, session_id: str) -> None:
@@ -209,11 +231,23 @@ class Host(Protocol):
         """Close the screen on top."""
         ...
 
-    async def edit_in_editor(self, text: str, suffix: str) -> str | None:
+    async def edit_in_editor(
+        self, text: str, suffix: str, *, is_prompt: bool = False
+    ) -> str | None:
         """Return ``text`` as the user saved it in their editor; None when there is no terminal for it.
+
+        When the terminal goes away meanwhile, the text is kept: that of the prompt as its draft.
 
         Raises ``EditorFailed``.
         """
+        ...
+
+    async def open_in_editor(self, root: Path, path: str, line: int) -> bool:
+        """Open a file below ``root`` in the user's editor, at a line; False, with a notice, if it fails."""
+        ...
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Put ``text`` on the clipboard of the terminal."""
         ...
 
     def choose_theme(self, name: str) -> None:

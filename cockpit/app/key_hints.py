@@ -35,13 +35,17 @@ def footer_hints(actions: Sequence[AnyAction], context: ActionContext) -> list[K
         if action.footer and action.key and action.when(context) and action.footer_when(context)
     ]
     return [
-        KeyHintView(action.key, _label(action, context), action.id in _STRONG)
+        KeyHintView(action.key, _label(action, context), action.id in _STRONG, action.press)
         for action in sorted(shown, key=lambda action: action.footer)
     ]
 
 
 def _label(action: AnyAction, context: ActionContext) -> str:
     """Return what a key says; Escape answers a permission, whose agent waits."""
+    if action.id == "discuss" and context.discussing:
+        return "take it back"
+    if action.id == "approve" and not context.is_read:
+        return "read on"
     if action.id == "discuss" and context.proposal_kind == "permission":
         return "no, and why"
     if action.id == "approve" and context.is_question:
@@ -50,31 +54,51 @@ def _label(action: AnyAction, context: ActionContext) -> str:
 
 
 def proposal_hints(
-    actions: Sequence[AnyAction], queue: QueueView, *, second: bool = False
+    actions: Sequence[AnyAction],
+    queue: QueueView,
+    *,
+    second: bool = False,
+    discussing: bool = False,
+    is_read: bool = True,
 ) -> tuple[KeyHintView, ...]:
-    """Return the keys under a proposal; ``second``: the first of two keys was pressed."""
+    """Return the keys under a proposal.
+
+    ``second``: the first of two keys was pressed; ``discussing``: the prompt asks for words; ``is_read``:
+    all of it was on the screen.
+    """
     front = queue.front
     if front is None:
-        return ()
+        turns = [each for each in actions if each.id == "next" and queue.others]
+        return tuple(KeyHintView(each.key, "goes there", True, each.press) for each in turns)
+    if discussing:
+        sends = "says no with your words" if front.kind == "permission" else "sends your words"
+        return (
+            KeyHintView("⏎", sends, True, "enter"),
+            KeyHintView("esc", "takes it back", True, "escape"),
+        )
     if second:
-        return (KeyHintView("y", "approve", True), KeyHintView("any other key", "cancel"))
+        return (
+            KeyHintView("y", "approve", True, "y"),
+            KeyHintView("any other key", "cancel", press="escape"),
+        )
     context = ActionContext(
         pane="proposals",
         proposal_kind=front.kind,
         is_question=bool(front.questions),
         can_edit=front.editable,
         proposal_count=queue.total,
+        is_read=is_read,
     )
     hints = []
     for action in actions:
         if action.id not in _DECIDING or not action.when(context):
             continue
         label = _label(action, context)
-        if action.id == "approve" and front.second_key and not front.questions:
+        if action.id == "approve" and is_read and front.second_key and not front.questions:
             label = "then y approve"
         elif action.id == "next":
             label = f"next ({queue.total})"
-        hints.append(KeyHintView(action.key, label, action.id in _STRONG))
+        hints.append(KeyHintView(action.key, label, action.id in _STRONG, action.press))
     return tuple(hints)
 
 
@@ -87,6 +111,7 @@ def prompt_text(
     wider_policy: str,
     starting: bool,
     hidden: bool,
+    elsewhere: int = 0,
 ) -> PromptText:
     """Return the text of the prompt.
 
@@ -94,28 +119,37 @@ def prompt_text(
     session is being created. ``hidden``: a proposal waits in a pane that is not visible.
     """
     policy = session.policy if session is not None else ""
+    placeholder = _placeholder(context, session, starting, is_read=key_policy.is_read)
+    if hidden:
+        placeholder = "a proposal waits: ⏎ shows it"
+    elif elsewhere:
+        what = "a task" if session is None else "a message"
+        waits = "1 proposal waits" if elsewhere == 1 else f"{elsewhere} proposals wait"
+        placeholder = f"type {what} · {waits} in other sessions: ⏎ goes there"
     return PromptText(
-        placeholder=(
-            "a proposal waits: ⏎ shows it" if hidden else _placeholder(context, session, starting)
-        ),
+        placeholder=placeholder,
         above=note or _above(context, key_policy, wider_policy),
         below=f"policy: {policy} · ⇧⇥" if policy else "",
     )
 
 
-def _placeholder(context: ActionContext, session: SessionState | None, starting: bool) -> str:
+def _placeholder(
+    context: ActionContext, session: SessionState | None, starting: bool, *, is_read: bool
+) -> str:
     if context.asking_second_key:
         return "y approves, any other key cancels"
     if context.discussing and context.proposal_kind == "permission":
         return "type why not, or ⏎ for a plain no"
     if context.discussing:
         return "type your reply"
+    if context.proposal_kind and not is_read:
+        return "type a reply, or ⏎ to read on"
     if context.is_question:
         return "⏎ opens the form for your answers"
-    if context.proposal_kind == "permission":
-        return "type why not, or ⏎ to approve the permission"
     if context.proposal_kind and not context.has_session:
         return "type a new task, or ⏎ to approve the proposal"
+    if context.proposal_kind == "permission":
+        return "type why not, or ⏎ to approve the permission"
     if context.proposal_kind:
         return "type a reply, or ⏎ to approve the proposal"
     if starting:
@@ -136,7 +170,8 @@ def _above(context: ActionContext, key_policy: KeyPolicy, wider_policy: str) -> 
         return "⏎ pressed: press y to approve"
     about = key_policy.discussing
     if about is not None:
-        return f"{'no' if about.kind == 'permission' else 'discussing'}: {about.title}"
+        what = "no" if about.kind == "permission" else "discussing"
+        return f"{what}: {about.title} · esc takes it back"
     front = key_policy.open
     is_reply = not (context.prompt_empty or context.prompt_command)
     if front is not None and is_reply and context.has_session:

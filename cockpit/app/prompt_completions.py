@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from cockpit.app.actions.agent_command import describe_installed
-from cockpit.app.actions.prompt_commands import COMMANDS
+from cockpit.app.commands.agent_command import describe_installed
+from cockpit.app.commands.prompt_commands import COMMANDS
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError
 from widgets.views import CompletionView
@@ -39,7 +39,9 @@ class CompletionCache:
         words = self._agent_words() if sign == "/" else None
         if words is not None and not prefix.startswith(_AGENT_PREFIX):
             # The commands of task types are the built-in agent's.
-            return _sort_views((*words, *COMMANDS), sign + prefix)
+            ours = {command for command, _ in COMMANDS}
+            theirs = [each for each in words if each[0] not in ours]
+            return _sort_views((*theirs, *COMMANDS), sign + prefix)
         key = (sign, prefix)
         completions = self._cache.get(key)
         if completions is None and key not in self._requests:
@@ -56,7 +58,12 @@ class CompletionCache:
     async def _request(self, key: tuple[str, str]) -> None:
         sign, prefix = key
         try:
-            completions = [*await self._engine.complete(sign, sign + prefix)]
+            own = {command for command, _ in COMMANDS}
+            completions = [
+                each
+                for each in await self._engine.complete(sign, sign + prefix)
+                if each[0] not in own
+            ]
             completions += [
                 (command, arguments)
                 for command, arguments in COMMANDS

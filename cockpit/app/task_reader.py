@@ -9,6 +9,7 @@ from functools import partial
 from cockpit.app.projection.task_detail import TaskRecord
 from cockpit.backlog import task_form, task_type_names
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.loop.planner.read_session_estimate import describe_task_estimate
 from cockpit.store.backlog import handoffs, task_activity, tasks, work_queue
 from cockpit.store.backlog.handoffs import Handoff
 from cockpit.store.backlog.tasks import Task
@@ -33,6 +34,7 @@ def _load_task_detail(connection: sqlite3.Connection, task_id: str) -> TaskRecor
         task_activity.select_for_task(connection, task_id, ACTIVITY_MOST),
         task_activity.select_failures(connection, task_id),
         handoffs.find(connection, task_id),
+        describe_task_estimate(connection, task_id),
     )
 
 

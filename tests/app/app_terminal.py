@@ -69,6 +69,24 @@ class Terminal:
             assert self._read(), f"it ended before {text!r}: {self.wrote[-2000:]!r}"
         return len(self.wrote)
 
+    def press_until(self, keys: bytes, text: str, *, too_early: str, after: int) -> int:
+        """Press keys that count once something has been seen for a while, again where they came too early.
+
+        Returns where ``text`` ends: what follows it may have been read as well.
+        """
+        while True:
+            self.pause()
+            start = len(self.wrote)
+            self.press(keys)
+            deadline = time.monotonic() + PATIENCE_S
+            while not (is_there := text.encode() in self.wrote[after:]):
+                assert time.monotonic() < deadline, f"{text!r} never came: {self.wrote[-2000:]!r}"
+                assert self._read(), f"it ended before {text!r}: {self.wrote[-2000:]!r}"
+                if too_early.encode() in self.wrote[start:]:
+                    break
+            if is_there:
+                return self.wrote.index(text.encode(), after) + len(text.encode())
+
     def pause(self) -> None:
         """Read for a second, as a person would."""
         until = time.monotonic() + 1

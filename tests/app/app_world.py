@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import textual_caches
 from textual._compositor import LayoutUpdate
-from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -53,6 +51,7 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     last = store.read_now(lambda c: c.execute("SELECT seq FROM journal_head").fetchone()[0])
     await until(pilot, lambda: app.feed.ready and app.feed.state.seq >= last)
     await until(pilot, lambda: not app.runs.any_running)
+    await until(pilot, lambda: app.session_id or app.welcome.was_read)
     screen.paint()
     await pilot.pause()
     await until(pilot, lambda: not screen._paint_due)
@@ -71,8 +70,11 @@ def _has_noted_what_is_drawn(screen: CockpitScreen) -> bool:
     if front is None or screen.app.screen is not screen or not screen.panes.is_visible("proposals"):
         return True
     policy = screen.key_policy
-    is_known = policy.front is not None and policy.front.proposal_id == front.proposal_id
-    return is_known and screen.panes.proposals.armed == policy.is_armed
+    is_known = policy.front is not None and policy.front.digest == front.digest
+    panel = screen.panes.proposals
+    reading = panel.reading
+    is_counted = reading.digest == front.digest and reading.is_whole == policy.is_read
+    return is_known and is_counted and reading.lines > 0 and panel.armed == policy.is_armed
 
 
 async def calm(pilot: Pilot[int]) -> None:
@@ -93,16 +95,10 @@ async def calm(pilot: Pilot[int]) -> None:
             same, before = now == before, now
         still = still + 1 if same and not busy else 0
         if still >= STILL:
-            if _last_drawn.get(app) != frame:
-                _last_drawn[app] = frame
-                drawn(pilot)
+            textual_caches.draw(app)
             return
         await asyncio.sleep(0.01)
     raise AssertionError("the screen never came to rest")
-
-
-_last_drawn: WeakKeyDictionary[App[int], int] = WeakKeyDictionary()
-"""The frame of each app that was drawn last."""
 
 
 def drawn(pilot: Pilot[int]) -> list[list[Strip]]:
@@ -122,9 +118,11 @@ async def look(pilot: Pilot[int]) -> CockpitScreen:
     await settled(pilot)
     policy = screen.key_policy
     in_view = pilot.app.screen is screen and screen.panes.is_visible("proposals")
-    if in_view and policy.open is not None and not policy.is_seen:
+    is_late = policy.open is not None and (not policy.is_seen or policy.is_read > policy.is_armed)
+    if in_view and is_late:
         # A late frame noted the proposal after the clock had moved: it was seen for a second all the same.
         policy._visible_since -= 1
+        policy._read_since -= 1
         screen._update_armed()
         await settled(pilot)
     return screen

@@ -13,6 +13,7 @@ import pytest_textual_snapshot
 import textual_caches
 from app_git import git
 from copied_repository import copy_repository
+from still_runtime import Still
 
 from cockpit.act.workspace import open_workspace
 from cockpit.agents.acp.running_agents import RunningAgents
@@ -24,8 +25,6 @@ from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.database import Store
-from cockpit.store.sessions import sessions
-from cockpit.store.sessions.sessions import Session
 
 SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots"
 _TERMINAL = re.compile(r"terminal-\d+-")
@@ -65,13 +64,6 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock()
-
-
-class Still(Runtime):
-    """A real runtime over a story that was written by hand: it decides, and drives nothing."""
-
-    async def run(self, session_id: str, **_: object) -> Session:
-        return await self.store.read(lambda connection: sessions.load(connection, session_id))
 
 
 @pytest.fixture

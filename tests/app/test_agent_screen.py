@@ -25,7 +25,8 @@ from cockpit.store.journal.details.agent_turns import (
     RunnerTurnStarted,
 )
 from cockpit.store.journal.details.agents import RunnerToolEnded, RunnerToolStarted
-from cockpit.store.sessions import messages
+from cockpit.store.journal.details.sessions import SessionFailed, SessionStopped, SessionWaiting
+from cockpit.store.sessions import messages, sessions
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +100,7 @@ async def test_a_session_of_the_named_agent(acp: Acp) -> None:
         await send(pilot, "/agent scripted everything please")
         text = await shows(pilot, "All seen.", "plan: 1 of 2", "seen, not gated", "your turn")
         assert "read · Read room.py" in text and "room.py:3" in text
-        assert "✔ look" in text and "· write" in text
+        assert "✔ look" in text and "○ write" in text
         assert "thought: 3 words" in text and "First I look" not in text
         assert "def area" not in text
         assert " scripted " in text and "Auto" in text and "1/2" in text and "$0.25" in text
@@ -319,3 +320,26 @@ def tell_of_work(store, session_id: str, *, at_work: bool) -> None:
             messages.complete(tx, session_id=session_id, role="person", text="Keep the limit.")
 
     store.write_now(write)
+
+
+ENDS = {
+    "failed": SessionFailed(message="claude ended with exit code 1 while it worked."),
+    "stopped": SessionStopped(reason="interrupted"),
+    "waiting": SessionWaiting(for_="person", why="the agent ended its turn"),
+}
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_picture_of_an_end(still, agents, snap_compare, status):
+    """A session whose agent died, one that the user interrupted, and one whose agent ended its turn."""
+    session_id = agents.begin("claude", "reset the backoff", task_type="agent")
+    tell_of_work(still.store, session_id, at_work=False)
+    still.store.write_now(
+        lambda tx: sessions.set_status(tx, session_id, status, detail=ENDS[status])
+    )
+
+    async def before(pilot):
+        pilot.app.attach(session_id)
+        await look(pilot)
+
+    assert snap_compare(CockpitApp(still), terminal_size=(100, 30), run_before=before)

@@ -17,7 +17,7 @@ from tasks.taskrun_world import git
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.peek_session import PeekDialog
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.screens.lists.sessions_screen import SessionsScreen
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
 from cockpit.chains import chain_lifecycle
@@ -163,9 +163,9 @@ async def test_the_list_of_sessions_has_those_of_chains(still, running):
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("f6")
-        await until(pilot, lambda: isinstance(app.screen, PickOne))
-        assert "ch-2 s3 · fixer · fix" in text(app)
-        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and app.screen.rows)
+        await until(pilot, lambda: "ch-2 s3 · fixer" in text(app))
+        await pilot.press("slash", *"fixer", "enter", "enter")
         await until(pilot, lambda: app.session is not None and app.session.role == "fixer")
 
 
@@ -256,7 +256,7 @@ async def test_a_chain_begins_from_the_board_and_the_prompt(still, project, monk
     async def run(place, arguments) -> None:
         commands.append(arguments)
 
-    monkeypatch.setattr("cockpit.app.actions.work_command.run_chain_command", run)
+    monkeypatch.setattr("cockpit.app.commands.work_command.run_chain_command", run)
     work_scenes.story(still.store)
     ChainScene(still.store, project).begin().session().rests().ends("stopped")
     app = CockpitApp(still)
@@ -376,7 +376,7 @@ async def test_chains_of_another_process_appear_without_a_key(still, project):
             scene.done("T-3").rests().session()
             await until(pilot, lambda: "✔ s1 ▶ s2" in text(app) and "T-3 ✔ handoff" in text(app))
             scene.rests("empty").ends()
-            await until(pilot, lambda: "■ ch-1 epic E-1" in text(app))
+            await until(pilot, lambda: "! ch-1 epic E-1" in text(app))
     finally:
         other.close()
 

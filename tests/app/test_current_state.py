@@ -15,11 +15,12 @@ from cockpit.app.projection import current_work
 from cockpit.app.projection.chain_trees import WHOLE, Trees
 from cockpit.app.projection.current_chains import read_chain
 from cockpit.app.projection.current_state import read_state
-from cockpit.app.projection.fold import State
+from cockpit.app.projection.fold import OpenSession, State
 from cockpit.app.projection.kanban import Looking
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
+from cockpit.store.sessions import sessions
 from widgets.work.task_card_views import CardView, TaskLineView
 
 pytestmark = pytest.mark.slow
@@ -116,6 +117,25 @@ def test_what_comes_later_is_folded_onto_it(still, project):
     assert views[0].board.chains == views[1].board.chains
     assert views[0].board.rows == views[1].board.rows
     assert views[0].header == views[1].header
+
+
+def test_a_session_that_is_opened_before_its_first_row_comes(still, project):
+    current = still.store.read_now(lambda c: read_state(c, ""))
+
+    def begin(tx) -> str:
+        return sessions.create(
+            tx, task_type="implement", title="fix it", words="fix it", target={}, model="",
+            policy="ask", interactive=True, root=project, rev=None, profile_id="default", limits={},
+            project="api", branch="main", agent="scripted", transport="acp",
+        ).session_id  # fmt: skip
+
+    session_id = still.store.write_now(begin)
+    current.open_session(OpenSession(session_id))
+    for row in still.store.read_now(lambda c: journal.rows(c, after=current.seq)):
+        current.fold([row])
+    now, whole = still.store.clock.now(), folded(still.store)
+    assert current.views(now, session_id).meter == whole.views(now, session_id).meter
+    assert "chooses its own" in current.views(now, session_id).meter.empty
 
 
 def test_a_large_backlog_is_counted_first(still, monkeypatch):

@@ -12,6 +12,8 @@ from cockpit.app.key_policy import (
     DoNothing,
     KeyPolicy,
     LeaveMode,
+    OpenDiscussion,
+    ReadOn,
     Send,
 )
 from cockpit.core.clock import FixedClock
@@ -29,16 +31,27 @@ def clock():
 
 @pytest.fixture
 def key_policy(clock):
-    return KeyPolicy(clock.monotonic)
+    return Followed(clock.monotonic, "s-1")
+
+
+class Followed(KeyPolicy):
+    """A policy for which whatever is drawn is of the followed session, and was on the screen whole."""
+
+    def note_drawn(self, front, is_whole=True):
+        if front is not None and front.session != self.session:
+            self.note_session(front.session, front)
+        super().note_drawn(front)
+        if front is not None:
+            self.note_read(front.digest, is_whole)
 
 
 def press_enter(key_policy, text=""):
-    key_policy.note_key("enter")
+    key_policy.note_key()
     return key_policy.handle_enter(text)
 
 
 def press_escape(key_policy, text=""):
-    key_policy.note_key("escape")
+    key_policy.note_key()
     return key_policy.handle_escape(text)
 
 
@@ -55,7 +68,7 @@ def test_a_key_that_waited_counts_for_what_was_seen_when_it_went_down(key_policy
     # The user presses Enter, the machine is busy, and another process decides ONE meanwhile.
     key_policy.note_drawn(TWO)
     clock.advance(0.7)
-    key_policy.note_key("enter", 0.8)
+    key_policy.note_key(0.8)
     assert isinstance(key_policy.handle_enter(""), DoNothing), "TWO was not there when it went down"
     clock.advance(0.6)
     assert press_enter(key_policy) == Approve(TWO)
@@ -64,14 +77,14 @@ def test_a_key_that_waited_counts_for_what_was_seen_when_it_went_down(key_policy
 def test_a_key_that_waited_decides_what_it_was_pressed_for(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(5)
-    key_policy.note_key("enter", 2.0)
+    key_policy.note_key(2.0)
     assert key_policy.handle_enter("") == Approve(ONE)
 
 
 def test_a_key_within_half_a_second_disarms(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(5)
-    key_policy.note_key("x")
+    key_policy.note_key()
     clock.advance(0.4)
     assert not key_policy.is_armed
     assert isinstance(press_enter(key_policy), DoNothing)
@@ -98,7 +111,7 @@ def test_an_age_does_not_disarm(key_policy, clock):
 def test_what_arrives_between_press_and_meaning_is_not_approved(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(1)
-    key_policy.note_key("enter")
+    key_policy.note_key()
     key_policy.note_drawn(TWO)
     assert isinstance(key_policy.handle_enter(""), DoNothing)
 
@@ -128,25 +141,108 @@ def test_text_is_discussion_of_the_open_proposal_and_never_approves(key_policy, 
     assert press_enter(key_policy, "rather not") == Discuss(ONE, "rather not")
 
 
+@pytest.mark.parametrize("text", ["looks good", "LGTM!", " Yes. ", "go ahead"])
+def test_words_that_agree_neither_approve_nor_discuss(key_policy, clock, text):
+    """Enter is what they mean. Discussed, a short card would be suspended by them."""
+    key_policy.note_drawn(ONE)
+    clock.advance(5)
+    assert press_enter(key_policy, text) == DoNothing(
+        "words approve nothing: ^u clears them, then ⏎ approves"
+    )
+    clock.advance(1)
+    assert press_enter(key_policy) == Approve(ONE)
+    assert press_enter(key_policy, "yes, but rename it") == Discuss(ONE, "yes, but rename it")
+
+
 def test_text_typed_as_a_proposal_arrives_goes_to_the_session(key_policy, clock):
     clock.advance(5)
     key_policy.note_drawn(ONE)
-    assert press_enter(key_policy, "by the way") == Send("by the way")
+    assert press_enter(key_policy, "by the way") == Send("by the way", "s-1")
 
 
-def test_escape_discusses_and_the_next_words_belong_to_it(key_policy, clock):
+def test_escape_opens_a_discussion_and_the_next_words_belong_to_it(key_policy, clock):
     key_policy.note_drawn(ONE)
     clock.advance(1)
-    assert press_escape(key_policy) == Discuss(ONE)
-    key_policy.lock(ONE)
-    key_policy.discussing = ONE
-    clock.advance(1)
-    key_policy.note_drawn(TWO)
+    assert press_escape(key_policy) == OpenDiscussion(ONE)
     clock.advance(1)
     assert isinstance(press_enter(key_policy), DoNothing), "it asks for words, and approves nothing"
-    assert press_enter(key_policy, "keep the name") == Send("keep the name", "s-1")
+    assert press_enter(key_policy, "keep the name") == Discuss(ONE, "keep the name")
     clock.advance(1)
-    assert press_enter(key_policy) == Approve(TWO)
+    assert press_enter(key_policy) == Approve(ONE), (
+        "the decision was refused, and nothing was locked"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "half a thought"])
+def test_a_second_escape_takes_the_discussion_back(key_policy, clock, text):
+    key_policy.note_drawn(ONE)
+    clock.advance(1)
+    press_escape(key_policy)
+    assert press_escape(key_policy, text) == LeaveMode()
+    assert key_policy.discussing is None
+    clock.advance(1)
+    assert press_enter(key_policy) == Approve(ONE)
+
+
+def test_a_discussion_ends_with_what_it_is_about(key_policy, clock):
+    key_policy.note_drawn(ONE)
+    clock.advance(1)
+    press_escape(key_policy)
+    clock.advance(1)
+    key_policy.note_key()
+    key_policy.note_session("s-1", None)
+    key_policy.note_drawn(None)
+    assert isinstance(key_policy.handle_enter("too late"), DoNothing), (
+        "its words stay in the prompt"
+    )
+    assert press_enter(key_policy, "too late") == Send("too late", "s-1")
+
+
+def test_words_go_to_the_session_that_was_named_when_enter_went_down(key_policy, clock):
+    clock.advance(5)
+    key_policy.note_key()
+    clock.advance(0.1)
+    key_policy.note_session("s-2", None)
+    assert isinstance(key_policy.handle_enter("for the first"), DoNothing)
+    clock.advance(0.1)
+    key_policy.note_key(0.15)
+    assert isinstance(key_policy.handle_enter("for the first"), DoNothing)
+    assert press_enter(key_policy, "for the second") == Send("for the second", "s-2")
+
+
+def test_each_press_keeps_what_was_drawn_when_it_went_down(key_policy, clock):
+    clock.advance(5)
+    key_policy.note_key(stamp=1.0)
+    clock.advance(0.1)
+    key_policy.note_session("s-2", None)
+    key_policy.note_key(stamp=2.0)
+    assert isinstance(key_policy.handle_enter("first", stamp=1.0), DoNothing)
+    assert key_policy.handle_enter("second", stamp=2.0) == Send("second", "s-2")
+
+
+def test_enter_reads_on_until_all_was_on_the_screen(key_policy, clock):
+    key_policy.note_drawn(ONE, is_whole=False)
+    clock.advance(5)
+    assert press_enter(key_policy) == ReadOn()
+    clock.advance(5)
+    assert press_enter(key_policy) == ReadOn()
+    key_policy.note_read(ONE.digest, True)
+    clock.advance(0.4)
+    assert isinstance(press_enter(key_policy), DoNothing), "its end was just drawn"
+    clock.advance(0.6)
+    assert press_enter(key_policy) == Approve(ONE)
+
+
+def test_what_was_read_of_one_says_nothing_of_another(key_policy, clock):
+    key_policy.note_drawn(ONE)
+    clock.advance(5)
+    key_policy.note_drawn(TWO, is_whole=False)
+    key_policy.note_read(ONE.digest, True)
+    clock.advance(5)
+    assert press_enter(key_policy) == ReadOn()
+    assert press_escape(key_policy) == DoNothing("look first: keys work in a moment")
+    clock.advance(5)
+    assert press_escape(key_policy) == OpenDiscussion(TWO), "a long one is discussed unread"
 
 
 def test_escape_needs_the_same_care(key_policy, clock):
@@ -199,7 +295,13 @@ def test_a_decision_under_way_is_not_made_twice(key_policy, clock):
 
 
 def test_without_a_session_words_begin_one(key_policy, clock):
-    key_policy.note_drawn(ONE)
+    key_policy.note_drawn(replace(ONE, session=""))
     clock.advance(5)
-    key_policy.note_key("enter")
-    assert key_policy.handle_enter("something new", starts_session=True) == Send("something new")
+    assert press_enter(key_policy, "something new") == Send("something new")
+
+
+def test_what_no_session_waits_for_is_put_aside_by_escape(key_policy, clock):
+    plan = replace(ONE, session="")
+    key_policy.note_drawn(plan)
+    clock.advance(1)
+    assert press_escape(key_policy) == Discuss(plan)

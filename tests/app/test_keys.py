@@ -87,6 +87,7 @@ async def asked(pilot, app, kind="context"):
     await until(
         pilot, lambda: screen.key_policy.open is not None and screen.key_policy.open.kind == kind
     )
+    await until(pilot, lambda: screen.key_policy.is_read)
     app.engine.store.clock.advance(1)
     screen._update_armed()
     await pilot.pause()
@@ -159,21 +160,46 @@ async def test_words_with_enter_discuss_and_reach_the_agent(cockpit):
         assert said(runtime, app) == ["fix add", "use the operator module"]
 
 
-async def test_escape_discusses_and_asks_for_words(cockpit, project):
+async def test_escape_asks_for_words_and_the_words_are_one_decision_and_one_wave(cockpit, project):
     async with cockpit() as (pilot, app, runtime):
         await asked(pilot, app)
         await pilot.press("enter")
         screen = await asked(pilot, app, "action")
         await pilot.press("escape")
-        await until(pilot, lambda: screen.key_policy.discussing is not None)
-        assert screen.prompt.has_focus
         await until(pilot, lambda: screen.prompt.hint == "type your reply")
+        assert screen.prompt.has_focus
+        assert screen.panes.is_visible("proposals"), "it can be read while one writes"
+        assert decided(runtime)[-1] == ("action", "pending")
         app.engine.store.clock.advance(1)
         await pilot.press("enter")
+        assert decided(runtime)[-1] == ("action", "pending"), "without words Enter does nothing"
         await pilot.press(*"use the operator module", "enter")
         await until(pilot, lambda: status(runtime, app) == "completed")
         assert said(runtime, app)[-1] == "use the operator module"
+        assert decided(runtime)[-1] == ("action", "discussed")
         assert (project / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+        waves = runtime.store.read_now(
+            lambda c: c.execute("SELECT count(*) FROM wave_runs").fetchone()
+        )
+        assert waves[0] == 3, "one that read, one that asked, and one for the words"
+
+
+async def test_a_second_escape_takes_the_discussion_back(cockpit):
+    async with cockpit() as (pilot, app, runtime):
+        screen = await asked(pilot, app)
+        await pilot.press("f4", "escape")
+        assert not screen.panes.is_zoomed
+        assert screen.key_policy.discussing is None, "what fills the screen ends first"
+        app.engine.store.clock.advance(1)
+        await pilot.press("escape")
+        assert screen.key_policy.discussing is not None
+        await pilot.press(*"half", "escape")
+        assert screen.key_policy.discussing is None
+        assert screen.prompt.text == "half"
+        await pilot.press(*["backspace"] * 4)
+        app.engine.store.clock.advance(1)
+        await pilot.press("enter")
+        await until(pilot, lambda: decided(runtime)[0] == ("context", "approved"))
 
 
 async def test_narrowing_keeps_only_what_is_ticked(cockpit):
@@ -298,9 +324,8 @@ async def test_words_go_on_with_an_interrupted_session(cockpit):
         await pilot.press("ctrl+c")
         await until(pilot, lambda: not app.runs.any_running)
         app.engine.store.clock.advance(1)
-        await pilot.press("escape")
+        await pilot.press("escape", *"go on", "enter")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "discussed"))
-        await pilot.press(*"go on", "enter")
         await until(pilot, lambda: "go on" in said(runtime, app))
 
 
@@ -333,20 +358,32 @@ async def test_the_draft_survives_a_restart(cockpit, project):
     assert git(project, "status", "--short") == ""
 
 
-async def test_a_second_proposal_waits_its_turn_and_can_be_put_in_front(cockpit):
-    async with cockpit() as (pilot, app, _runtime):
+async def test_the_focus_is_one_session_and_a_key_moves_all_of_it(cockpit):
+    async with cockpit() as (pilot, app, runtime):
         screen = await asked(pilot, app)
-        first = screen.front_id
+        first, session_id = screen.front_id, app.session_id
         await pilot.press("f7")
+        await until(pilot, lambda: screen.key_policy.session == "")
+        assert screen.queue.front is None
+        assert screen.queue.others == 1, "what waits elsewhere is a line"
         await pilot.press(*"fix add too", "enter")
-        await until(pilot, lambda: screen.queue.total == 2)
-        assert screen.front_id == first, "an arrival takes no place in front"
-        await pilot.press("alt+n")
-        await pilot.pause()
+        await until(pilot, lambda: screen.queue.total == 2 and screen.queue.front is not None)
         assert screen.front_id != first
+        other = app.session_id
+        assert screen.queue.front.session == other
         await pilot.press("alt+n")
-        await pilot.pause()
-        assert screen.front_id == first
+        await until(pilot, lambda: screen.key_policy.session == session_id)
+        assert (app.session_id, screen.front_id) == (session_id, first)
+        await pilot.press("alt+n")
+        await until(pilot, lambda: screen.key_policy.session == other)
+        await asked(pilot, app)
+        await pilot.press(*"use the operator module", "enter")
+        await until(pilot, lambda: status(runtime, app) == "completed")
+        assert said(runtime, app)[-1] == "use the operator module"
+        await until(pilot, lambda: screen.queue.front is None and screen.queue.others == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.key_policy.session == session_id)
+        assert decided(runtime).count(("context", "pending")) == 1
 
 
 async def test_files_and_commands_complete(cockpit):

@@ -192,7 +192,9 @@ async def test_sessions_can_be_picked_by_name(still, scene):
     app = CockpitApp(still)
     async with app.run_test(size=(150, 42)) as pilot:
         await settled(pilot)
-        await pilot.press("f6", *"seco", "enter")
+        await pilot.press("f6")
+        await until(pilot, lambda: len(getattr(app.screen, "rows", ())) == 2)
+        await pilot.press("slash", *"seco", "enter", "enter")
         await until(pilot, lambda: app.session_id == second.session_id)
 
 

@@ -10,6 +10,7 @@ from packet_scenes import compiled, done, fact
 from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.band_facts import BandFacts, FactTextDialog, provenance_text
+from cockpit.app.dialogs.file_view import FileView
 from cockpit.app.dialogs.packet_diff import PacketDiffDialog
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.orient.verify_packet import verify_packet
@@ -38,7 +39,9 @@ async def opened(pilot, app, scene, band="situational"):
     return dialog
 
 
-async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene):
+async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene, project):
+    (project / "src").mkdir()
+    (project / "src" / "part_00042.py").write_text("def part_42():\n    return 'as it is now'\n")
     compiled(scene, *(fact(n) for n in range(160)))
     app = CockpitApp(still)
     async with app.run_test(size=(190, 30)) as pilot:
@@ -56,6 +59,9 @@ async def test_a_band_lists_its_facts_with_their_fates_and_origins(still, scene)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, FactTextDialog))
         await until(pilot, lambda: "return 42" in text(app))
+        await pilot.press("escape", "f")
+        await until(pilot, lambda: isinstance(app.screen, FileView))
+        await until(pilot, lambda: "▌     return 'as it is now'" in text(app))
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
@@ -153,6 +159,8 @@ async def test_two_waves_are_compared(still, scene):
         await until(pilot, lambda: "Packet of wave 2, compared with wave 1" in text(app))
         await until(pilot, lambda: "part_00002" in text(app))
         assert [row.fate for row in app.screen.list.rows] == ["added"]
+        why = app.screen.list.rows[0].why
+        assert why.partition(" · ")[0] in ("floor", "target", "utility"), why
         await pilot.press("right", "shift+left")
         await until(pilot, lambda: "Packet of wave 3, compared with wave 1" in text(app))
         await until(pilot, lambda: [r.fate for r in app.screen.list.rows] == ["added", "changed"])

@@ -9,7 +9,9 @@ from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
 from cockpit.app.key_policy import Discuss, KeyPolicy, Send
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
 from cockpit.backlog.planning.propose_plan import propose
+from cockpit.decide.model_settings import ModelSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.sessions import proposals
 from widgets.views import ProposalView
@@ -104,10 +106,14 @@ def test_words_typed_beside_a_plan_are_for_the_session_and_do_not_decide_it(cloc
     key_policy = KeyPolicy(clock.monotonic)
     key_policy.note_drawn(ProposalView("p-1", "action", "Plan: Accounts", "low", "d1"))
     clock.advance(1)
+    key_policy.note_key()
     assert key_policy.handle_enter("and mind the notes") == Send("and mind the notes")
     assert key_policy.open is not None
-    key_policy.note_drawn(ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1"))
+    front = ProposalView("p-2", "action", "edit a.py", "low", "d2", session="s-1")
+    key_policy.note_session("s-1", front)
+    key_policy.note_drawn(front)
     clock.advance(1)
+    key_policy.note_key()
     assert isinstance(key_policy.handle_enter("rather not"), Discuss)
 
 
@@ -157,3 +163,61 @@ def test_plan(still, snap_compare, size):
         await look(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+MODEL_PLAN = """
+[[turn]]
+text = "Two tasks."
+[[turn.call]]
+name = "propose_plan"
+arguments = { tasks = [ { title = "Add the login", task_type = "feature", acceptance = ["it logs in"] }, \
+{ title = "Test the login", task_type = "test", acceptance = ["red without"], after = ["1"] } ] }
+
+[[turn]]
+when = { contains = ["one task"] }
+text = "One task."
+[[turn.call]]
+name = "propose_plan"
+arguments = { tasks = [ { title = "Add a login", task_type = "feature", acceptance = ["it logs in"] } ] }
+""".replace("\\\n", "")
+
+
+@pytest.fixture
+def by_model(opened, tmp_path, clock):
+    """A runtime whose model plans."""
+    path = tmp_path / "scenario.toml"
+    path.write_text(MODEL_PLAN, encoding="utf-8")
+    return opened(
+        clock,
+        approval_effects=APPROVAL_EFFECTS,
+        plan_desk=BacklogPlanDesk(),
+        model=ModelSettings(model=f"script:{path}"),
+    )
+
+
+async def test_words_become_a_plan_of_the_model_which_words_change_and_enter_takes_in(by_model):
+    async with by_model as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            await typed(pilot, "/plan add a login with tests")
+            await until(pilot, lambda: len(app.pending) == 1)
+            screen = await look(pilot)
+            first = screen.queue.front
+            assert first.title == "Plan: Add the login (2 tasks)"
+            assert app.session.task_type == "plan"
+            assert app.session.expected_waves >= 1
+            assert titles(runtime) == []
+            await pilot.press("escape")
+            await typed(pilot, "one task is enough")
+            await until(pilot, lambda: app.pending not in ([], [first.proposal_id]))
+            screen = await look(pilot)
+            assert screen.queue.front.title == "Plan: Add a login (1 task)"
+            await pilot.press("enter")
+            await until(pilot, lambda: not app.pending)
+            await until(pilot, lambda: titles(runtime) == ["Add a login"])
+            screen = await look(pilot)
+            assert app.session.status == "completed", "nothing is left to run"
+            screen.act("estimate")
+            await until(pilot, lambda: len(app._notifications) == 1)
+            [notice] = app._notifications
+            assert "kind    plan" in notice.message

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_project_work import any_detail, row
 
-from cockpit.app.projection import chain_trees
+from cockpit.app.projection import chain_trees, kanban
 from cockpit.app.projection.chain_trees import CLOSED, LIVE, WHOLE, Trees
 from cockpit.app.projection.chains import Chains
 from cockpit.app.projection.fold import State
@@ -114,7 +114,7 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
         "    ? T-5 waits for you",
         "    ■ T-7 blocked",
         "    ✔ T-3 handoff",
-        "■ ch-1 ✔s1 1/2 1 in progress",
+        "! ch-1 ✔s1 1/2 1 in progress",
     ]
     assert lines(state, WHOLE)[:6] == [
         "▶ ch-2 ✔s1 ✔s2 ▶s3 1/7",
@@ -124,7 +124,7 @@ def test_a_running_chain_and_one_that_is_complete(still, project):
         "    ■ T-7 blocked",
         "  ▶ s3 batch 1 · 2 tasks",
     ]
-    assert [each[0] for each in lines(state, CLOSED)] == ["▶", "■"]
+    assert [each[0] for each in lines(state, CLOSED)] == ["▶", "!"]
 
 
 def test_what_the_trees_say_is_what_the_tables_say(still, project):
@@ -207,6 +207,24 @@ def test_a_chain_that_follows_an_agent_s_session_runs_like_any_other():
     assert (chain.status, chain.reason, chain.live) == ("running", "", True)
 
 
+def test_what_a_drained_chain_left_does_not_look_as_if_it_ran(still, project):
+    chain = chain_scenes.running(still.store, project)
+    assert "▶ T-2 fixing" in at_work(still)
+    still.store.write_now(lambda tx: chains.drain(tx, chain.chain_id))
+    chain.rests("drained").ends("stopped")
+    assert "▶" not in "".join(at_work(still) + lines(folded(still.store)))
+    assert f"◌ T-2 fixing {kanban.LEFT}" in at_work(still)
+    chain.begin().session().batch(1, "T-2").takes_up("T-2", "fixing")
+    assert "▶ T-2 fixing" in at_work(still)
+
+
+def at_work(still):
+    return [
+        f"{each.sign} {each.key} {each.phase} {each.text if each.text == kanban.LEFT else ''}".strip()
+        for each in kanban.lines(folded(still.store).work)
+    ]
+
+
 def test_draining_and_stopping_are_told_apart(still, project):
     chain = chain_scenes.running(still.store, project)
     chain.store.write_now(lambda tx: chains.drain(tx, chain.chain_id))
@@ -216,8 +234,11 @@ def test_draining_and_stopping_are_told_apart(still, project):
 
 
 def test_a_proposal_says_which_session_of_which_chain_asks(still, project):
-    chain_scenes.running(still.store, project)
-    front = folded(still.store).views(still.store.clock.now()).queue.front
+    running = chain_scenes.running(still.store, project)
+    state, now = folded(still.store), still.store.clock.now()
+    [row] = state.views(now).queue.waiting
+    assert row.who == "ch-2 s3 · T-5 · implementer"
+    front = state.views(now, running.last).queue.front
     assert front is not None
     assert (front.chain, front.task, front.role) == ("ch-2 s3", "T-5", "implementer")
 

@@ -146,13 +146,18 @@ def test_the_queue_shows_what_was_stored(scene):
     assert [front.digest, second.front.digest] == [digest for (digest,) in stored]
 
 
-def test_a_proposal_of_the_followed_session_stands_first(scene):
+def test_only_a_proposal_of_the_followed_session_stands_in_front(scene):
     other = Scene(scene.store, scene.root).begin("other").wave("observing").ask("p-other")
     scene.begin().wave("observing").ask("p-mine")
     state = folded(scene)
-    assert state.queue.order(scene.session_id) == ["p-mine", "p-other"]
-    assert state.queue.order(other.session_id) == ["p-other", "p-mine"]
-    assert state.queue.order() == ["p-other", "p-mine"]
+    for session_id, front in ((scene.session_id, "p-mine"), (other.session_id, "p-other")):
+        queue = state.views(NOW, session_id, front="p-other").queue
+        assert queue.front is not None
+        assert (queue.front.proposal_id, queue.front.session) == (front, session_id)
+        assert (queue.total, queue.others) == (2, 1)
+        assert [row.proposal_id for row in queue.waiting] == ["p-other", "p-mine"]
+    nowhere = state.views(NOW, "", front="p-other").queue
+    assert (nowhere.front, nowhere.others) == (None, 2)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,10 @@ def test_high_risk_and_unknown_risk_ask_for_a_second_key(scene):
     scene.begin().wave("observing")
     scene.propose("p-1", risk="high").propose("p-2", risk="low")
     state = folded(scene)
-    keys = [state.views(NOW, "", front=front).queue.front.second_key for front in ("p-1", "p-2")]
+    keys = [
+        state.views(NOW, scene.session_id, front=front).queue.front.second_key
+        for front in ("p-1", "p-2")
+    ]
     assert keys == [True, False]
 
 
@@ -295,3 +303,49 @@ def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
         assert with_reported_cache(view, row).cache == CacheView(
             4_000, 8_000, 5_000, "$0.90", costs
         )
+
+
+def fold_rows(*rows: tuple[str, dict[str, object]]) -> Conversation:
+    talk = Conversation()
+    for seq, (action, detail) in enumerate(rows, 1):
+        talk.apply(
+            Row(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 1, "agent",
+                action, "ok", None, "", json.dumps(detail), "")
+        )  # fmt: skip
+    return talk
+
+
+def retry(attempt: int) -> tuple[str, dict[str, object]]:
+    return "model.retried", {
+        "model": "m", "reason": "overloaded", "attempt": attempt, "wait_s": 2.0 * attempt
+    }  # fmt: skip
+
+
+def test_retries_of_one_call_are_one_line_that_counts_them() -> None:
+    answered = ("model.completed", {"model": "m", "input_tokens": 1, "output_tokens": 1})
+    talk = fold_rows(retry(1), retry(2), retry(3), answered, retry(1))
+    (turn,) = talk.changed()
+    assert [line.right for line in turn.lines] == [
+        "failed 3 times, again in 6 s",
+        "again in 2 s",
+    ]
+
+
+def test_the_task_of_a_role_is_not_shown_as_typed_by_the_user() -> None:
+    created = {"task_type": "fix", "title": "T-2 fixer", "words": "Fix T-2.", "role": "fixer"}
+    typed = {"message_id": "m-1", "role": "person", "text": "T-2, fixer: add it"}
+    talk = fold_rows(
+        ("session.created", created),
+        ("message.completed", typed),
+        ("message.completed", {**typed, "message_id": "m-2", "text": "Only the parser, please."}),
+    )
+    assert [(turn.speaker or "you", turn.text) for turn in talk.changed()] == [
+        ("task for the fixer", "Fix T-2."),
+        ("you", "Only the parser, please."),
+    ]
+
+
+def test_what_is_said_to_the_user_is_not_dim() -> None:
+    notice = {"message_id": "m-1", "role": "notice", "text": "GUIDE 1/8  Press Escape."}
+    (turn,) = fold_rows(("message.completed", notice)).changed()
+    assert turn.lines[0].tone == "accent"

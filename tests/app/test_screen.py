@@ -73,6 +73,13 @@ def test_empty_start(picture):
     assert picture()
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (100, 30), WIDE])
+def test_welcome_back(picture, scene, size):
+    to_decide(scene).edit()
+    other_sessions(scene)
+    assert picture(size=size, armed=False)
+
+
 def test_streaming(picture, scene):
     to_decide(scene).stream(*(THOUGHTS[i : i + 40] for i in range(0, len(THOUGHTS), 40)))
     assert picture(other_sessions(scene))

@@ -12,7 +12,7 @@ from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools import run_child
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.app.application import CockpitApp
-from cockpit.app.screens.tools_screen import ToolsScreen
+from cockpit.app.screens.lists.tools_screen import ToolsScreen
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.tools.list_tools import list_rows
 
@@ -59,7 +59,7 @@ async def opened(pilot) -> ToolsScreen:
     await settled(pilot)
     screen_of(pilot).act("tools")
     await until(pilot, lambda: isinstance(pilot.app.screen, ToolsScreen))
-    await until(pilot, lambda: len(pilot.app.screen._rows) == 3)
+    await until(pilot, lambda: len(pilot.app.screen.rows) == 3)
     await settled(pilot)
     return pilot.app.screen
 
@@ -97,17 +97,17 @@ async def test_enter_and_y_approve_what_is_shown(desk, monkeypatch):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await opened(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: screen._question[0] == "approve")
+        await until(pilot, lambda: screen._question and screen._question[0] == "approve")
         await pilot.press("n")
-        await until(pilot, lambda: not screen._question[0])
+        await until(pilot, lambda: not screen._question)
         assert states(desk) == ["new", "refused"]
         await pilot.press("enter")
-        await until(pilot, lambda: screen._question[0] == "approve")
+        await until(pilot, lambda: screen._question and screen._question[0] == "approve")
         await pilot.press("y")
         await until(pilot, lambda: states(desk) == ["approved", "refused"])
-        await until(pilot, lambda: screen.tool is not None and screen.tool.state == "approved")
+        await until(pilot, lambda: screen.row is not None and screen.row.state == "approved")
         await pilot.press("x")
-        await until(pilot, lambda: screen._question[0] == "forget")
+        await until(pilot, lambda: screen._question and screen._question[0] == "forget")
         await pilot.press("y")
         await until(pilot, lambda: states(desk) == ["new", "refused"])
 

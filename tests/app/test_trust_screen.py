@@ -10,7 +10,7 @@ from app_world import look, screen_of, settled, until
 from loop.trust.trust_world import TrustWorld
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.screens.trust_screen import TrustScreen
+from cockpit.app.screens.lists.trust_screen import TrustScreen
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.store.sessions import proposals
 from cockpit.store.trust import trust_rules
@@ -51,7 +51,7 @@ async def test_a_rule_is_accepted_with_two_keys_suspended_and_revoked(still, wor
     app = CockpitApp(still)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await opened(pilot)
-        rule_id = screen.rule.rule_id
+        rule_id = screen.row.rule_id
         await pilot.press("enter")
         await pilot.press("enter")
         assert status(world, rule_id) == "", "Enter alone accepts nothing"
@@ -61,32 +61,56 @@ async def test_a_rule_is_accepted_with_two_keys_suspended_and_revoked(still, wor
         assert status(world, rule_id) == "", "any other key withdraws the question"
         await pilot.press("enter", "y")
         await until(pilot, lambda: status(world, rule_id) == "active")
-        await until(pilot, lambda: screen.rule is not None and screen.rule.status == "active")
+        await until(pilot, lambda: screen.row is not None and screen.row.status == "active")
         await pilot.press("s")
         await until(pilot, lambda: status(world, rule_id) == "suspended")
-        await until(pilot, lambda: screen.rule is not None and screen.rule.status == "suspended")
+        await until(pilot, lambda: screen.row is not None and screen.row.status == "suspended")
         await pilot.press("x", "y")
         await until(pilot, lambda: status(world, rule_id) == "revoked")
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
-def card(still) -> Scene:
+REMARK = "LGTM. One remark.\n\nName the helper after what it does."
+
+
+def card(still, rule_id: str, body: str = REMARK) -> Scene:
     scene = Scene(still.store, still.place.root).begin(title="review pr 24")
-    body = "LGTM. One remark.\n\nName the helper after what it does."
     return scene.propose(
         "p-card",
         title="gh pr review 24 --approve",
         kind="github",
         risk="high",
-        fields=(("command", "gh pr review"), ("number", "24")),
+        fields=(("command", "gh pr review"), ("number", "24"), ("approve", "yes")),
         body=body,
-        card={"rule_id": "t-1a2b3c4d5e", "line": "LGTM. One remark. (+2 lines)"},
+        notes=("A hidden comment with this action's key is added at the end of the body.",),
+        card={"rule_id": rule_id, "until": ""},
     )
 
 
-async def test_a_short_card_takes_one_key_and_unfolds(still) -> None:
-    scene = card(still)
+def accepted(world: TrustWorld) -> str:
+    """Accept the first offer; returns its rule."""
+    rule_id = world.offers()[0]
+    world.accept(rule_id)
+    return rule_id
+
+
+def texts(panel) -> str:
+    """All that the pane draws, whether it is scrolled out or not."""
+    scroll = panel.query_one("#proposal-scroll")
+    return "\n".join(
+        "".join(segment.text for segment in strip)
+        for part in scroll.query("*")
+        for strip in part.render_lines(part.size.region)
+    )
+
+
+def is_approved(still) -> bool:
+    return still.store.read_now(lambda c: proposals.load(c, "p-card")).status == "approved"
+
+
+async def test_a_short_card_shows_all_that_is_posted_and_takes_one_key(still, world) -> None:
+    scene = card(still, accepted(world))
     app = CockpitApp(still)
     async with app.run_test(size=(160, 45)) as pilot:
         app.attach(scene.session_id)
@@ -94,18 +118,71 @@ async def test_a_short_card_takes_one_key_and_unfolds(still) -> None:
         assert not app.main.queue.front.second_key
         panel = app.main.panes.proposals
         panel.focus()
+        await until(pilot, lambda: "Name the helper after what it does." in texts(panel))
+        shown = texts(panel)
+        for text in ("approve yes", "LGTM. One remark.", "hidden comment", "Looks good"):
+            assert text in shown
         assert len(panel.query("Fields")) == 0
         await pilot.press("v")
         await until(pilot, lambda: len(panel.query("Fields")) == 1)
         app.main.prompt.focus()
         await look(pilot)
         await pilot.press("enter")
-        await until(
-            pilot,
-            lambda: (
-                still.store.read_now(lambda c: proposals.load(c, "p-card")).status == "approved"
-            ),
-        )
+        await until(pilot, lambda: is_approved(still))
+
+
+async def test_a_card_that_is_out_of_view_is_read_to_its_end_first(still, world) -> None:
+    """A post whose end is below the pane is not approved by one Enter until it was scrolled to."""
+    body = (
+        "LGTM.\n"
+        + "\n".join(f"\n- remark {number}" for number in range(8))
+        + "\n\nand delete it all"
+    )
+    scene = card(still, accepted(world), body)
+    app = CockpitApp(still)
+    async with app.run_test(size=(100, 16)) as pilot:
+        app.attach(scene.session_id)
+        app.main.panes.turn_to("proposals")
+        await look(pilot)
+        panel = app.main.panes.proposals
+        scroll = panel.query_one("#proposal-scroll")
+        await until(pilot, lambda: scroll.max_scroll_y > 0)
+        panel.focus()
+        await look(pilot)
+        for _ in range(40):
+            if app.main.key_policy.is_read:
+                break
+            before = scroll.scroll_offset.y
+            await pilot.press("enter")
+            await look(pilot)
+            assert scroll.scroll_offset.y > before
+        assert not is_approved(still)
+        assert scroll.scroll_offset.y == scroll.max_scroll_y
+        await look(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: is_approved(still))
+
+
+@pytest.mark.parametrize("when", ["before", "while"])
+async def test_a_card_ends_with_its_rule(still, world, when) -> None:
+    """A rule that is suspended while its card waits gives the card its second key back."""
+    rule_id = accepted(world)
+    scene = card(still, rule_id)
+    if when == "before":
+        world.suspend(rule_id)
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.attach(scene.session_id)
+        await look(pilot)
+        if when == "while":
+            assert not app.main.queue.front.second_key
+            world.suspend(rule_id)
+            await until(pilot, lambda: app.main.queue.front.second_key)
+        assert app.main.queue.front.second_key
+        await look(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert not is_approved(still)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
@@ -121,8 +198,8 @@ def test_picture_of_the_rules(still, world, snap_compare, size) -> None:
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-def test_picture_of_a_short_card(still, snap_compare) -> None:
-    scene = card(still)
+def test_picture_of_a_short_card(still, world, snap_compare) -> None:
+    scene = card(still, accepted(world))
     app = CockpitApp(still)
 
     async def before(pilot):

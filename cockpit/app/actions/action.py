@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from cockpit.app.actions.context import ActionContext, Pane
 
 HostT = TypeVar("HostT")
-Group = Literal["Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program"]
-GROUPS: tuple[Group, ...] = ("Decide", "Say", "Session", "Look", "Chains", "Tasks", "Program")
+Group = Literal["Decide", "Say", "Session", "Look", "Lists", "Chains", "Tasks", "Program"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 """The sections of the help screen, in order."""
 
 Condition = Callable[[ActionContext], bool]
@@ -52,6 +52,10 @@ class Action(Generic[HostT]):
     """A further condition for the footer only."""
     palette: bool = True
     """Whether the command palette lists the action."""
+    command: str = ""
+    """The command that does it in the prompt, without its slash; empty without one."""
+    synonyms: str = ""
+    """Further words by which the palette finds the action."""
 
     @property
     def is_bound(self) -> bool:
@@ -61,8 +65,13 @@ class Action(Generic[HostT]):
     @property
     def key(self) -> str:
         """The key to show for the action, as people write it; empty without a key."""
+        return key_name(self.press) if self.press else ""
+
+    @property
+    def press(self) -> str:
+        """The same key as Textual names it."""
         keys = self.keys or self.pane_keys
-        return key_name(keys[0]) if keys else ""
+        return keys[0] if keys else ""
 
 
 AnyAction = Action[Any]
@@ -84,6 +93,7 @@ _KEY_NAMES = {
     "plus": "+",
     "minus": "−",
     "slash": "/",
+    "underscore": "_",
 }
 
 

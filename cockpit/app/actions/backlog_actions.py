@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cockpit.app.actions import plan_command
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import has_task, task_at_cursor
@@ -133,7 +132,7 @@ async def _create_task(host: Host, story_id: str) -> None:
     from cockpit.app.dialogs import backlog_form
 
     task_types = await task_reader.read_task_types(host.engine.place)
-    _open_form(host, backlog_form.new_task(task_types, story_id))
+    _open_form(host, backlog_form.new_task(task_types, story_id, work=host.state.work))
 
 
 def edit_task(host: Host) -> None:
@@ -148,7 +147,7 @@ async def _edit_task(host: Host, task_id: str) -> None:
 
     task, needs = await task_reader.read_task(host.engine.store, task_id)
     task_types = await task_reader.read_task_types(host.engine.place)
-    _open_form(host, backlog_form.edit_task(task, needs, task_types))
+    _open_form(host, backlog_form.edit_task(task, needs, task_types, work=host.state.work))
 
 
 def create_story(host: Host) -> None:
@@ -156,7 +155,8 @@ def create_story(host: Host) -> None:
     from cockpit.app.dialogs import backlog_form
 
     scope = host.board_filter.scope
-    _open_form(host, backlog_form.new_story(scope if scope in host.state.work.epics else ""))
+    work = host.state.work
+    _open_form(host, backlog_form.new_story(scope if scope in work.epics else "", work=work))
 
 
 def create_epic(host: Host) -> None:
@@ -178,7 +178,7 @@ def pick_story_to_edit(host: Host) -> None:
 
     def edit(story_id: str | None) -> None:
         if story_id is not None:
-            _open_form(host, backlog_form.edit_story(stories[story_id]))
+            _open_form(host, backlog_form.edit_story(stories[story_id], work=host.state.work))
 
     empty = "No stories yet. “Create a story” in the palette adds one."
     host.open_screen(PickOne("Edit a story", rows, empty=empty), edit)
@@ -209,14 +209,13 @@ def _open_form(host: Host, draft: Draft) -> None:
 
 
 def import_plan(host: Host) -> None:
-    """Ask for the file of a plan, and propose its epics, stories and tasks."""
+    """Ask what to build, or for the file of a plan, and let it become one proposal."""
 
     def propose(source: str | None) -> None:
         if source:
-            text = f"{plan_command.COMMAND} {source}"
-            host.run_in_background(plan_command.propose_plan(host, text, source))
+            host.send_message(f"/plan {source}")
 
-    question = "A Markdown file of the project. Its tasks become one proposal."
+    question = "What to build, or a Markdown file of the project. Its tasks become one proposal."
     host.open_screen(Ask("Plan", question), propose)
 
 
@@ -237,9 +236,13 @@ _TASK = "a task under the cursor"
 BACKLOG_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "board", "Look", "Show the board of all tasks, and back", "board", ("ctrl+t",),
-        run=toggle_board, footer=12,
+        run=toggle_board, footer=12, command="board",
+        synonyms="backlog kanban tasks",
     ),
-    Action("stats", "Look", "Show the measures of chains", "measures", run=open_measures),
+    Action(
+        "stats", "Look", "Show the measures of chains", "measures", run=open_measures,
+        command="stats", synonyms="cost usage tokens statistics money",
+    ),
     Action(
         "new_task", "Tasks", "Create a task", "new", (), ("n",), "tasks", run=create_task,
         footer=5, footer_when=_on_task_screen,
@@ -258,7 +261,8 @@ BACKLOG_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "queue", "Tasks", "Show the queue: which task is next, and why", "queue", ("f9",), ("r",),
-        "tasks", run=open_queue, footer=9, footer_when=_on_task_screen,
+        "tasks", run=open_queue, footer=9, footer_when=_on_task_screen, command="queue",
+        synonyms="next order",
     ),
     Action(
         "scope", "Tasks", "Show only the tasks of one epic or story", "scope", (), ("c",), "tasks",
@@ -277,8 +281,8 @@ BACKLOG_ACTIONS: tuple[Action[Host], ...] = (
         needs="an open form", palette=False,
     ),
     Action(
-        "plan", "Tasks", "Turn a written plan into epics, stories and tasks", "plan",
-        run=import_plan,
+        "plan", "Tasks", "Plan: turn words or a written plan into tasks", "plan",
+        run=import_plan, command="plan", synonyms="import todo split",
     ),
     Action("new_story", "Tasks", "Create a story", "new story", run=create_story),
     Action("new_epic", "Tasks", "Create an epic", "new epic", run=create_epic),

@@ -10,7 +10,6 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cockpit.app.actions import work_command
 from cockpit.app.actions.action import Action, Condition
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import (
@@ -272,8 +271,7 @@ def pick_work(host: Host) -> None:
 
     def start(words: str | None) -> None:
         if words:
-            text = f"{work_command.COMMAND} {words}"
-            host.run_in_background(work_command.start_work(host, text, words))
+            host.send_message(f"/work {words}")
 
     host.open_screen(PickOne("Work on", rows), ask_options)
 
@@ -309,7 +307,7 @@ def _can_go_back(context: ActionContext) -> bool:
 CHAIN_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "start_chain", "Chains", "Start a chain on the backlog, or resume one", "start chain", (), ("W",),
-        "tasks", run=pick_work,
+        "tasks", run=pick_work, command="work", synonyms="work run agents parallel",
     ),
     Action(
         "attach", "Chains", "Attach to the session and follow it", "attach", ("enter",), (), "work",

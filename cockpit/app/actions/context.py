@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""]
+ListPane = Literal[
+    "sessions",
+    "requests",
+    "skills",
+    "tools",
+    "trust",
+    "notes",
+    "session_state",
+    "knowledge",
+    "task_types",
+    "guards",
+    "settings",
+    "doctor",
+]
+"""The screens of a list."""
+LISTS = get_args(ListPane)
+"""Their names, which are also the ids of the actions that open them."""
+Pane = Literal["prompt", "conversation", "bands", "proposals", "work", "tasks", ""] | ListPane
 """Which part of the screen gets the keys. ``tasks`` is any place with a task under the cursor: the work
 pane, the board, the queue and the screen of one task."""
 
@@ -29,6 +46,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True while the open proposal is a permission that a rule may allow from now on."""
     has_diff: bool = False
     """True while the open proposal has a diff."""
+    is_read: bool = True
+    """False while lines of the open proposal have not been on the screen."""
     asking_second_key: bool = False
     """True while a high-risk proposal waits for its second key."""
     discussing: bool = False
@@ -63,3 +82,5 @@ class ActionContext(msgspec.Struct, frozen=True):
     can_unfold: bool = False
     """The conversation has the focus, and shows a thought folded."""
     """True after attaching to a session, until you are back."""
+    row_verbs: tuple[str, ...] = ()
+    """What can be done on a screen of a list now, most with the row under the cursor."""

@@ -18,6 +18,8 @@ from cockpit.app.key_policy import (
     Discuss,
     DoNothing,
     LeaveMode,
+    OpenDiscussion,
+    ReadOn,
     Refuse,
     Send,
     Step,
@@ -28,8 +30,8 @@ from widgets.views import ProposalView
 # The two keys
 
 
-def carry_out(host: Host, step: Step) -> None:
-    """Carry out the meaning of Enter or Escape."""
+def carry_out(host: Host, step: Step, text: str = "") -> None:
+    """Carry out the meaning of Enter or Escape; ``text`` was entered, and comes back if it goes nowhere."""
     match step:
         case Approve(proposal):
             approve(host, proposal)
@@ -39,9 +41,14 @@ def carry_out(host: Host, step: Step) -> None:
             refuse(host, proposal, text)
         case Send(text, session):
             host.send_message(text, session)
+        case ReadOn():
+            host.main.panes.proposals.read_on()
+        case OpenDiscussion():
+            open_discussion(host)
         case AskSecondKey():
             host.main.flash("")
         case DoNothing(reason):
+            host.restore_text(text)
             host.main.flash(reason)
         case LeaveMode():
             host.main.update_hints()
@@ -73,32 +80,29 @@ def answer(host: Host, proposal: ProposalView) -> None:
     host.open_screen(AnswerForm(host, proposal))
 
 
+def open_discussion(host: Host) -> None:
+    """Ask for words about the proposal; it stays where it is, and goes on waiting."""
+    main = host.main
+    main.panes.proposals.narrowing = False
+    main.kept_items = None
+    main.panes.turn_to("proposals")
+    main.prompt.focus()
+    main.update_hints()
+
+
 def discuss(host: Host, proposal: ProposalView, text: str) -> None:
-    """End this revision of the proposal; without ``text`` the prompt asks for it.
-
-    A permission is answered only with the words, for its agent waits for them; and what an external agent
-    did is discussed only with words, for they are its next prompt.
-    """
+    """End this revision of the proposal with words for its agent; what has no agent is put aside."""
     main, engine = host.main, host.engine
-    if proposal.agent and not text:
-        main.key_policy.discussing = proposal
-        main.panes.proposals.narrowing = False
-        main.prompt.focus()
-        main.update_hints()
-        return
 
-    def ask_for_text() -> None:
+    def report() -> None:
         if not proposal.session:
             main.flash("put aside: nothing happens")
-        elif not text:
-            main.key_policy.discussing = proposal
-            main.prompt.focus()
 
     _decide(
         host,
         proposal,
         lambda: engine.discuss(proposal.proposal_id, shown_digest=proposal.digest, words=text),
-        on_success=ask_for_text,
+        on_success=report,
         text=text,
     )
 
@@ -189,8 +193,9 @@ async def _edit_proposal(host: Host, front: ProposalView) -> None:
 
 def approve_always(host: Host) -> None:
     """Ask whether exactly this may be allowed from now on, then approve it with a rule."""
-    front = host.main.key_policy.open
+    front = host.main.key_policy.take_armed()
     if front is None:
+        host.main.flash("read it to its end first, then press the key again")
         return
 
     def answer(picked: str | None) -> None:
@@ -237,14 +242,26 @@ def reject(host: Host) -> None:
     host.open_screen(Ask("Reject: why?", question), send_rejection)
 
 
-def _turn_queue(host: Host, step: int) -> None:
-    main, order = host.main, host.pending
+def turn_queue(host: Host, step: int) -> None:
+    """Go to the next or the previous proposal."""
+    order, front_id = host.pending, host.main.front_id
     if order:
-        place = order.index(main.front_id) if main.front_id in order else 0
-        main.front_id = order[(place + step) % len(order)]
-        main.kept_items = None
-        main.panes.turn_to("proposals")
-        main.paint()
+        place = order.index(front_id) if front_id in order else -1 if step > 0 else 0
+        go_to(host, order[(place + step) % len(order)])
+
+
+def go_to(host: Host, proposal_id: str) -> None:
+    """Put a proposal in front and follow its session: header, keys and words move with it."""
+    main, waiting = host.main, host.state.queue.pending.get(proposal_id)
+    if waiting is None:
+        return  # it was decided meanwhile
+    main.front_id, main.kept_items = proposal_id, None
+    if waiting.session_id != host.session_id:
+        host.trail.push(host.session_id, "")
+        host.attach(waiting.session_id)
+    main.panes.turn_to("proposals")
+    main.prompt.focus()
+    main.paint()
 
 
 # Conditions
@@ -268,8 +285,8 @@ def _in_deciding_pane(context: ActionContext) -> bool:
     return context.pane in ("prompt", "proposals", "")
 
 
-def _several_wait(context: ActionContext) -> bool:
-    return context.proposal_count > 1
+def _another_waits(context: ActionContext) -> bool:
+    return context.proposal_count > bool(context.proposal_kind)
 
 
 _OPEN = "an open proposal, an empty prompt"
@@ -319,12 +336,12 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "next", "Decide", "Show the next proposal", "next", ("alt+n", "ctrl+down"),
-        ("right_square_bracket",), "proposals", run=lambda host: _turn_queue(host, 1),
-        when=_several_wait, needs="more than one proposal", footer=5,
+        ("right_square_bracket",), "proposals", run=lambda host: turn_queue(host, 1),
+        when=_another_waits, needs="another proposal that waits", footer=5,
     ),
     Action(
         "previous", "Decide", "Show the previous proposal", "previous", ("alt+p", "ctrl+up"),
-        ("left_square_bracket",), "proposals", run=lambda host: _turn_queue(host, -1),
-        when=_several_wait, needs="more than one proposal",
+        ("left_square_bracket",), "proposals", run=lambda host: turn_queue(host, -1),
+        when=_another_waits, needs="another proposal that waits",
     ),
 )  # fmt: skip

@@ -6,6 +6,7 @@ The palette lists the commands of any screen that implements :class:`CommandSour
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Protocol, runtime_checkable
@@ -20,10 +21,22 @@ from cockpit.app.dialogs.question import without_blinking
 from cockpit.app.host import Host
 from widgets.text.tone import DIM, line
 
-Command = tuple[str, str, Callable[[], object]]
-"""Title, hint, and function of one row of the palette."""
-
 _SESSIONS_MOST = 30
+_KEY_CELLS = 9
+"""The width of the column of keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the palette."""
+
+    title: str
+    run: Callable[[], object]
+    key: str = ""
+    hint: str = ""
+    """What stands dim behind the title."""
+    synonyms: str = ""
+    """Further words by which it is found."""
 
 
 @runtime_checkable
@@ -53,30 +66,57 @@ class Commands(Provider):
     """The commands of the screen below the palette; none over a dialog."""
 
     async def discover(self) -> Hits:
-        for title, hint, run in self._commands(everything=False):
-            yield DiscoveryHit(_draw(title, hint), run, text=title)
+        for command in self._commands(everything=False):
+            yield DiscoveryHit(_draw(command), command.run, text=command.title)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for title, hint, run in self._commands(everything=True):
-            score = matcher.match(title)
+        for command in self._commands(everything=True):
+            score = rank(command, query, matcher.match)
             if score > 0:
                 # The matcher's own highlight parses markup, and titles may hold untrusted text.
-                yield Hit(score, _draw(title, hint), run, text=title)
+                yield Hit(score, _draw(command), command.run, text=command.title)
 
     def _commands(self, *, everything: bool) -> Iterator[Command]:
         screen = self.screen
         if not isinstance(screen, CommandSource):
             return
         for action in screen.valid_actions():
-            yield action.title, action.key, partial(screen.act, action.id)
+            name = f"/{action.command}" if action.command else ""
+            words = f"{action.command} {action.synonyms}"
+            run = partial(screen.act, action.id)
+            yield Command(action.title, run, action.key, name, words)
         if everything:
             host = screen.host
             for name in sorted(host.available_themes):
-                yield f"Theme: {name}", "", partial(host.choose_theme, name)
+                yield Command(f"Theme: {name}", partial(host.choose_theme, name))
             for session_id, name, hint in islice(followable_sessions(host), _SESSIONS_MOST):
-                yield f"Follow: {name}", hint, partial(host.attach, session_id)
+                yield Command(f"Follow: {name}", partial(host.attach, session_id), hint=hint)
 
 
-def _draw(title: str, hint: str) -> Content:
-    return line(title, ("  " + hint if hint else "", DIM))
+def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
+    """Return how well ``query`` names a command, 0 for not at all.
+
+    Words that begin with it in the title come first, then synonyms, then the title's inside, then letters of
+    the title in order, as ``match`` has it.
+    """
+    text = query.strip().removeprefix("/").casefold()
+    title = command.title.casefold()
+    if f" {title}".find(f" {text}") >= 0:
+        return _BY_TITLE
+    if any(word.startswith(text) for word in command.synonyms.casefold().split()):
+        return _BY_SYNONYM
+    if text in title:
+        return _BY_INSIDE
+    score = match(command.title)
+    return score / (1 + score)
+
+
+_BY_TITLE, _BY_SYNONYM, _BY_INSIDE = 4.0, 3.0, 2.0
+
+
+def _draw(command: Command) -> Content:
+    key = line((f"{command.key:<{_KEY_CELLS}}", DIM))
+    return Content.assemble(
+        key, line(command.title, (f"  {command.hint}" if command.hint else "", DIM))
+    )

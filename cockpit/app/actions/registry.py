@@ -10,8 +10,12 @@ from dataclasses import replace
 
 from cockpit.app.actions.action import GROUPS, Action, AnyAction, key_name
 from cockpit.app.actions.backlog_actions import BACKLOG_ACTIONS
+from cockpit.app.actions.block_actions import BLOCK_ACTIONS
+from cockpit.app.actions.branch_actions import BRANCH_ACTIONS
 from cockpit.app.actions.chain_actions import CHAIN_ACTIONS
 from cockpit.app.actions.decision_actions import DECISION_ACTIONS
+from cockpit.app.actions.hunk_actions import HUNK_ACTIONS
+from cockpit.app.actions.list_actions import LIST_ACTIONS
 from cockpit.app.actions.packet_actions import PACKET_ACTIONS
 from cockpit.app.actions.session_actions import SESSION_ACTIONS
 from cockpit.app.actions.task_actions import TASK_ACTIONS
@@ -20,10 +24,14 @@ from cockpit.app.host import Host
 
 ACTIONS: tuple[Action[Host], ...] = (
     *DECISION_ACTIONS,
+    *HUNK_ACTIONS,
     *SESSION_ACTIONS,
     *PACKET_ACTIONS,
     *VIEW_ACTIONS,
+    *BLOCK_ACTIONS,
+    *LIST_ACTIONS,
     *CHAIN_ACTIONS,
+    *BRANCH_ACTIONS,
     *TASK_ACTIONS,
     *BACKLOG_ACTIONS,
     *PROGRAM_ACTIONS,
@@ -75,13 +83,8 @@ def _parse_keys(value: str | Sequence[str]) -> Iterable[str]:
     return (key.strip().lower() for key in keys if key.strip())
 
 
-_PANE_NAMES = {
-    "conversation": "conversation",
-    "bands": "bands",
-    "proposals": "proposals",
-    "work": "Chains & work",
-    "tasks": "tasks",
-}
+_PANE_NAMES = {"work": "Chains & work"}
+"""Names of panes that are not their ids."""
 
 
 def keys_markdown(actions: Sequence[AnyAction] = ACTIONS) -> str:
@@ -101,7 +104,10 @@ def keys_markdown(actions: Sequence[AnyAction] = ACTIONS) -> str:
 
 def _markdown_row(action: AnyAction) -> str:
     keys = [f"`{key}`" for key in action.keys]
-    keys += [f"`{key}` in {_PANE_NAMES[action.pane]}" for key in action.pane_keys]
+    keys += [
+        f"`{key}` in {_PANE_NAMES.get(action.pane, action.pane.replace('_', ' '))}"
+        for key in action.pane_keys
+    ]
     cells = (
         action.title,
         f"`{action.id}`",

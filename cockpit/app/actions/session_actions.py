@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cockpit.app.actions import agent_command
 from cockpit.app.actions.action import Action
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.commands import agent_command
+from cockpit.app.dialogs.question import Ask
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from widgets.forms.pick_list import PickRow
+from widgets.text.clean import clean
 
 _QUIT_S = 2.0
 
@@ -26,7 +27,7 @@ def write_in_editor(host: Host) -> None:
 async def _write_in_editor(host: Host) -> None:
     prompt = host.main.prompt
     try:
-        text = await host.edit_in_editor(prompt.text, ".md")
+        text = await host.edit_in_editor(prompt.full_text, ".md", is_prompt=True)
     except CockpitError as error:
         host.show_error(str(error))
         return
@@ -35,7 +36,13 @@ async def _write_in_editor(host: Host) -> None:
 
 
 def interrupt(host: Host) -> None:
-    """Interrupt the session; when none runs here, quit on the second press."""
+    """Copy what is selected, else interrupt the session; when none runs here, quit on the second press."""
+    screen = host.screen
+    if selected := screen.get_selected_text():
+        host.copy_to_clipboard(clean(selected))
+        screen.clear_selection()
+        host.main.flash("copied · ^c again interrupts")
+        return
     now = host.engine.store.clock.monotonic()
     if host.runs.interrupt(host.session_id):
         host.main.flash("interrupted · ^c twice to quit")
@@ -68,19 +75,6 @@ def set_policy(host: Host, policy: str) -> None:
     host.request(lambda: host.engine.change(session_id, policy=policy))
 
 
-def pick_session(host: Host) -> None:
-    """Pick a session to follow."""
-
-    def follow(session_id: str | None) -> None:
-        if session_id:
-            host.trail.clear()
-            host.attach(session_id)
-
-    rows = list(followable_sessions(host))
-    empty = "No sessions yet. A message in the prompt starts one."
-    host.open_screen(PickOne("Sessions", rows, empty=empty), follow)
-
-
 def followable_sessions(host: Host) -> Iterator[PickRow]:
     """Yield the sessions that can be followed: those of running workers, then all others."""
     state = host.state
@@ -95,6 +89,20 @@ def followable_sessions(host: Host) -> Iterator[PickRow]:
     for row in host.main.panes.work.view.rows:
         if row.key in state.sessions:
             yield row.key, row.title, f"{row.state} · {row.key}"
+
+
+def show_estimate(host: Host) -> None:
+    """Show what the session is expected to take, and what it took."""
+    session_id = host.session_id
+
+    async def show() -> None:
+        from cockpit.loop.views.estimate_text import body_text
+
+        body = await (await host.engine.planner()).session(session_id)
+        lines = ["This session has no estimate."] if body is None else body_text(body)
+        host.show_notice("\n".join(lines))
+
+    host.request(show)
 
 
 def start_new(host: Host) -> None:
@@ -154,7 +162,8 @@ def change_task_type(host: Host) -> None:
 
 SESSION_ACTIONS: tuple[Action[Host], ...] = (
     Action(
-        "send", "Say", "Send the prompt; with an open proposal, to discuss it", "send", ("enter",),
+        "send", "Say", "Send the prompt; with an open proposal, to discuss it",
+        "send", ("enter",),
         when=lambda c: c.pane == "prompt" and (not c.prompt_empty or not c.proposal_kind),
         needs="text in the prompt", footer=1, palette=False,
     ),
@@ -165,11 +174,27 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "editor", "Say", "Write the prompt in your editor", "editor", ("ctrl+g",),
-        run=write_in_editor, footer=13,
+        run=write_in_editor, footer=13, synonyms="vim nano emacs external",
     ),
     Action(
         "history", "Say", "Search the messages you sent", "history", ("ctrl+r",),
         when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "stash", "Say", "Put the draft aside; in an empty prompt, take it back", "stash", ("ctrl+s",),
+        when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "undo", "Say", "Undo in the prompt; Ctrl+Y does it again", "undo", ("ctrl+underscore",),
+        when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "clear", "Say", "Delete to the start of the line; there, clear the prompt", "clear",
+        ("ctrl+u",), when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
+    ),
+    Action(
+        "unfold_paste", "Say", "Unfold the long paste under the cursor", "unfold", ("alt+o",),
+        when=lambda c: c.pane == "prompt", needs="a folded paste in the prompt", palette=False,
     ),
     Action(
         "interrupt", "Session", "Interrupt the session; press twice to quit", "interrupt",
@@ -178,23 +203,27 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "policy", "Session", "Change the approval policy", "policy", ("shift+tab",),
-        run=cycle_policy, when=lambda c: c.has_session, needs="a session",
+        run=cycle_policy, when=lambda c: c.has_session, needs="a session", command="policy",
+        synonyms="approve approval permissions mode yolo auto",
     ),
-    Action("sessions", "Session", "Follow another session", "sessions", ("f6",), run=pick_session),
     Action(
         "new", "Session", "Start a new session", "new", ("f7",), run=start_new,
-        when=lambda c: c.has_session, needs="a session",
+        when=lambda c: c.has_session, needs="a session", command="new",
+        synonyms="clear reset task conversation chat",
     ),
     Action(
         "model", "Session", "Change the model of the session", "model", run=change_model,
-        when=lambda c: c.has_session, needs="a session",
+        when=lambda c: c.has_session, needs="a session", command="model",
+        synonyms="provider llm settings",
     ),
     Action(
         "agent", "Session", "Start a session with an external agent", "agent", run=start_agent,
+        command="agent",
+        synonyms="claude codex acp opencode gemini",
     ),
     Action(
         "agent_mode", "Session", "Change the mode of the external agent", "mode", run=change_mode,
-        when=lambda c: c.has_agent, needs="a session of an external agent",
+        when=lambda c: c.has_agent, needs="a session of an external agent", command="mode",
     ),
     Action(
         "agent_option", "Session", "Change an option of the external agent", "option",
@@ -202,7 +231,12 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "fork", "Session", "Fork the session of the external agent", "fork", run=fork_session,
-        when=lambda c: c.has_agent, needs="a session of an external agent",
+        when=lambda c: c.has_agent, needs="a session of an external agent", command="fork",
+    ),
+    Action(
+        "estimate", "Session", "Show the estimate of the session", "estimate", run=show_estimate,
+        when=lambda c: c.has_session, needs="a session", command="estimate",
+        synonyms="cost price tokens time",
     ),
     Action(
         "task_type", "Session", "Change the task type of the session", "task type",

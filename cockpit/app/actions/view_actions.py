@@ -10,7 +10,6 @@ from functools import partial
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
-from cockpit.app.actions.knowledge_actions import ask_knowledge
 from cockpit.app.dialogs.question import PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.panes import PANES
@@ -94,31 +93,7 @@ def open_help(host: Host) -> None:
     """Open the help screen."""
     from cockpit.app.dialogs.help import Help
 
-    host.open_screen(Help(host.actions))
-
-
-def open_trust(host: Host) -> None:
-    """Open the trust rules, or close them."""
-    from cockpit.app.screens.trust_screen import TrustScreen
-
-    if not isinstance(host.screen, TrustScreen):
-        host.open_screen(TrustScreen(host))
-
-
-def open_skills(host: Host) -> None:
-    """Open the skills, or close them."""
-    from cockpit.app.screens.skills_screen import SkillsScreen
-
-    if not isinstance(host.screen, SkillsScreen):
-        host.open_screen(SkillsScreen(host))
-
-
-def open_tools(host: Host) -> None:
-    """Open the tools of the user, the project and MCP servers."""
-    from cockpit.app.screens.tools_screen import ToolsScreen
-
-    if not isinstance(host.screen, ToolsScreen):
-        host.open_screen(ToolsScreen(host))
+    host.open_screen(Help(host.actions, host.prompt_commands))
 
 
 def quit_program(host: Host) -> None:
@@ -181,30 +156,27 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
 
 PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
     Action(
-        "knowledge", "Look", "Search the project's knowledge", "knowledge", ("alt+s",),
-        run=ask_knowledge,
+        "theme", "Look", "Change the theme", "theme", run=pick_theme, command="theme",
+        synonyms="colors colours dark light contrast settings appearance",
     ),
-    Action(
-        "trust", "Look", "Show trust rules, offers and inner loops", "trust", ("alt+r",),
-        run=open_trust, when=_list_is_closed, needs="no open list",
-    ),
-    Action(
-        "skills", "Look", "Show skills, load and unload them", "skills", ("alt+k",),
-        run=open_skills, when=_list_is_closed, needs="no open list",
-    ),
-    Action(
-        "tools", "Look", "Show tools of yours and of MCP servers", "tools", ("alt+t",),
-        run=open_tools, when=_list_is_closed, needs="no open list",
-    ),
-    Action("theme", "Look", "Change the theme", "theme", run=pick_theme),
     Action(
         "palette", "Program", "Show all commands", "palette", ("ctrl+p",), run=open_palette,
         when=_list_is_closed, needs="no open list", footer=11, palette=False,
     ),
-    Action("help", "Program", "Show keys and commands", "help", ("f1",), run=open_help, footer=14),
+    Action(
+        "help", "Program", "Show keys and commands", "help", ("f1",), run=open_help, footer=14,
+        command="help", synonyms="shortcuts bindings how what",
+    ),
     Action(
         "leave", "Program", "Quit, when the prompt is empty", "quit", ("ctrl+d",),
         run=quit_program, when=prompt_is_undisturbed, needs="an empty prompt", palette=False,
     ),
-    Action("quit", "Program", "Quit", "quit", run=quit_program),
+    Action(
+        "suspend", "Program", "Suspend cockpit; `fg` in the shell brings it back", "suspend",
+        ("ctrl+z",), needs="a shell with job control", palette=False,
+    ),
+    Action(
+        "quit", "Program", "Quit", "quit", run=quit_program, command="quit",
+        synonyms="exit leave close",
+    ),
 )  # fmt: skip

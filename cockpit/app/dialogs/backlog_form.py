@@ -17,7 +17,7 @@ from textual.widgets import Static
 from cockpit.app.actions.task_actions import USER
 from cockpit.app.dialogs.question import Dialog
 from cockpit.app.host import Host
-from cockpit.app.projection.backlog import EpicState, StoryState
+from cockpit.app.projection.backlog import SETTLED, EpicState, StoryState, Work
 from cockpit.backlog import form_text, service, task_form
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog.epics_and_stories import PRIORITIES
@@ -26,6 +26,7 @@ from cockpit.store.db.transaction import Tx
 from widgets.forms.form import FieldView, Form, FormView
 from widgets.text.clean import clean
 from widgets.text.tone import BAD, WARN, line
+from widgets.views import CompletionView
 
 Values = Mapping[str, str]
 """Text by the name of its field."""
@@ -42,9 +43,12 @@ class Draft:
     """Write the fields that the user changed."""
 
 
-def new_task(task_types: Sequence[str], story_id: str = "") -> Draft:
-    """Return the form of a new task of one of these types, of a story if one is given."""
-    fields = _task_fields({"type": "feature", "story": story_id}, task_types)
+def new_task(task_types: Sequence[str], story_id: str = "", *, work: Work | None = None) -> Draft:
+    """Return the form of a new task of one of these types, of a story if one is given.
+
+    ``work`` is the backlog, whose stories and tasks are offered.
+    """
+    fields = _task_fields({"type": "feature", "story": story_id}, task_types, work)
 
     def save(tx: Tx, values: Values) -> object:
         return task_form.create_task_from_form(tx, values, story_id=story_id, by=USER)
@@ -52,17 +56,19 @@ def new_task(task_types: Sequence[str], story_id: str = "") -> Draft:
     return Draft(FormView("New task", fields), save)
 
 
-def edit_task(task: Task, needs: tuple[str, ...], task_types: Sequence[str]) -> Draft:
+def edit_task(
+    task: Task, needs: tuple[str, ...], task_types: Sequence[str], *, work: Work | None = None
+) -> Draft:
     """Return the form of a task that depends on the tasks ``needs`` and can have these types."""
 
     def save(tx: Tx, values: Values) -> object:
         return task_form.update_task_from_form(tx, task.task_id, values, by=USER)
 
-    fields = _task_fields(task_form.form_texts(task, needs), task_types)
+    fields = _task_fields(task_form.form_texts(task, needs), task_types, work, task.task_id)
     return Draft(FormView(f"{task.task_id} {task.title}", fields), save)
 
 
-def new_story(epic_id: str = "") -> Draft:
+def new_story(epic_id: str = "", *, work: Work | None = None) -> Draft:
     """Return the form of a new story, of an epic if one is given."""
 
     def save(tx: Tx, values: Values) -> object:
@@ -74,10 +80,10 @@ def new_story(epic_id: str = "") -> Draft:
             by=USER,
         )
 
-    return Draft(FormView("New story", _story_fields({"epic": epic_id})), save)
+    return Draft(FormView("New story", _story_fields({"epic": epic_id}, work)), save)
 
 
-def edit_story(story: StoryState) -> Draft:
+def edit_story(story: StoryState, *, work: Work | None = None) -> Draft:
     """Return the form of a story."""
     values = {"title": story.title, "epic": story.epic_id, "description": story.description}
 
@@ -85,7 +91,7 @@ def edit_story(story: StoryState) -> Draft:
         changes = {("epic_id" if name == "epic" else name): text for name, text in changed.items()}
         return service.update_story(tx, story.story_id, changes, by=USER)
 
-    return Draft(FormView(f"{story.story_id} {story.title}", _story_fields(values)), save)
+    return Draft(FormView(f"{story.story_id} {story.title}", _story_fields(values, work)), save)
 
 
 def new_epic() -> Draft:
@@ -113,7 +119,10 @@ def edit_epic(epic: EpicState) -> Draft:
     return Draft(FormView(f"{epic.epic_id} {epic.title}", _epic_fields(values)), save)
 
 
-def _task_fields(values: Values, task_types: Sequence[str]) -> tuple[FieldView, ...]:
+def _task_fields(
+    values: Values, task_types: Sequence[str], work: Work | None, task_id: str = ""
+) -> tuple[FieldView, ...]:
+    options = {"story": _stories(work), "waits_for": _tasks(work, task_id)}
     return tuple(
         FieldView(
             field.name,
@@ -122,15 +131,39 @@ def _task_fields(values: Values, task_types: Sequence[str]) -> tuple[FieldView, 
             kind="text" if field.long else "choice" if field.choices else "line",
             hint=field.hint,
             choices=field.choices,
+            options=options.get(field.name, ()),
+            several=field.name == "waits_for",
         )
         for field in task_form.task_fields(task_types, values["type"])
     )
 
 
-def _story_fields(values: Values) -> tuple[FieldView, ...]:
+def _stories(work: Work | None) -> tuple[CompletionView, ...]:
+    stories = work.stories.values() if work is not None else ()
+    return tuple(CompletionView(each.story_id, each.title) for each in stories)
+
+
+def _epics(work: Work | None) -> tuple[CompletionView, ...]:
+    epics = work.epics.values() if work is not None else ()
+    return tuple(CompletionView(each.epic_id, each.title) for each in epics)
+
+
+def _tasks(work: Work | None, but: str) -> tuple[CompletionView, ...]:
+    """Return the tasks that one can wait for: open ones, without itself."""
+    tasks = work.tasks.values() if work is not None else ()
+    return tuple(
+        CompletionView(each.task_id, each.title)
+        for each in tasks
+        if each.status not in SETTLED and each.task_id != but
+    )
+
+
+def _story_fields(values: Values, work: Work | None) -> tuple[FieldView, ...]:
     return (
         FieldView("title", "Title", values.get("title", ""), hint="who gets which benefit"),
-        FieldView("epic", "Epic", values.get("epic", ""), hint="the id of an epic (optional)"),
+        FieldView(
+            "epic", "Epic", values.get("epic", ""), hint="an epic, or nothing", options=_epics(work)
+        ),
         FieldView("description", "Description", values.get("description", ""), kind="text"),
     )
 

@@ -16,6 +16,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from cockpit.app.dialogs.file_view import FileView
 from cockpit.app.dialogs.question import Dialog, without_blinking
 from cockpit.core.errors import CockpitError
 from widgets.bands.fact_list import SIGNS, FactList
@@ -59,6 +60,18 @@ def provenance_text(provenance: str) -> str:
     return " · ".join(f"{name} {_value(value)}" for name, value in fields.items())
 
 
+def find_place(provenance: str) -> tuple[str, int, int] | None:
+    """Return the file of a provenance, its first and its last line (0: none); None without a file."""
+    fields = json.loads(provenance)
+    path = fields.get("path") if isinstance(fields, dict) else None
+    if not isinstance(path, str) or not path:
+        return None
+    lines = fields.get("lines")
+    if isinstance(lines, list) and len(lines) == 2 and all(isinstance(each, int) for each in lines):
+        return path, lines[0], lines[1]
+    return path, 1, 0
+
+
 def _value(value: Any) -> str:
     if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int) for v in value):
         return f"{value[0]}–{value[1]}"
@@ -79,6 +92,7 @@ class FactDialog(Dialog[None]):
 
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("slash", "filter", "filter", show=False),
+        Binding("f", "open_file", "open the file", show=False),
     ]
 
     FATES: tuple[Fate, ...] = ()
@@ -169,6 +183,22 @@ class FactDialog(Dialog[None]):
         if event.key in texts:
             self.app.push_screen(FactTextDialog(texts[event.key]))
 
+    async def action_open_file(self) -> None:
+        """Open the file of the fact under the cursor at its lines."""
+        row = self.list.at_cursor
+        if row is None:
+            return
+        try:
+            texts = await read_fact_texts(self.engine, [row.key])
+        except CockpitError as error:
+            self.app.notify(clean(str(error)), severity="error", markup=False)
+            return
+        place = find_place(texts[row.key].provenance) if row.key in texts else None
+        if place is None:
+            self.app.notify("This fact is of no file. ⏎ reads it.", markup=False)
+            return
+        self.app.push_screen(FileView(self.engine.place.root, *place))
+
     async def on_fact_list_pin_toggled(self, event: FactList.PinToggled) -> None:
         """Pin or unpin, from the next wave on."""
         change = self.engine.pin if event.pinned else self.engine.unpin
@@ -186,7 +216,7 @@ class BandFacts(FactDialog):
     """The facts of one band of a wave's packet."""
 
     FATES = ("kept", "shortened", "dropped")
-    KEYS = "⏎ read · p pin · / filter · u t o sort · esc back"
+    KEYS = "⏎ read · f file · p pin · / filter · u t o sort · esc back"
 
     def __init__(self, engine: Engine, session_id: str, band: str) -> None:
         super().__init__(engine, session_id, title=band, empty="Reading the facts…")

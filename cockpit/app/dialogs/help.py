@@ -34,25 +34,29 @@ _IN_PANES = (
 
 
 class Help(Dialog[None]):
-    """The keys over the screen."""
+    """The keys and the prompt's commands, each a name with a hint, over the screen."""
 
     BINDINGS = [Binding("f1,q,question_mark", "leave", "close", show=False)]  # noqa: RUF012
 
-    def __init__(self, actions: Sequence[AnyAction]) -> None:
+    def __init__(
+        self, actions: Sequence[AnyAction], commands: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__()
-        self._actions = actions
+        self._actions, self._commands = actions, commands
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help", classes="box") as box:
             box.border_title = Content("Keys")
             box.border_subtitle = Content("esc back")
-            yield HelpText(self._actions)
+            yield HelpText(self._actions, self._commands)
 
 
 class HelpText(Static):
     """The text of the help screen: groups of actions, with keys in one column and titles in the other."""
 
-    def __init__(self, actions: Sequence[AnyAction]) -> None:
+    def __init__(
+        self, actions: Sequence[AnyAction], commands: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__()
         rows = [
             line("Enter approves, Escape discusses. Keys work once you have seen the proposal"),
@@ -61,7 +65,11 @@ class HelpText(Static):
         for group in GROUPS:
             rows += [Content(""), line((group, STRONG))]
             rows += [_action_row(action) for action in actions if action.group == group]
-        for title, pairs in (("In the prompt", _IN_PROMPT), ("In a pane", _IN_PANES)):
+        for title, pairs in (
+            ("In the prompt", _IN_PROMPT),
+            ("Commands of the prompt", sorted(commands)),
+            ("In a pane", _IN_PANES),
+        ):
             rows += [Content(""), line((title, STRONG)), *(_row(*pair) for pair in pairs)]
         self._rows = rows
 

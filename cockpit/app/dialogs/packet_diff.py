@@ -44,7 +44,8 @@ def diff_rows(difference: Difference) -> list[FactView]:
                 difference.refs.get(entry.fact_id, entry.fact_id),
                 entry.tokens,
                 entry.level,
-                band,
+                _why(difference, entry.fact_id, band),
+                band=band,
                 pinned=entry.pinned,
             )
             for band, entry in entries
@@ -56,12 +57,19 @@ def diff_rows(difference: Difference) -> list[FactView]:
             difference.refs.get(each.after.fact_id, each.after.fact_id),
             each.after.tokens,
             each.after.level,
-            _was(each),
+            _why(difference, each.after.fact_id, _was(each)),
+            band=each.band_after,
             pinned=each.after.pinned,
         )
         for each in change.changed
     ]
     return rows
+
+
+def _why(difference: Difference, fact_id: str, change: str) -> str:
+    """Return why the later packet has the fact or left it out, and its band."""
+    reason = difference.reasons.get(fact_id, "no longer offered")
+    return f"{reason.replace('_', ' ')} · {change}"
 
 
 def _was(each: ChangedEntry) -> str:

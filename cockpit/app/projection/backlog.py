@@ -76,6 +76,8 @@ class TaskState(Struct):
     rework: bool = False
     retry: int = 0
     """Which try comes next while a step waits after it broke off; 0 otherwise."""
+    left: bool = False
+    """Whether the chain that worked on it last has ended without finishing it."""
     progress: int = 0
     seq: int = 0
     moved: int = 0
@@ -148,6 +150,14 @@ class Work:
         if task_id in self.tasks:
             self.revision += 1
             self._task(task_id, seq).retry = attempt
+
+    def leave(self, task_id: str, *, left: bool) -> None:
+        """Record that the chain that works on a task ended, or that one works on it again."""
+        task = self.tasks.get(task_id)
+        if task is not None and task.left != left:
+            self.revision += 1
+            self.moved[task.status] += 1
+            task.left, task.card = left, None
 
     # Tables
 

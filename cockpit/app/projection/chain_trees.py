@@ -12,6 +12,7 @@ from cockpit.app.projection import kanban
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
 from cockpit.app.projection.chains import Chains, ChainSession, ChainState, Progress, Retry, Run
 from cockpit.core.text import pluralize
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.retry_delays import describe_retry, seconds_until
 from widgets.text.numerals import money, tokens
@@ -22,7 +23,7 @@ from widgets.work.chain_tree_views import (
     ChainView,
     MarkView,
 )
-from widgets.work.task_card_views import TaskLineView, Tone
+from widgets.work.task_card_views import TaskLineView
 
 CLOSED, LIVE, WHOLE = 0, 1, 2
 """How far a tree is open: only its head; its running tasks; all of its tasks."""
@@ -34,20 +35,6 @@ _MARKS = 4
 _LAST_DONE = 2
 _ROWS_MOST = 600
 _FULL = 0.8
-_SIGNS: dict[str, tuple[str, Tone]] = {
-    "running": ("▶", "warn"),
-    "draining": ("◑", "warn"),
-    "completed": ("✔", "good"),
-    "stopped": ("■", "dim"),
-    "failed": ("✗", "bad"),
-    "limited": ("■", "warn"),
-}
-_SESSIONS: dict[str, tuple[str, Tone]] = {
-    "running": ("▶", "warn"),
-    "clean": ("✔", "good"),
-    "stopped": ("■", "dim"),
-    "crashed": ("✗", "bad"),
-}
 _STEPS = {
     "implement": "implementing",
     "test": "testing",
@@ -108,9 +95,8 @@ class Trees(Struct):
 
     def _head(self, chain: ChainState, work: Work, level: int, now: datetime | None) -> ChainView:
         progress = self._progress(chain, work) if chain.live else chain.progress
-        mark, tone = _SIGNS.get(chain.status, ("·", "dim"))
-        if chain.status == "completed" and progress.done < progress.total:
-            mark, tone = "■", "warn"
+        is_unfinished = chain.status == "completed" and progress.done < progress.total
+        look = state_sign("chain", "unfinished" if is_unfinished else chain.status)
         sessions = list(chain.chain_sessions.values())
         words = [f"{progress.ready:,} ready"] if progress.ready else []
         words += [f"{progress.blocked:,} blocked"] if progress.blocked else []
@@ -123,12 +109,12 @@ class Trees(Struct):
             state = "stopping" if chain.now else "draining"
         elif chain.status == "stopped":
             state = "stopped"
-        elif chain.status == "completed" and progress.done < progress.total:
+        elif is_unfinished:
             state, words = left_undone(progress), []
         return ChainView(
             key=chain.chain_id,
-            sign=mark,
-            tone=tone,
+            sign=look.sign,
+            tone=look.tone,
             name=chain.chain_id,
             scope=f"{chain.scope_kind} {chain.scope_id}" if chain.scope_id else "the backlog",
             about=_about(chain, work),
@@ -203,8 +189,8 @@ def _about(chain: ChainState, work: Work) -> str:
 
 
 def _mark(chain_session: ChainSession) -> MarkView:
-    mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
-    return MarkView(mark, tone, f"s{chain_session.ordinal}")
+    look = state_sign("worker", chain_session.status)
+    return MarkView(look.sign, look.tone, f"s{chain_session.ordinal}")
 
 
 def _tokens(used: int) -> str:
@@ -261,7 +247,7 @@ class _Tree:
         return run.step == "blocked" and (task is None or task.status not in SETTLED)
 
     def _chain_session(self, chain_session: ChainSession) -> ChainSessionView:
-        mark, tone = _SESSIONS.get(chain_session.status, ("·", "dim"))
+        look = state_sign("worker", chain_session.status)
         count = len(chain_session.tasks)
         held = pluralize(count, "task")
         if chain_session.live:
@@ -289,8 +275,8 @@ class _Tree:
             pressure += f" · {chain_session.dropped_share:.0%} left out"
         return ChainSessionView(
             key=f"{self._chain.chain_id}/s{chain_session.ordinal}",
-            sign=mark,
-            tone=tone,
+            sign=look.sign,
+            tone=look.tone,
             name=f"s{chain_session.ordinal}",
             state=state,
             pressure=pressure,
@@ -318,20 +304,28 @@ class _Tree:
             if in_backlog and (task.status == status or task.status in SETTLED):
                 return drawn
             if in_backlog and status == "blocked":
-                return replace(drawn, sign="○", tone="plain", phase="unblocked", text="")
-            mark, tone = kanban.SIGNS[status]
-            return replace(drawn, sign=mark, tone=tone, phase=status, tests=None, text=run.summary)
+                look = state_sign("task", "todo")
+                return replace(drawn, sign=look.sign, tone=look.tone, phase="unblocked", text="")
+            look = state_sign("task", status)
+            return replace(
+                drawn, sign=look.sign, tone=look.tone, phase=status, tests=None, text=run.summary
+            )
         proposal = self._waiting.get(run.session_id)
         if proposal is not None:
-            return replace(drawn, sign="?", tone="accent", phase="waits for you", text=proposal)
+            look = state_sign("proposal", "pending")
+            return replace(drawn, sign=look.sign, tone=look.tone, phase=look.word, text=proposal)
         phase = _STEPS.get(run.step, run.step)
         if run.attempt > 1:
             phase += f" {run.attempt}"
         if retry := retry_text(run.retry, self._now):
-            return replace(drawn, sign="◌", tone="warn", phase=phase, text=retry)
+            look = state_sign("task", "later")
+            return replace(drawn, sign=look.sign, tone="warn", phase=phase, text=retry)
         working = self._chain.working
         if working is None or working.ordinal != run.ordinal:
-            words = "left here: the next worker resumes it"
-            return replace(drawn, sign="◌", tone="dim", phase=phase, text=words)
+            look = state_sign("task", "left")
+            return replace(drawn, sign=look.sign, tone=look.tone, phase=phase, text=kanban.LEFT)
         says = f"next: {task.next_step}" if run.step in _SAYS_NEXT and task.next_step else ""
-        return replace(drawn, sign="▶", tone="warn", phase=phase, tests=task.tests, text=says)
+        look = state_sign("task", "in_progress")
+        return replace(
+            drawn, sign=look.sign, tone=look.tone, phase=phase, tests=task.tests, text=says
+        )

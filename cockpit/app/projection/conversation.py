@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from cockpit.app.projection.agent_state import merge_choice, value_name
 from cockpit.app.projection.tool_lines import CallLines, draw_call, draw_plan
-from cockpit.loop.views.event_text import EventLine, event_line, list_items
+from cockpit.loop.views.event_text import EventLine, event_line, list_items, name_speaker
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
@@ -38,6 +38,9 @@ class _Turn(Struct):
     streaming: bool = False
     interrupted: bool = False
     before: str = ""
+    speaker: str = ""
+    rows: list[int] = field(default_factory=list)
+    """The journal rows that it was made of, without fragments of streamed text."""
 
     def view(self) -> TurnView:
         return TurnView(
@@ -49,7 +52,18 @@ class _Turn(Struct):
             self.interrupted,
             folded=self.role in ("thought", "tool"),
             before=self.before,
+            speaker=self.speaker,
         )
+
+
+class RunningAction(msgspec.Struct, frozen=True):
+    """An action that runs now."""
+
+    action_id: str
+    type: str
+    title: str
+    at: str
+    """When it began."""
 
 
 class _Slot(msgspec.Struct, frozen=True):
@@ -74,10 +88,29 @@ class Conversation:
         self._last: _Turn | None = None
         self._slots: dict[str, _Slot] = {}
         self._opening = ""
+        self._assigned = False
         self._choices: dict[str, agent_turns.RunnerChoices] = {}
         self._agent = ""
         self._agent_turns = 0
         self._agent_works = False
+        self._row = 0
+        self.running: dict[str, RunningAction] = {}
+        """The actions that run now, by id."""
+
+    def rows_of(self, key: str) -> tuple[int, ...]:
+        """Return the seqs of the journal rows that a turn was made of."""
+        turn = self._turns.get(key)
+        return tuple(turn.rows) if turn is not None else ()
+
+    def find_turns(self, role: Role) -> tuple[str, ...]:
+        """Return the keys of the turns with a role, in order."""
+        turns = sorted(self._turns.values(), key=lambda turn: turn.place)
+        return tuple(turn.key for turn in turns if turn.role == role)
+
+    def find_proposals(self) -> tuple[str, ...]:
+        """Return the keys of the turns that proposals stand in, in order, each once."""
+        slots = [slot for name, slot in self._slots.items() if name.startswith("p:")]
+        return tuple(dict.fromkeys(slot.turn.key for slot in slots))
 
     def changed(self, since: int = 0) -> tuple[TurnView, ...]:
         """Turns that are new or different since revision ``since``."""
@@ -91,6 +124,8 @@ class Conversation:
     def apply(self, row: Row) -> None:
         """Fold one row of this session; a row without a line changes nothing."""
         detail = row.detail
+        self._row = 0 if isinstance(detail, sessions.MessageDelta) else row.seq
+        self._note_running(row, detail)
         match detail:
             case sessions.MessageStarted() | sessions.MessageDelta() | sessions.MessageCompleted():
                 self._message(row, detail)
@@ -99,6 +134,8 @@ class Conversation:
             case waves.WaveCreated() | waves.WaveAdvanced():
                 phase = _PHASES.get(row.action, "")
                 self._wave(row, detail.ordinal, phase)
+                if isinstance(detail, waves.WaveStarted) and detail.returns is not UNSET:
+                    self._note(row, EventLine("↩", str(detail.returns), "warn"))
             case waves.WaveReentered():
                 self._wave(row, detail.ordinal, "resumed")
             case waves.WaveFailed():
@@ -108,7 +145,9 @@ class Conversation:
                 self._opening = detail.words
                 self._agent = detail.agent if isinstance(detail.agent, str) else ""
                 if self._opening:
-                    self._open(f"s:{row.seq}", "person", self._opening)
+                    turn = self._open(f"s:{row.seq}", "person", self._opening)
+                    turn.speaker = name_speaker("person", detail.role)
+                    self._assigned = bool(detail.role)
             case sessions.SessionFailed():
                 self._error(row, detail.message or "The session failed.")
             case waves.ModelThought():
@@ -131,8 +170,11 @@ class Conversation:
                 self._proposed(row, detail)
             case proposals.ProposalDecided():
                 self._decided(row, detail)
-            case waves.ContextRequested(auto=False) | waves.ModelCompleted():
-                return  # The proposal of the request is drawn; the header shows the tokens.
+            case waves.ContextRequested(auto=False):
+                return  # the proposal of the request is drawn
+            case waves.ModelCompleted():
+                # The header shows the tokens. The next failure is that of another call.
+                self._slots.pop(f"r:{row.wave_id}", None)
             case waves.FeedbackRecorded() if row.actor != "person":
                 return  # What the engine measures is not shown as the user's verdict.
             case _:
@@ -151,7 +193,20 @@ class Conversation:
         for below in line.below:
             self._note(row, below)
 
+    def _note_running(self, row: Row, detail: Detail) -> None:
+        match detail:
+            case proposals.ActionDispatched():
+                self.running[detail.action_id] = RunningAction(
+                    detail.action_id, detail.type, detail.title, row.at
+                )
+            case proposals.ActionQueued():
+                return
+            case proposals.OfAction():
+                self.running.pop(detail.action_id, None)
+
     def _touch(self, turn: _Turn) -> None:
+        if self._row and self._row not in turn.rows[-1:]:
+            turn.rows.append(self._row)
         self.revision += 1
         self._touched.pop(turn.key, None)
         self._touched[turn.key] = self.revision
@@ -204,7 +259,8 @@ class Conversation:
                 turn.text += detail.text
                 turn.streaming = True
             case sessions.MessageCompleted(role="notice"):
-                self._note(row, EventLine("·", detail.text))
+                # It is addressed to the user: guidance, a refusal, what was left out.
+                self._note(row, EventLine("·", detail.text, "accent"))
             case sessions.MessageCompleted():
                 self._complete(key, "person" if detail.role == "person" else "agent", detail)
 
@@ -222,6 +278,9 @@ class Conversation:
         if role == "person" and self._opening and detail.text == self._opening:
             self._opening = ""
             return  # The turn that opened the session shows this text already.
+        if role == "person" and self._assigned:
+            self._assigned = False
+            return  # The task's name: the header has it, and the turn above what there is to do.
         turn = self._open(key, role)
         turn.text, turn.streaming = detail.text, False
         turn.interrupted = detail.interrupted
@@ -307,6 +366,8 @@ def _slot(row: Row, detail: Detail) -> str:
             return f"a:{detail.action_id}"
         case waves.ContextFetched():
             return f"c:{detail.request_id}"
+        case waves.ModelRetried():
+            return f"r:{row.wave_id}"
         case waves.PacketCompiled():
             return f"k:{row.wave_id}"
         case (

@@ -19,6 +19,7 @@ from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.parts import newest_rows, session_rows
 from cockpit.store.sessions import proposals, session_list
 from cockpit.store.sessions.session_list import Listed
+from cockpit.store.trust import trust_rules
 from widgets.views import Phase
 
 _AGENT_ROWS = 600
@@ -43,7 +44,10 @@ def read_state(connection: sqlite3.Connection, session_id: str) -> State:
     state = State(follows_all=False)
     state.seq = journal.last_seq(connection)
     for proposal in proposals.select_pending(connection, _PENDING_MOST):
-        state.queue.pending[proposal.proposal_id] = preview(proposal)
+        waiting = preview(proposal)
+        state.queue.pending[proposal.proposal_id] = waiting
+        if (card := waiting.body.card.rule_id) and not _is_in_force(connection, card):
+            state.queue.ended_rules.add(card)
     state.chains = read_chains(connection)
     live = [chain for chain in state.chains.chains.values() if chain.live]
     runs = [run for chain in live for run in chain.runs.values()]
@@ -65,6 +69,15 @@ def read_state(connection: sqlite3.Connection, session_id: str) -> State:
             after = rows[-1].seq
         state.open_session(followed)
     return state
+
+
+def _is_in_force(connection: sqlite3.Connection, rule_id: str) -> bool:
+    rule = trust_rules.find(connection, rule_id)
+    return (
+        rule is not None
+        and rule.status == "active"
+        and trust_rules.is_as_accepted(connection, rule)
+    )
 
 
 def _list_sessions(state: State, listed: Iterable[Listed]) -> None:

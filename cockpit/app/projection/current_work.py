@@ -118,8 +118,8 @@ def _add(work: Work, tasks: Iterable[StoredTask]) -> None:
 def _state(task: StoredTask) -> TaskState:
     state = TaskState(
         task.task_id, task.number, task.title, task.description, task.criteria, task.type,
-        task.status, task.story_id, task.blocker, task.rework, task.progress,
-        needs=dict(task.needs),
+        task.status, task.story_id, task.blocker, task.rework, left=task.left,
+        progress=task.progress, needs=dict(task.needs),
     )  # fmt: skip
     if task.wip_json:
         wip = decode_detail(WorkInProgress, task.wip_json)

@@ -22,9 +22,11 @@ from cockpit.app.projection.header import SessionState, header
 from cockpit.app.projection.hook_sessions import PREFIX, Agents
 from cockpit.app.projection.proposal_queue import Queue
 from cockpit.app.projection.work_pane import Roster, board
-from cockpit.store.journal.details.tasks import TaskDelayed, TaskStep
+from cockpit.store.journal.details.chains import ChainState
+from cockpit.store.journal.details.tasks import TaskDelayed, TaskStep, TaskTakenUp
 from cockpit.store.journal.details.waves import ModelCompleted
 from cockpit.store.journal.journal import Row
+from widgets.text.detail import DetailRow
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
 _NOTHING = MeterView()
@@ -43,14 +45,16 @@ class Views(msgspec.Struct, frozen=True):
     meter: MeterView
     queue: QueueView
     board: WorkPaneView
+    welcome: tuple[DetailRow, ...] = ()
+    """What the conversation shows while no session is followed."""
 
 
-def _meter_of(opened: OpenSession | None) -> MeterView:
+def _meter_of(opened: OpenSession | None, session: SessionState | None) -> MeterView:
     """Return the bands of a session; an external agent has none."""
     if opened is None:
         return _NOTHING
-    agents = opened.session.agent and opened.meter is _NOTHING
-    return _AGENTS_OWN if agents else opened.meter
+    is_agents = session is not None and session.agent and opened.meter is _NOTHING
+    return _AGENTS_OWN if is_agents else opened.meter
 
 
 class OpenSession:
@@ -106,10 +110,11 @@ class State:
         if row.seq <= self.seq:
             return
         self.seq, self.at = row.seq, row.at
-        if row.action.startswith("proposal."):
+        if row.action.startswith(("proposal.", "trust.")):
             self.queue.apply(row)
         elif row.action.startswith(chains.PREFIXES):
             self.chains.apply(row)
+            self._leave_tasks(row)
             if isinstance(delayed := row.detail, TaskDelayed):
                 self.work.delay(delayed.task_id, delayed.attempt, row.seq)
             if isinstance(step := row.detail, TaskStep) and self.chains.run_of(step.session_id):
@@ -126,7 +131,10 @@ class State:
             return
         session = self.sessions.get(row.session_id)
         if session is None:
-            session = self.sessions[row.session_id] = SessionState(row.session_id)
+            # One that was opened before its first row came has a state already.
+            opened = self._open.get(row.session_id)
+            session = opened.session if opened is not None else SessionState(row.session_id)
+            self.sessions[row.session_id] = session
         session.apply(row)
         if row.action == "session.created":
             self.chains.session(session)
@@ -144,6 +152,17 @@ class State:
         for row in rows:
             self.apply(row)
         return self
+
+    def _leave_tasks(self, row: Row) -> None:
+        """Mark the tasks that a chain left when it ended, and those that one works on again."""
+        if isinstance(step := row.detail, TaskStep | TaskTakenUp):
+            self.work.leave(step.task_id, left=False)
+        elif isinstance(ended := row.detail, ChainState):
+            chain = self.chains.chains.get(ended.chain_id)
+            if chain is None:
+                return
+            for run in chain.runs.values():
+                self.work.leave(run.task_id, left=not run.ended and not chain.live)
 
     # Sessions that are read when they are shown
 
@@ -226,7 +245,7 @@ class State:
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
-            meter=_meter_of(opened),
+            meter=_meter_of(opened, self.sessions.get(session_id)),
             queue=self.queue.view(
                 now, self.sessions, self.chains.words_of, followed=session_id, front=front
             ),

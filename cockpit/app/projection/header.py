@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, UnsetType
 
 from cockpit.app.projection.agent_state import AgentState
-from cockpit.store.journal.details import agents, sessions, waves
+from cockpit.loop.views.state_signs import state_sign
+from cockpit.store.journal.details import agents, estimates, sessions, waves
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.sessions import EXTERNAL_AGENT
 from widgets.views import HeaderView, Phase
@@ -27,12 +28,6 @@ _REENTERED: dict[str, Phase] = {
     "deciding": "decide",
     "acting": "act",
     "learning": "learn",
-}
-_ENDS = {
-    "completed": "done",
-    "limit": "stopped at its limit",
-    "needs_answer": "needs an answer",
-    "expired": "its proposal expired",
 }
 _OTHER_ENDS = ("blocked", "limit", "needs_answer")
 """Results of a completed session that are not ``done``."""
@@ -71,6 +66,8 @@ class SessionState(Struct):
     """The external agent that has it."""
     since: str = ""
     """When it entered its status."""
+    expected_waves: int = 0
+    """How many waves it is likely to take, by its newest estimate; 0 without one."""
     changed_files: tuple[str, ...] = ()
     """The files that its agent reported to have changed, the last at the end."""
 
@@ -93,7 +90,7 @@ class SessionState(Struct):
         """Return what the session does now, as text."""
         if self.status == "waiting":
             return {"person": "your turn", "proposal": "waits for you"}.get(self.waits_for, "waits")
-        return _ENDS.get(self.status, self.status)
+        return state_sign("session", self.status).word
 
     def apply(self, row: Row) -> None:
         """Fold one row of this session."""
@@ -112,6 +109,9 @@ class SessionState(Struct):
                 self.tokens += detail.input_tokens + detail.output_tokens
                 if detail.cost_usd is not None:
                     self.cost_usd = (self.cost_usd or 0.0) + detail.cost_usd
+            case estimates.EstimateMade() | estimates.EstimateRevised():
+                self.expected_waves = max(0, round(detail.expected.waves.likely))
+                return  # it changes nothing about the session itself
             case agents.AgentHook():
                 if not isinstance(detail.path, str) or detail.path in self.changed_files:
                     return
@@ -182,18 +182,22 @@ def header(
             project=project, branch=branch, pending=pending, model=_short(model), warning=warning
         )
     agent = agent or AgentState()
+    look = state_sign("session", session.status) if session.ended else None
     return HeaderView(
         project=session.project or project,
         branch=session.branch or branch,
         task=session.name,
         task_type=session.task_type,
         wave=0 if session.agent else session.wave,
+        of_waves=0 if session.agent or session.ended else session.expected_waves,
         phase=session.phase,
         model=_model_name(session, agent),
         tokens=session.tokens,
         cost_usd=session.cost_usd,
         pending=pending,
         state=session.saying(),
+        end_sign=look.sign if look is not None else "",
+        end_tone=look.tone if look is not None else "plain",
         warning=warning,
         mode=agent.name_of("mode"),
         plan=agent.plan(),

@@ -12,6 +12,7 @@ from itertools import islice
 from msgspec import Struct, field
 
 from cockpit.loop.views.event_text import hook_text
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details.agents import AgentReport, AgentSessionEnded
 from cockpit.store.journal.journal import Row
 from widgets.views import LineView, TurnView, WorkRowView
@@ -64,10 +65,11 @@ class Agents:
         ordered += [each for each in latest if each.ended]
         for each in islice(ordered, _SHOWN):
             at, words = each.events[-1]
+            look = state_sign("agent", "ended" if each.ended else "running")
             yield WorkRowView(
                 key=f"{KEY}{each.agent_session}",
-                sign="✔" if each.ended else "▶",
-                tone="good" if each.ended else "warn",
+                sign=look.sign,
+                tone=look.tone,
                 title=f"{each.task_id} {each.agent or 'agent'}".strip(),
                 state="ended" if each.ended else words,
                 detail=f"external agent · {at}",

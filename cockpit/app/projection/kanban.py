@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
 from msgspec import Struct, field
 
 from cockpit.app.projection.backlog import COLUMNS, SETTLED, TaskState, Work
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains.retry_delays import describe_try
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, TaskLineView, Tone
 
@@ -19,14 +20,7 @@ TITLES = {
     "done": "Done",
     "archived": "Archived",
 }
-SIGNS: dict[str, tuple[str, Tone]] = {
-    "todo": ("○", "plain"),
-    "in_progress": ("▶", "warn"),
-    "review": ("◇", "accent"),
-    "blocked": ("■", "bad"),
-    "done": ("✔", "good"),
-    "archived": ("·", "dim"),
-}
+LEFT = "left here: the next worker resumes it"
 _AT_WORK = ("in_progress", "review", "blocked")
 _LINES_MOST = 40
 _DONE_LINES = 3
@@ -34,10 +28,14 @@ _PRIORITIES = ("P0", "P1", "P2", "P3")
 
 
 def sign(work: Work, task: TaskState) -> tuple[str, Tone]:
-    """The sign and tone of a task: one that waits for others has a sign of its own."""
-    if task.status == "todo" and task.task_id not in work.ready:
-        return "◌", "dim"
-    return SIGNS.get(task.status, ("·", "dim"))
+    """The sign and tone of a task: one that waits for others, or for a worker, has a sign of its own."""
+    state = task.status
+    if state == "todo" and task.task_id not in work.ready:
+        state = "later"
+    elif state in ("in_progress", "review") and task.left:
+        state = "left"
+    look = state_sign("task", state)
+    return look.sign, look.tone
 
 
 def summary(work: Work) -> str:
@@ -49,10 +47,15 @@ def summary(work: Work) -> str:
     parts = [f"{counts['done']:,}/{total:,} task" + ("s" if total != 1 else "")]
     parts.append(f"{work.total_ready:,} ready")
     if counts["in_progress"]:
-        parts.append(f"▶ {counts['in_progress']:,} in progress")
+        parts.append(_count(counts, "in_progress"))
     if counts["blocked"]:
-        parts.append(f"■ {counts['blocked']:,} blocked")
+        parts.append(_count(counts, "blocked"))
     return "   ".join(parts)
+
+
+def _count(counts: Mapping[str, int], status: str) -> str:
+    look = state_sign("task", status)
+    return f"{look.sign} {counts[status]:,} {look.word}"
 
 
 def lines(work: Work, *, beside: Collection[str] = ()) -> tuple[TaskLineView, ...]:
@@ -77,6 +80,8 @@ def task_line(work: Work, task: TaskState) -> TaskLineView:
     tests = task.tests
     if task.status == "todo":
         phase = "to do"
+    elif task.left and task.status in ("in_progress", "review"):
+        words = LEFT
     elif task.status == "review":
         phase, words = "review", words if task.rework else ""
     elif task.status == "blocked":
@@ -209,6 +214,8 @@ def _note(work: Work, task: TaskState) -> tuple[str, Tone]:
         return "needs rework", "warn"
     if task.status in ("in_progress", "review") and task.retry:
         return f"broke off, starts again soon; {describe_try(task.retry)}", "warn"
+    if task.status in ("in_progress", "review") and task.left:
+        return LEFT, "dim"
     if task.status in ("in_progress", "review") and task.phase:
         return task.phase, "dim"
     if task.status == "todo" and task.needs and (waits := work.waits_for(task)):

@@ -9,7 +9,7 @@ import msgspec
 
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.profile_change import shift
-from cockpit.core.clock import parse_time
+from cockpit.core.clock import format_time, parse_time
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.proposals import (
     AskedQuestion,
@@ -17,6 +17,7 @@ from cockpit.store.journal.details.proposals import (
     ProposalCreated,
     ProposalDecided,
 )
+from cockpit.store.journal.details.trust import TrustAccepted, TrustRevoked, TrustSuspended
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions.proposals import Proposal
@@ -64,10 +65,16 @@ class Queue:
 
     def __init__(self) -> None:
         self.pending: dict[str, ActionPreview] = {}
+        self.ended_rules: set[str] = set()
+        """Trust rules that no longer make a short card."""
 
     def apply(self, row: Row) -> None:
-        """Fold one ``proposal.*`` row."""
+        """Fold one ``proposal.*`` or ``trust.*`` row."""
         match row.detail:
+            case TrustSuspended() | TrustRevoked() as ended:
+                self.ended_rules.add(ended.rule_id)
+            case TrustAccepted() as accepted:
+                self.ended_rules.discard(accepted.rule_id)
             case ProposalCreated() as created:
                 self.pending[created.proposal_id] = _shown(row, created)
             case ProposalDecided() as decided:
@@ -82,43 +89,76 @@ class Queue:
         followed: str = "",
         front: str = "",
     ) -> QueueView:
-        """The queue with the proposal ``front`` in front while it is pending, else the oldest of
-        the session that is followed, else the oldest. ``chain_of`` names the session of a chain that
-        a session belongs to."""
+        """The queue of the screen that follows a session.
+
+        In front is the proposal ``front`` while it is one of that session, else its oldest: proposals of
+        other sessions are rows until their session is followed. ``chain_of`` names the session of a chain
+        that a session belongs to.
+        """
         if not self.pending:
             return QueueView()
-        order = self.order(followed)
-        chosen = front if front in self.pending else order[0]
+        order = list(self.pending)
+        own = [each for each in order if self.pending[each].session_id == followed]
+        others = len(order) - len(own)
+        if not own:
+            waiting = self._waiting(order, 0, now, sessions, chain_of)
+            return QueueView(total=len(order), others=others, waiting=waiting)
+        chosen = front if front in own else own[0]
         shown = self.pending[chosen]
+        index = order.index(chosen)
         return QueueView(
-            front=proposal(shown, now, sessions.get(shown.session_id), chain_of(shown.session_id)),
-            index=order.index(chosen),
+            front=proposal(
+                shown,
+                now,
+                sessions.get(shown.session_id),
+                chain_of(shown.session_id),
+                card_rule=self._card_rule(shown.body, now),
+            ),
+            index=index,
             total=len(order),
-            waiting=self._waiting(order, order.index(chosen), now),
+            others=others,
+            waiting=self._waiting(order, index, now, sessions, chain_of) if len(order) > 1 else (),
         )
 
-    def _waiting(self, order: list[str], index: int, now: datetime) -> tuple[WaitingView, ...]:
-        """Return the rows of the queue around ``index``; none where only the built-in agent asks."""
+    def _card_rule(self, body: ProposalBody, now: datetime) -> str:
+        """Return the rule of a proposal's short card; empty where it ended since."""
+        card = body.card
+        is_over = bool(card.until) and card.until <= format_time(now)
+        return "" if is_over or card.rule_id in self.ended_rules else card.rule_id
+
+    def _waiting(
+        self,
+        order: list[str],
+        index: int,
+        now: datetime,
+        sessions: Mapping[str, SessionState],
+        chain_of: Callable[[str], str],
+    ) -> tuple[WaitingView, ...]:
+        """Return the rows of the queue around ``index``."""
         first = max(0, min(index - _WAITING_MOST // 2, len(order) - _WAITING_MOST))
         rows = [self.pending[each] for each in order[first : first + _WAITING_MOST]]
-        if len(rows) < 2 or not any(row.body.agent for row in rows):
-            return ()
         return tuple(
             WaitingView(
                 proposal_id=row.proposal_id,
                 kind=_KINDS.get(row.kind, "action"),
                 risk=_RISKS.get(row.risk, "high"),
                 who=" · ".join(filter(None, (row.body.agent, row.body.project, row.body.branch)))
-                or f"session {row.session_id}",
+                or _name(sessions.get(row.session_id), chain_of(row.session_id)),
                 title=row.title,
                 age_s=max(0, _seconds(row.at, now) or 0),
             )
             for row in rows
         )
 
-    def order(self, followed: str = "") -> list[str]:
-        """Return the ids of pending proposals: the followed session's first, then by arrival."""
-        return sorted(self.pending, key=lambda each: self.pending[each].session_id != followed)
+
+def _name(session: SessionState | None, chain: str) -> str:
+    """Name for the queue who asks: the role of a chain's task, or the session."""
+    if session is None:
+        return "no session"
+    if chain or session.role:
+        parts = (chain, session.task_id, session.role.replace("_", " "))
+        return " · ".join(part for part in parts if part)
+    return session.name
 
 
 def _shown(row: Row, detail: ProposalCreated) -> ActionPreview:
@@ -153,9 +193,17 @@ def preview(stored: Proposal) -> ActionPreview:
 
 
 def proposal(
-    shown: ActionPreview, now: datetime, session: SessionState | None, chain: str = ""
+    shown: ActionPreview,
+    now: datetime,
+    session: SessionState | None,
+    chain: str = "",
+    *,
+    card_rule: str = "",
 ) -> ProposalView:
-    """Return the view that the user decides about. An unknown kind or risk is shown as the highest."""
+    """Return the view that the user decides about. An unknown kind or risk is shown as the highest.
+
+    ``card_rule`` is the rule in force by which it is a short card.
+    """
     body = shown.body
     risk = _RISKS.get(shown.risk, "high")
     changes_profile = shown.kind == "profile"
@@ -183,13 +231,12 @@ def proposal(
         notes=body.notes,
         shift=shift(body) if changes_profile else None,
         # The user accepted with a second key that this shape takes one.
-        second_key=(risk == "high" and not body.card.rule_id) or body.widening,
+        second_key=(risk == "high" and not card_rule) or body.widening,
         agent=body.agent if shown.kind in ("permission", "action") else "",
         project=body.project,
         branch=body.branch,
         rule=body.rule.what,
-        card_rule=body.card.rule_id,
-        card=body.card.line,
+        card_rule=card_rule,
         questions=tuple(_question(each) for each in body.questions) if body.form else (),
         editable=(shown.kind == "action" and not body.agent) or body.editable,
     )

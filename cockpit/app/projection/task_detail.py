@@ -10,6 +10,7 @@ import msgspec
 from cockpit.app.projection.backlog import TaskState, Work, tests_of
 from cockpit.app.projection.kanban import TITLES, sign
 from cockpit.core.text import pluralize
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
 from widgets.work.task_card_views import Tone
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cockpit.store.backlog.work_queue import Queued
 
 _FATES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "BLOCKED": "warn"}
+_FAILURE = state_sign("session", "failed")
 _CLAIMS = 3
 _RELATIONS = {"blocks": "waits for", "requires": "requires", "relates_to": "relates to"}
 
@@ -41,6 +43,8 @@ class TaskRecord(msgspec.Struct, frozen=True):
     activity: Sequence[Activity] = ()
     failures: Sequence[Failure] = ()
     handoff: Handoff | None = None
+    estimate: str = ""
+    """The planner's estimate of its newest run, in words."""
 
 
 def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> TaskView:
@@ -54,7 +58,7 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
         sign=mark,
         tone=tone,
         status=TITLES.get(task.status, task.status).lower(),
-        facts=_facts(work, task, stored),
+        facts=_facts(work, task, stored, record.estimate if record is not None else ""),
         description=task.description,
         criteria=task.criteria,
         blocker=task.blocker,
@@ -64,8 +68,8 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
         failures=tuple(
             ActivityView(
                 when(each.created_at),
-                "✗",
-                "bad",
+                _FAILURE.sign,
+                _FAILURE.tone,
                 f"{each.failure_type} {each.attempt}",
                 each.reason,
                 each.actor,
@@ -86,7 +90,9 @@ def task_view(work: Work, task: TaskState, record: TaskRecord | None = None) -> 
     )
 
 
-def _facts(work: Work, task: TaskState, stored: Task | None) -> tuple[tuple[str, str], ...]:
+def _facts(
+    work: Work, task: TaskState, stored: Task | None, expected: str
+) -> tuple[tuple[str, str], ...]:
     facts = [("", task.type)]
     story, epic = work.stories.get(task.story_id), work.epic_of(task)
     if epic is not None:
@@ -97,6 +103,8 @@ def _facts(work: Work, task: TaskState, stored: Task | None) -> tuple[tuple[str,
         facts.append(("", f"{task.progress} %"))
     if stored is not None and stored.estimate_hours:
         facts.append(("estimate", f"{stored.estimate_hours:g} h"))
+    if expected:
+        facts.append(("takes", expected))
     if task.story_id:
         facts.append(("story", f"{task.story_id} {story.title if story is not None else ''}"))
     if epic is not None:
@@ -222,14 +230,14 @@ def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
 
 def _queued(row: Queued) -> tuple[str, Tone, str]:
     if row.status in ("in_progress", "review", "blocked"):
-        words = {"in_progress": ("▶", "warn"), "review": ("◇", "accent"), "blocked": ("■", "bad")}
-        mark, tone = words[row.status]
-        return mark, tone, row.status.replace("_", " ")  # type: ignore[return-value]  # the tones above are the view's
+        look = state_sign("task", row.status)
+        return look.sign, look.tone, look.word
+    look = state_sign("task", "todo" if row.ready else "later")
     if not row.ready:
-        return "◌", "dim", "waits"
+        return look.sign, look.tone, "waits"
     if row.batch_group == 1:
-        return "○", "good", "can start now"
-    return "○", "plain", f"batch {row.batch_group}" if row.batch_group else "later"
+        return look.sign, "good", "can start now"
+    return look.sign, look.tone, f"batch {row.batch_group}" if row.batch_group else "later"
 
 
 def when(at: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details import agent_turns, agents
 from widgets.views import LineView
 
@@ -13,7 +14,7 @@ NOT_GATED = "seen, not gated"
 _TEXT_MOST = 400
 _PLACES = 3
 _STEPS = 12
-_STEP_SIGNS = {"completed": "✔", "in_progress": "▶"}
+_STEP_STATES = {"completed": "done", "pending": "todo"}
 
 
 class CallLines(msgspec.Struct, frozen=True):
@@ -47,9 +48,9 @@ def draw_plan(detail: agent_turns.RunnerPlan) -> Iterator[LineView]:
     ended = sum(step.status == "completed" for step in detail.steps)
     yield LineView("☰", f"plan: {ended} of {len(detail.steps)}", "accent")
     for step in detail.steps[:_STEPS]:
-        tone = "warn" if step.status == "in_progress" else "dim"
-        sign = _STEP_SIGNS.get(step.status, "·")
-        yield LineView(" ", f"{sign} {step.text}"[:_TEXT_MOST], tone)  # type: ignore[arg-type]
+        look = state_sign("task", _STEP_STATES.get(step.status, step.status))
+        tone = look.tone if step.status == "in_progress" else "dim"
+        yield LineView(" ", f"{look.sign} {step.text}"[:_TEXT_MOST], tone)
     if len(detail.steps) > _STEPS:
         yield LineView(" ", f"{len(detail.steps) - _STEPS} more")
 

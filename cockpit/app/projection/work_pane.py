@@ -11,6 +11,7 @@ from cockpit.app.projection.backlog import Work
 from cockpit.app.projection.header import SessionState
 from cockpit.app.projection.hook_sessions import Agents
 from cockpit.core.text import pluralize
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions.session_list import Totals
 from widgets.text.numerals import money, tokens
 from widgets.views import WorkPaneView, WorkRowView
@@ -20,17 +21,6 @@ _CLOCK = slice(11, 16)
 _NAME = 40
 MOST = 200
 """Sessions that are listed."""
-_SIGNS = {
-    "running": ("▶", "warn"),
-    "waiting": ("?", "accent"),
-    "completed": ("✔", "good"),
-    "blocked": ("■", "bad"),
-    "failed": ("✗", "bad"),
-    "limit": ("■", "warn"),
-    "needs_answer": ("?", "warn"),
-    "expired": ("■", "warn"),
-    "stopped": ("■", "dim"),
-}
 
 
 class Roster:
@@ -87,12 +77,13 @@ class Roster:
             return ""
         parts = [pluralize(counts.total(), "session")]
         parts += [
-            f"{sign} {number:,} {word}"
-            for sign, number, word in (
-                ("▶", counts["running"], "working"),
-                ("?", counts["waiting"] + counts["needs_answer"], "waiting"),
-                ("✔", counts["completed"], "done"),
-                ("✗", counts["failed"] + counts["blocked"], "stuck"),
+            f"{state_sign('session', status).sign} {number:,} {word}"
+            for status, number, word in (
+                ("running", counts["running"], "running"),
+                ("waiting", counts["waiting"] + counts["needs_answer"], "waiting"),
+                ("completed", counts["completed"], "done"),
+                ("blocked", counts["blocked"], "blocked"),
+                ("failed", counts["failed"], "failed"),
             )
             if number
         ]
@@ -151,7 +142,7 @@ def find_conflicts(sessions: Iterable[SessionState]) -> dict[str, str]:
 
 def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> WorkRowView:
     status = "waiting" if waiting and not session.ended else session.status
-    sign, tone = _SIGNS.get(status, ("·", "dim"))
+    look = state_sign("session", status)
     spent = [tokens(session.tokens)] if session.tokens else []
     if session.cost_usd is not None:
         spent.append(money(session.cost_usd))
@@ -163,8 +154,8 @@ def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> 
     detail = " · ".join(part for part in (conflict, *about, *spent, *end) if part)
     return WorkRowView(
         key=session.session_id,
-        sign=sign,
-        tone=tone,  # type: ignore[arg-type]  # the tones of _SIGNS are those of the view
+        sign=look.sign,
+        tone=look.tone,
         title=session.name,
         state=state,
         detail=detail,

@@ -36,7 +36,7 @@ _EVERYWHERE = (
     "edit_story",
     "edit_epic",
 )
-_BACK = KeyHintView("esc", "back")
+_BACK = KeyHintView("esc", "back", press="escape")
 
 
 class BacklogScreen(TaskCursorScreen, Screen[None]):
@@ -52,9 +52,7 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self.host = host
-        self._actions = ScreenActions(
-            action for action in host.actions if action.pane == "tasks" or action.id in _EVERYWHERE
-        )
+        self._actions = ScreenActions(action for action in host.actions if self.takes(action))
         own = BindingsMap(bindings(self._actions.actions))
         self._bindings = BindingsMap.merge([self._bindings, own])
         self.headline, self.bar = Headline(), KeyBar()
@@ -66,13 +64,22 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
         yield self.bar
 
     def on_mount(self) -> None:
-        self.body.focus()
+        self.first_focus.focus()
         self.paint()
+
+    def takes(self, action: Action[Host]) -> bool:
+        """Whether the screen has an action."""
+        return action.pane == "tasks" or action.id in _EVERYWHERE
 
     @property
     def body(self) -> Widget:
         """The widget between headline and footer; it has the focus."""
         raise NotImplementedError
+
+    @property
+    def first_focus(self) -> Widget:
+        """The widget that has the focus first."""
+        return self.body
 
     @property
     def work(self) -> Work:

@@ -82,7 +82,7 @@ class BoardScreen(BacklogScreen):
         super().update_hints()
         if self._filter.words or self._filter.scope:
             *hints, _ = self.bar.hints
-            self.bar.show([*hints, KeyHintView("esc", "all tasks")])
+            self.bar.show([*hints, KeyHintView("esc", "all tasks", press="escape")])
 
     def on_kanban_moved(self) -> None:
         """Update the footer: other actions are valid."""

@@ -5,7 +5,7 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from textual import events
@@ -21,17 +21,18 @@ from cockpit.app.actions import (
     chain_actions,
     decision_actions,
     packet_actions,
-    prompt_commands,
     session_actions,
     task_actions,
 )
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
+from cockpit.app.commands import prompt_commands
 from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
 from cockpit.app.projection.chain_trees import Trees
-from cockpit.app.screens.panes import NARROW, PANES, Panes, Tab
+from cockpit.app.screens.command_output import LOOK_S, CommandOutput
+from cockpit.app.screens.panes import NARROW, OVER, PANES, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from cockpit.app.journal_feed import JournalFeed
     from cockpit.app.projection.fold import Views
     from cockpit.app.prompt_completions import CompletionCache
+    from cockpit.app.prompt_draft import Draft
 
 _FRAME_S = 1 / 30
 _CHECK_ARMED_S = 0.1
@@ -65,8 +67,18 @@ class MainHost(Host, Protocol):
     feed: JournalFeed
     completions: CompletionCache
     is_starting: bool
+    draft: Draft
+
+    @property
+    def is_showing(self) -> bool:
+        """True while the user can see what is drawn."""
+        ...
 
     def views(self, since: int, front: str) -> Views: ...
+
+    def announce(self, title: str, note: str = "") -> None:
+        """Set the terminal's title; show a note of the terminal's to a user at another window."""
+        ...
 
     def keep_draft(self, text: str) -> None: ...
 
@@ -83,24 +95,30 @@ class CockpitScreen(Screen[None]):
     def __init__(self, host: MainHost, draft: str = "") -> None:
         super().__init__()
         self.host = host
-        self.key_policy = KeyPolicy(host.engine.store.clock.monotonic)
+        self.key_policy = KeyPolicy(host.engine.store.clock.monotonic, host.session_id)
         self._actions = ScreenActions(host.actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(host.actions))])
         self._draft = draft
-        self.prompt = Prompt(id="prompt", complete=self._complete)
+        history = host.draft.load_history()
+        self.prompt = Prompt(id="prompt", complete=self._complete, entries=history)
+        self.prompt.stash = host.draft.load_stash()
         self.panes = Panes(self.prompt)
         self.trees = Trees()
         self.front_id = ""
         self.queue = QueueView()
         self.kept_items: tuple[str, ...] | None = None
-        self.wider_policy = ""
+        self.wider_policy = self.found_words = ""
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
         self._seen_proposals: set[str] = set()
         self._paint_due = self._painted = self._turned_to_proposals = False
+        self._was_hidden = False
         self._painted_at = float("-inf")
         self._arm_timer: Timer | None = None
         self._age_ticks = 0
+        self._room = 0
+        """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""
+        self._room_for = ""
 
     def compose(self) -> ComposeResult:
         yield HeaderBar()
@@ -112,6 +130,7 @@ class CockpitScreen(Screen[None]):
             self.prompt.put(self._draft)
         self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
         self.set_interval(_AGE_S, self._update_age)
+        self.set_interval(LOOK_S, CommandOutput(self.host).look)
         self.panes.set_narrow(self.app.size.width < NARROW)
         self.paint()
 
@@ -161,6 +180,7 @@ class CockpitScreen(Screen[None]):
             can_edit=front is not None and front.editable,
             can_trust=front is not None and bool(front.rule),
             has_diff=front is not None and bool(front.diffs),
+            is_read=front is None or self.key_policy.is_read,
             asking_second_key=self.key_policy.second is not None,
             discussing=self.key_policy.discussing is not None,
             narrowing=self.panes.proposals.narrowing,
@@ -208,7 +228,7 @@ class CockpitScreen(Screen[None]):
         ``pressed_at``: when it went down, in seconds of the system's monotonic clock.
         """
         self._note = ""
-        waited_s = 0.0
+        waited_s, stamp = 0.0, pressed_at or 0.0
         if pressed_at is not None:
             waited_s = self.host.engine.store.clock.monotonic() - pressed_at
             if not 0.0 <= waited_s <= _LONGEST_WAIT_S:
@@ -217,7 +237,7 @@ class CockpitScreen(Screen[None]):
                 )
         if self.wider_policy:
             policy, self.wider_policy = self.wider_policy, ""
-            self.key_policy.note_key(key, waited_s)
+            self.key_policy.note_key(waited_s, stamp)
             if key == "ctrl+y":
                 session_actions.set_policy(self.host, policy)
             elif key == "shift+tab":
@@ -225,7 +245,7 @@ class CockpitScreen(Screen[None]):
             self.update_hints()
             return key in ("ctrl+y", "shift+tab", "escape")
         step = self.key_policy.handle_second_key(key)
-        self.key_policy.note_key(key, waited_s)
+        self.key_policy.note_key(waited_s, stamp)
         self._update_armed()
         if isinstance(step, Approve):
             decision_actions.carry_out(self.host, step)
@@ -234,21 +254,50 @@ class CockpitScreen(Screen[None]):
 
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """Handle Enter in the prompt. A proposal that is not visible is shown, never decided."""
-        if not event.text and self.queue.front is not None and self.key_policy.front is None:
+        if not event.text and self._show_what_waits():
+            return
+        if event.text:
+            self._keep(lambda: self.host.draft.add_to_history(event.text))
+        step = self.key_policy.handle_enter(
+            event.text,
+            is_command=prompt_commands.is_command(event.text),
+            stamp=event.pressed_at,
+        )
+        decision_actions.carry_out(self.host, step, event.text)
+
+    def _show_what_waits(self) -> bool:
+        """Show the proposal of this session, or go to one of another; False where none waits unseen."""
+        if self.queue.front is not None and self.key_policy.front is None:
             self.panes.turn_to("proposals")
             self.schedule_paint()
-            return
-        # A command to the screen is no reply to the proposal in front.
-        starts_session = not self.host.session_id or prompt_commands.is_command(event.text)
-        step = self.key_policy.handle_enter(event.text, starts_session=starts_session)
-        decision_actions.carry_out(self.host, step)
+            return True
+        if self.queue.front is None and self.queue.others:
+            decision_actions.turn_queue(self.host, 1)
+            return True
+        return False
 
-    def on_prompt_escaped(self) -> None:
+    def on_prompt_stashed(self, event: Prompt.Stashed) -> None:
+        """Save the drafts that are put aside."""
+        self._keep(lambda: self.host.draft.save_stash(event.drafts))
+        self.flash("draft put aside · ^s brings it back" if event.is_put_aside else "draft is back")
+
+    def _keep(self, save: Callable[[], object]) -> None:
+        try:
+            save()
+        except OSError as error:
+            self.flash(f"not saved: {error.strerror or error}")
+
+    def on_prompt_escaped(self, event: Prompt.Escaped) -> None:
         """Handle Escape in the prompt."""
-        self._handle_escape()
+        self._handle_escape(event.pressed_at)
 
-    def _handle_escape(self) -> None:
-        step = self.key_policy.handle_escape(self.prompt.text.strip())
+    def _handle_escape(self, pressed_at: float | None = None) -> None:
+        """End what fills the screen, else take a discussion back, else open one."""
+        if self.panes.is_zoomed:
+            self.panes.end_zoom()
+            self.schedule_paint()
+            return
+        step = self.key_policy.handle_escape(self.prompt.text.strip(), stamp=pressed_at)
         decision_actions.carry_out(self.host, step)
 
     def on_prompt_help_requested(self) -> None:
@@ -256,7 +305,9 @@ class CockpitScreen(Screen[None]):
         self.act("help")
 
     def action_pane_enter(self) -> None:
-        """Decide with Enter in the proposals pane, as in the prompt, which must be empty."""
+        """Decide with Enter in the proposals pane, as in the prompt, which must be empty; open a block."""
+        if self.pane == "conversation":
+            self.act("open_block")
         if self.pane != "proposals":
             return
         step = (
@@ -267,12 +318,14 @@ class CockpitScreen(Screen[None]):
         decision_actions.carry_out(self.host, step)
 
     def action_pane_escape(self) -> None:
-        """Stop narrowing, else discuss the proposal, else go back to the prompt."""
+        """Stop narrowing, else discuss the proposal or show all panes again, else go back to the prompt."""
         panel = self.panes.proposals
         if panel.narrowing:
             panel.narrowing, self.kept_items = False, None
             self.prompt.focus()
-        elif self.pane == "proposals" and self.key_policy.open is not None:
+        elif self.panes.is_zoomed or (
+            self.pane == "proposals" and self.key_policy.open is not None
+        ):
             self._handle_escape()
         else:
             self.prompt.focus()
@@ -280,7 +333,7 @@ class CockpitScreen(Screen[None]):
 
     def on_text_area_changed(self) -> None:
         """Save the draft; other actions are valid."""
-        self.host.keep_draft(self.prompt.text)
+        self.host.keep_draft(self.prompt.full_text)
         self.update_hints()
 
     def on_descendant_focus(self) -> None:
@@ -307,6 +360,10 @@ class CockpitScreen(Screen[None]):
     def on_work_pane_row_peeked(self, event: WorkPane.RowPeeked) -> None:
         """Peek at a session or a task."""
         chain_actions.peek(self.host, event.key)
+
+    def on_conversation_opened(self) -> None:
+        """Open the block that was clicked twice."""
+        self.act("open_block")
 
     def on_conversation_folded(self) -> None:
         """Say what the arrows do now."""
@@ -347,10 +404,12 @@ class CockpitScreen(Screen[None]):
         host = self.host
         views = host.views(self.panes.drawn_revision(host.session_id), self.front_id)
         self.query_one(HeaderBar).show(views.header)
+        self.key_policy.note_session(host.session_id, views.queue.front)
         if not host.feed.ready:
             return
         self.queue = views.queue
         self._announce(host.pending)
+        self._make_room()
         with self.app.batch_update():
             self.panes.paint(views, host.session_id, self._proposal_hints(views.queue))
         front = views.queue.front
@@ -363,31 +422,98 @@ class CockpitScreen(Screen[None]):
             if isinstance(screen, LiveScreen):
                 screen.paint()
         # A proposal counts as visible from the frame in which it has its place.
-        self.call_after_refresh(self._note_drawn)
+        self.call_after_refresh(self._note_drawn, self._room)
 
-    def _note_drawn(self) -> None:
-        if self.app.screen_stack[-1:] == [self]:  # a screen below a dialog is "current", too
+    def _note_drawn(self, room: int) -> None:
+        """Note a drawn frame; ``room`` is how much the proposal had in it."""
+        if not self.host.is_showing:  # an editor or a shell has the terminal, or it does not read
+            self.key_policy.note_covered()
+        elif self.app.screen_stack[-1:] == [self]:  # a screen below a dialog is "current", too
             visible = self.panes.is_visible("proposals")
             self.key_policy.note_drawn(self.queue.front if visible else None)
+            self._note_frame()
+            # A frame from before it got more room says nothing about that.
+            has_its_room = room == self._room and self.panes.has_room
+            if visible and self.queue.front is not None and has_its_room and self._needs_room:
+                self._room += 1
         self._update_armed()
         self.update_hints()
 
     def _announce(self, pending: Sequence[str]) -> None:
         """Ring for new proposals without taking the focus; turn the tab while no pane is in use."""
         new = set(pending) - self._seen_proposals
+        waiting = f" · {len(pending)} waiting" if pending else ""
+        note = ""
         if new and self._painted:
             self.app.bell()
+            title = next((row.title for row in self.queue.waiting if row.proposal_id in new), "")
+            front = self.queue.front
+            if front is not None and front.proposal_id in new:
+                title = front.title
+            note = f"{title or 'a proposal'} waits for you"
+        self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)
         idle = self.pane in ("prompt", "")
-        if new and self.panes.narrow and self.panes.tab == "conversation" and idle:
+        is_ours = self.queue.front is not None and self.queue.front.proposal_id != self.front_id
+        if is_ours and self.panes.narrow and self.panes.tab == "conversation" and idle:
             self.panes.turn_to("proposals")
             self._turned_to_proposals = True
-        elif not pending and self._turned_to_proposals:
+        elif self.queue.front is None and self._turned_to_proposals:
             self._turned_to_proposals = False
             if self.panes.narrow and self.panes.tab == "proposals" and idle:
                 self.panes.turn_to("conversation")
         self._seen_proposals = set(pending)
 
+    def _make_room(self) -> None:
+        """Give the proposal of this session the room that it needs; no pane in use is taken away."""
+        front = self.queue.front
+        if front is None:
+            self.panes.set_room(over=False, tall=False)
+            return
+        if front.digest != self._room_for:
+            self._room_for, self._room = front.digest, 0
+        if self._most_room and front.diffs and self.app.size.width < OVER:
+            self._room = 2
+        self.panes.set_room(over=self._room > 1, tall=self._room > 0)
+
+    @property
+    def _most_room(self) -> int:
+        """The most room that may be taken now: no pane with the focus."""
+        if self.pane in ("bands", "work"):
+            return 0
+        is_small = self.app.size.width < OVER
+        return 2 if is_small and self.pane in ("prompt", "proposals", "") else 1
+
+    @property
+    def _needs_room(self) -> bool:
+        return self._room < self._most_room and self.panes.proposals.is_cut_off
+
+    def _compositor_refresh(self) -> None:
+        """Draw a frame, and note what of the proposal is on the screen in it."""
+        super()._compositor_refresh()
+        if self._painted and not self.app._batch_count:
+            self._note_frame()
+
+    def _note_frame(self) -> None:
+        """Note which lines of the proposal are on the screen, now that a frame was drawn."""
+        front = self.key_policy.front
+        if front is None or not self.host.is_showing or self.app.screen_stack[-1:] != [self]:
+            return
+        panel = self.panes.proposals
+        panel.note_frame()
+        if self.key_policy.note_read(panel.reading.digest, panel.reading.is_whole):
+            self.call_later(self._update_armed)
+            self.call_later(self.update_hints)
+        if self._needs_room:
+            self.schedule_paint()
+
     def _update_armed(self) -> None:
+        if self.key_policy.open is not None and not self.key_policy.is_armed:
+            if not self.host.is_showing:
+                self._was_hidden = True
+                self.key_policy.note_covered()
+            elif self._was_hidden:
+                self._was_hidden = False
+                self.schedule_paint()
         armed = self.key_policy.is_armed
         self.panes.proposals.armed = armed
         if self._arm_timer is not None:
@@ -412,8 +538,14 @@ class CockpitScreen(Screen[None]):
             self.schedule_paint()
 
     def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
-        second = self.key_policy.second is not None
-        return key_hints.proposal_hints(self._actions.actions, queue, second=second)
+        policy = self.key_policy
+        return key_hints.proposal_hints(
+            self._actions.actions,
+            queue,
+            second=policy.second is not None,
+            discussing=policy.discussing is not None,
+            is_read=policy.is_read or policy.front is None,
+        )
 
     def flash(self, text: str) -> None:
         """Show ``text`` in the border of the prompt until the next key."""
@@ -435,6 +567,7 @@ class CockpitScreen(Screen[None]):
             wider_policy=self.wider_policy,
             starting=self.host.is_starting,
             hidden=self.queue.front is not None and self.key_policy.front is None,
+            elsewhere=self.queue.others if self.queue.front is None else 0,
         )
         if text != self._prompt_text:  # each of these draws the prompt again
             self._prompt_text = text

@@ -24,6 +24,8 @@ from widgets.work.work_pane import WorkPane
 
 NARROW = 100
 """Below this many columns the panes become tabs."""
+OVER = 120
+"""Below this many columns a proposal that waits stands over the other panes."""
 
 PANES: tuple[Pane, ...] = ("conversation", "bands", "proposals", "work")
 TITLES: dict[Pane, str] = {
@@ -69,6 +71,9 @@ class Panes(Container):
         self.tab: Pane = "conversation"
         self.alone: Pane | None = None
         self.narrow = False
+        self.over = False
+        """Whether a proposal stands over the other panes, which come back after it."""
+        self._tall = False
         self._revision = 0
         self._session_id: str | None = None
         self._proposal_count = 0
@@ -91,7 +96,9 @@ class Panes(Container):
     @property
     def solo(self) -> Pane | None:
         """The only visible pane; None when all are visible."""
-        return self.tab if self.narrow else self.alone
+        if self.narrow:
+            return self.tab
+        return self.alone or ("proposals" if self.over else None)
 
     def pane(self, name: Pane) -> Widget:
         """Return the widget of a pane."""
@@ -116,6 +123,30 @@ class Panes(Container):
                 self.tab = self.alone
             self._arrange()
 
+    def set_room(self, *, over: bool, tall: bool) -> None:
+        """Give the proposals the place of all panes, or the whole height next to the conversation."""
+        if (over, tall) != (self.over, self._tall):
+            self.over, self._tall = over, tall
+            self._arrange()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the proposals are laid out in the room that they were given."""
+        if not self._tall or self.solo is not None:
+            return True
+        column = self.query_one("#right").content_size.height
+        return self.proposals.outer_size.height == column
+
+    @property
+    def is_zoomed(self) -> bool:
+        """True while the user has a pane fill the screen."""
+        return not self.narrow and self.alone is not None
+
+    def end_zoom(self) -> None:
+        """Show all panes again."""
+        self.alone = None
+        self._arrange()
+
     def show_only(self, name: Pane) -> None:
         """Choose a tab; on a wide screen show the pane alone, or all panes again."""
         if self.narrow:
@@ -135,10 +166,12 @@ class Panes(Container):
 
     def _arrange(self) -> None:
         solo = self.solo
+        is_tall = self._tall and solo is None
         # At once: each change of a class here restyles all that is on the screen.
-        self.update_classes({"-narrow": self.narrow, "-solo": solo is not None})
+        self.update_classes({"-narrow": self.narrow, "-solo": solo is not None, "-tall": is_tall})
         for name in PANES:
-            self.pane(name).display = solo in (None, name)
+            is_crowded_out = is_tall and name in ("bands", "work")
+            self.pane(name).display = solo in (None, name) and not is_crowded_out
         self.query_one("#right").display = solo != "conversation"
         for tab in self.query(Tab):
             tab.set_class(tab.pane == self.tab, "-chosen")
@@ -151,6 +184,7 @@ class Panes(Container):
         else:
             for turn in views.turns:
                 self.conversation.upsert(turn)
+        self.conversation.welcome.show(views.welcome)
         self._revision = views.revision
         self.meter.show(views.meter)
         self.proposals.show(views.queue, hints)

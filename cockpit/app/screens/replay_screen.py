@@ -9,22 +9,23 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
 
 import themes
 from cockpit.app.actions.context import Pane
-from cockpit.app.exit_on_signal import exit_on_signals
 from cockpit.app.projection.fold import State
 from cockpit.app.screens.panes import NARROW, Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
+from cockpit.app.terminal.terminal_app import TerminalApp, choose_theme, run_at_terminal
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import NotFound
 from cockpit.store.context import prune
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
+from cockpit.store.journal.prune_journal import KEPT_ACTIONS
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
 from widgets.frame.timeline import Timeline
@@ -34,12 +35,12 @@ _READ = 1_000
 _SLICE = 64
 _PLAY_S = 0.2
 _HINTS = (
-    KeyHintView("← →", "row", True),
-    KeyHintView("pgup pgdn", "a tenth"),
-    KeyHintView("[ ]", "wave", True),
-    KeyHintView("space", "play"),
-    KeyHintView("f2–f5", "panes"),
-    KeyHintView("q", "quit"),
+    KeyHintView("← →", "row", True, "right"),
+    KeyHintView("pgup pgdn", "a tenth", press="pagedown"),
+    KeyHintView("[ ]", "wave", True, "right_square_bracket"),
+    KeyHintView("space", "play", press="space"),
+    KeyHintView("f2–f5", "panes", press="f2"),
+    KeyHintView("q", "quit", press="q"),
 )
 
 
@@ -159,7 +160,7 @@ class ReplayScreen(Screen[None]):
         self._timeline.show(self._folded, len(self._rows), label)
 
 
-class ReplayApp(App[int], inherit_bindings=False):
+class ReplayApp(TerminalApp[int]):
     """``cockpit replay SESSION``."""
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
@@ -209,14 +210,14 @@ async def read_session_rows(store: Store, session_id: str) -> list[Row]:
 async def run_replay(store: Store, session_id: str, *, theme: str = themes.DEFAULT) -> int:
     """Show a past session until the user leaves; returns the exit code. Changes nothing."""
     rows = await read_session_rows(store, session_id)
-    if not rows:
+    if all(
+        row.action in KEPT_ACTIONS for row in rows
+    ):  # measures stay, and make no session to show
         if await store.read(lambda connection: prune.was_pruned(connection, session_id)):
             raise NotFound(
                 f"The journal's rows of session {session_id} were pruned; they are in the archives in"
                 " the archive folder of the project's state (`cockpit state show`)."
             )
         raise NotFound(f"No session {session_id}. `cockpit sessions list` lists all sessions.")
-    app = ReplayApp(rows, session_id, theme=theme, warning=store.anchor.warning)
-    with exit_on_signals(app):
-        code = await app.run_async()
-    return app.return_code or code or 0
+    app = ReplayApp(rows, session_id, theme=choose_theme(theme), warning=store.anchor.warning)
+    return await run_at_terminal(app)

@@ -35,9 +35,9 @@ _PERIODS: tuple[tuple[str, int], ...] = (
 )
 """Name, and days; 0 for all time."""
 _HINTS = (
-    KeyHintView("← →", "period"),
-    KeyHintView("p", "before and after a date"),
-    KeyHintView("esc", "back"),
+    KeyHintView("← →", "period", press="right"),
+    KeyHintView("p", "before and after a date", press="p"),
+    KeyHintView("esc", "back", press="escape"),
 )
 _TONES = {True: "good", False: "bad", None: ""}
 

@@ -1,0 +1,161 @@
+"""Actions that open the screens of lists, and the verbs of each on the row under the cursor.
+
+Specified in ``docs/reference/screen.md``, lists.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cockpit.app.actions.action import Action
+from cockpit.app.actions.context import ActionContext, ListPane
+from cockpit.app.host import Host
+
+if TYPE_CHECKING:
+    from cockpit.app.screens.lists.list_screen import ListScreen
+
+
+def open_list_screen(host: Host, name: str, question: str = "") -> None:
+    """Open a list in place of the one that is open; the same again changes nothing.
+
+    ``question`` is searched for in the project's knowledge.
+    """
+    from cockpit.app.screens.lists.list_screen import ListScreen
+
+    screen_class = _load_class(name)
+    if isinstance(host.screen, screen_class) and not question:
+        return
+    if isinstance(host.screen, ListScreen):
+        host.pop_screen()
+    screen = screen_class(host)
+    if question:
+        screen.ask(question)
+    host.open_screen(screen)
+
+
+def _load_class(name: str) -> type[ListScreen[Any]]:
+    """Import the screen of a list; none is imported before it is opened."""
+    module, class_name = _SCREENS[name]
+    screens = import_module(f"cockpit.app.screens.lists.{module}")
+    screen_class: type[ListScreen[Any]] = getattr(screens, class_name)
+    return screen_class
+
+
+_SCREENS = {
+    "sessions": ("sessions_screen", "SessionsScreen"),
+    "requests": ("proposals_screen", "ProposalsScreen"),
+    "skills": ("skills_screen", "SkillsScreen"),
+    "tools": ("tools_screen", "ToolsScreen"),
+    "trust": ("trust_screen", "TrustScreen"),
+    "notes": ("notes_screen", "NotesScreen"),
+    "session_state": ("session_state_screen", "SessionStateScreen"),
+    "knowledge": ("knowledge_screen", "KnowledgeScreen"),
+    "task_types": ("task_types_screen", "TaskTypesScreen"),
+    "guards": ("guards_screen", "GuardsScreen"),
+    "settings": ("settings_screen", "SettingsScreen"),
+    "doctor": ("doctor_screen", "DoctorScreen"),
+}
+"""Module and class of each list, by the action that opens it."""
+
+
+def _run_verb(host: Host, verb: str) -> None:
+    from cockpit.app.screens.lists.list_screen import ListScreen
+
+    if isinstance(host.screen, ListScreen):
+        host.screen.run_verb(verb)
+
+
+def _has_verb(verb: str, context: ActionContext) -> bool:
+    return verb in context.row_verbs
+
+
+def _list_is_closed(context: ActionContext) -> bool:
+    return not context.list_open
+
+
+def _verb(pane: ListPane, verb: str, title: str, *keys: str) -> Action[Host]:
+    return Action(
+        f"{pane}_{verb}", "Lists", title, verb, (), keys, pane, when=partial(_has_verb, verb),
+        needs="a row that allows it", run=partial(_run_verb, verb=verb),
+    )  # fmt: skip
+
+
+def _opener(
+    pane: ListPane, title: str, label: str, key: str, command: str = "", synonyms: str = ""
+) -> Action[Host]:
+    return Action(
+        pane, "Look", title, label, (key,) if key else (), run=partial(open_list_screen, name=pane),
+        when=_list_is_closed, needs="no open list", command=command or pane, synonyms=synonyms,
+    )  # fmt: skip
+
+
+LIST_ACTIONS: tuple[Action[Host], ...] = (
+    _opener(
+        "sessions", "Show all sessions, follow and rename them", "sessions", "f6", "resume",
+        "resume continue open history switch follow another",
+    ),
+    _verb("sessions", "follow", "Follow a session", "f"),
+    _verb("sessions", "rename", "Rename a session", "n"),
+    _verb("sessions", "export", "Follow a session and export it", "e"),
+    _opener(
+        "requests", "Show all proposals that wait, approve equal ones", "proposals", "alt+q",
+        "proposals", "queue waiting approve all batch",
+    ),
+    _verb("requests", "open", "Go to a proposal and its session", "o"),
+    _verb("requests", "equal", "Approve all equal proposals of low risk", "b"),
+    _verb("requests", "always", "Approve a proposal, and such ones from now on", "t"),
+    _verb("requests", "again", "Ask the agent for a decided proposal again", "r"),
+    _verb("requests", "decided", "List decided proposals, or leave them out", "a"),
+    _opener(
+        "trust", "Show trust rules, offers and inner loops", "trust", "alt+r",
+        synonyms="allow permissions",
+    ),
+    _verb("trust", "accept", "Accept a rule", "a"),
+    _verb("trust", "suspend", "Suspend a rule", "s"),
+    _verb("trust", "revoke", "Revoke a rule, or decline its offer", "x"),
+    _opener("skills", "Show skills, load and unload them", "skills", "alt+k"),
+    _verb("skills", "load", "Load or unload a skill", "l"),
+    _opener("tools", "Show tools of yours and of MCP servers", "tools", "alt+t", synonyms="mcp plugins"),
+    _verb("tools", "approve", "Approve a tool", "a"),
+    _verb("tools", "list", "Start an MCP server and list its tools", "l"),
+    _verb("tools", "forget", "Withdraw the approval of a tool", "x"),
+    _opener(
+        "notes", "Show notes of sessions, keep and forget them", "notes", "alt+m",
+        synonyms="memory remember",
+    ),
+    _verb("notes", "keep", "Keep a note", "s"),
+    _verb("notes", "edit", "Edit a note, and keep it", "e"),
+    _verb("notes", "merge", "Merge a note into another", "m"),
+    _verb("notes", "forget", "Forget a note", "x"),
+    _verb("notes", "write", "Write a note of your own", "n"),
+    _verb("notes", "forgotten", "List forgotten notes, or leave them out", "a"),
+    _opener(
+        "session_state", "Show what the session has read, changed, run and loaded", "state", "alt+i",
+        "state", "files facts memory",
+    ),
+    _verb("session_state", "open", "Open the file of a row", "o"),
+    _opener("knowledge", "Search the project's knowledge", "knowledge", "alt+s", synonyms="docs find rag"),
+    _verb("knowledge", "open", "Open the file of a passage", "o"),
+    _verb("knowledge", "add", "Add a passage to the next packet", "a"),
+    _verb("knowledge", "refresh", "Look at every document again", "r"),
+    _opener(
+        "task_types", "Show task types, their layers and inner loops", "task types", "alt+y",
+        "task-types",
+    ),
+    _opener(
+        "settings", "Show settings and change them", "settings", "alt+comma",
+        synonyms="configuration config preferences options model key",
+    ),
+    _verb("settings", "change", "Change a setting", "c"),
+    _verb("settings", "unset", "Put a setting back to its default", "x"),
+    _opener(
+        "doctor", "Check the setup: models, agents, sandbox, store", "doctor", "",
+        synonyms="health status problems diagnose sandbox",
+    ),
+    _verb("doctor", "refresh", "Check the setup again", "r"),
+    _opener("guards", "Show guards, what each refused and saved", "guards", "alt+g"),
+    _verb("guards", "approve", "Approve a guard", "a"),
+    _verb("guards", "forget", "Withdraw the approval of a guard", "x"),
+)  # fmt: skip

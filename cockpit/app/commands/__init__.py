@@ -1,0 +1,1 @@
+"""Commands of the prompt: ``/NAME WORDS``. Specified in ``docs/reference/screen.md``, commands."""

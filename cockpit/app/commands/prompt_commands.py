@@ -1,0 +1,108 @@
+"""The commands of the screen in the prompt: one table of them, and who gets a text that looks like one.
+
+``/NAME WORDS`` is a command of the screen (this table, and each action with a ``command``), of a task type,
+a skill that is mentioned, or a command of the followed session's agent. Nothing else of that form is ever
+sent to an agent. Specified in ``docs/reference/screen.md``, commands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Coroutine, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cockpit.app.commands import (
+    agent_command,
+    plan_command,
+    screen_command,
+    work_command,
+)
+from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
+from cockpit.core.errors import CockpitError
+
+if TYPE_CHECKING:
+    from cockpit.app.host import Host
+
+TABLE: Mapping[str, PromptCommand] = {
+    command.name: command
+    for command in (
+        *screen_command.COMMANDS,
+        # The same names with words behind them.
+        *plan_command.COMMANDS,
+        *work_command.COMMANDS,
+        *agent_command.COMMANDS,
+    )
+}
+"""Every command of the screen, by its name without the slash."""
+
+COMMANDS = tuple((f"/{command.name}", command.hint) for command in TABLE.values())
+"""The commands with their hints, for the prompt's completion."""
+
+_COMMAND = re.compile(r"/(?P<name>[A-Za-z][\w:-]*)(?:\s+(?P<words>.*))?", re.DOTALL)
+_NEAR = 0.6
+"""How alike a name has to be to be offered for an unknown one."""
+
+
+class CommandUnknown(CockpitError):
+    """No command has that name."""
+
+    code = "usage"
+
+
+def is_command(text: str) -> bool:
+    """Whether ``text`` has the form of a command, and so is no reply to a proposal."""
+    return _COMMAND.fullmatch(text.strip()) is not None
+
+
+def read_command(host: Host, text: str) -> Coroutine[Any, Any, None] | None:
+    """Return what ``text`` asks of the screen itself; None for a text that someone else gets."""
+    match = _COMMAND.fullmatch(text.strip())
+    command = TABLE.get(match["name"].lower()) if match is not None else None
+    if match is None or command is None:
+        return None
+    return _run(host, command, text, (match["words"] or "").strip())
+
+
+async def _run(host: Host, command: PromptCommand, text: str, words: str) -> None:
+    """Run a command; on an error ``text`` (the prompt as it was typed) returns to the prompt."""
+    try:
+        if words and not command.takes_words:
+            raise CommandRefused(f"/{command.name} takes nothing behind it.")
+        await command.run(host, words)
+    except CockpitError as error:
+        host.restore_text(text)
+        host.show_error(str(error))
+
+
+async def find_receiver(host: Host, session_id: str, text: str) -> str:
+    """Return the session that gets ``text``: ``session_id``, or none where it starts one of its own.
+
+    Raises :class:`CommandUnknown` for a command that nobody has: it is sent to no agent.
+    """
+    match = _COMMAND.fullmatch(text.strip())
+    if match is None or not session_id:
+        return session_id  # a session that starts knows its commands
+    name = match["name"]
+    if name in _agent_commands(host, session_id):
+        return session_id
+    match await host.engine.command_kind(f"/{name}"):
+        case "task":
+            return ""
+        case "skill":
+            return session_id
+    types = [command.removeprefix("/") for command, _ in await host.engine.complete("/", "/")]
+    names = {*TABLE, *types, *_agent_commands(host, session_id)}
+    near = difflib.get_close_matches(name.lower(), sorted(names), n=1, cutoff=_NEAR)
+    hint = f" Did you mean /{near[0]}?" if near else " F1 lists the commands."
+    raise CommandUnknown(
+        f"There is no command /{name}, so nothing was sent.{hint} A text begins with a word."
+    )
+
+
+def _agent_commands(host: Host, session_id: str) -> Iterator[str]:
+    """Yield the names of the commands that the session's external agent has."""
+    session = host.state.sessions.get(session_id)
+    if session is not None and session.has_agent:
+        for each in host.state.agent_of(session_id).commands:
+            yield each.name.lstrip("/")

@@ -1,0 +1,98 @@
+"""The text before the first session: what this is, what is there, what to try, what to go on with.
+
+Specified in ``docs/reference/screen.md``, welcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from widgets.text.detail import DetailRow
+from widgets.text.tone import ACCENT, DIM, STRONG, WARN, Part, line
+from widgets.views import WorkPaneView
+
+_CELLS = 9
+_AGENTS = 4
+_OFFLINE = "offline"
+_WORDS = (
+    ("wave", "one round of a task: observe, orient, decide, act, learn"),
+    ("packet", "all that the agent gets for a wave, within a budget of tokens"),
+    ("bands", "the six parts of a packet, each with a guaranteed share"),
+)
+
+
+def build_welcome(
+    model: str, agents: Sequence[str] | None, board: WorkPaneView, waiting: int
+) -> tuple[DetailRow, ...]:
+    """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
+
+    ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
+    wait for the user.
+    """
+    rows = [
+        DetailRow(line(("You decide what coding agents read and do.", STRONG))),
+        DetailRow(line(("⏎ approves what is in front, esc discusses it.", DIM))),
+        _row(),
+        *_models(model),
+        *_agents(agents),
+        _row(),
+        *_to_try(model, agents or ()),
+        _row(),
+        *_sessions(board, waiting),
+    ]
+    if not board.rows:
+        rows += [_row(name, (text, DIM)) for name, text in _WORDS]
+    return tuple(rows)
+
+
+def _row(name: str = "", *parts: Part) -> DetailRow:
+    return DetailRow(line(*parts), line((f"{name:<{_CELLS}}", DIM)), line(" " * _CELLS))
+
+
+def _models(model: str) -> Iterator[DetailRow]:
+    if not model:
+        yield _row("Model", ("…", DIM))
+    elif model.startswith(_OFFLINE):
+        limits = ": rules review changes and answer no questions"
+        yield _row("Model", ("none", WARN), (limits, DIM))
+        yield _row("", ("Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or use --model.", DIM))
+    else:
+        yield _row("Model", (model, ACCENT), ("  /model changes it in a session", DIM))
+
+
+def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:
+    if agents is None:
+        yield _row("Agents", ("…", DIM))
+    elif agents:
+        more = len(agents) - _AGENTS
+        names = ", ".join(agents[:_AGENTS]) + (f" and {more} more" if more > 0 else "")
+        yield _row("Agents", (names, ACCENT), ("  /agent starts one", DIM))
+    else:
+        yield _row("Agents", ("none installed", DIM), ("  /agent says how to install one", DIM))
+
+
+def _to_try(model: str, agents: Sequence[str]) -> Iterator[DetailRow]:
+    tries = [("/review main..HEAD", "review what you changed")]
+    if model and not model.startswith(_OFFLINE):
+        tries.append(("explain how …", "a task in your own words"))
+        tries.append(("/plan add …", "split a wish into tasks"))
+    elif agents:
+        tries.append(("/agent", "let your agent do a task"))
+        tries.append(("/help", "keys and commands"))
+    else:
+        tries.append(("/help", "keys and commands"))
+        tries.append(("cockpit demo", "a tour, in a shell"))
+    for place, (text, does) in enumerate(tries):
+        yield _row("" if place else "Try", (f"{text:<19}", STRONG), (does, DIM))
+
+
+def _sessions(board: WorkPaneView, waiting: int) -> Iterator[DetailRow]:
+    if waiting:
+        noun = "proposals wait" if waiting > 1 else "proposal waits"
+        yield _row(
+            "Waiting", (f"{waiting:,} {noun} for you", ACCENT), ("  alt+n shows the next one", DIM)
+        )
+    if board.rows:
+        yield _row("Last", (board.summary, ""), ("  f6 lists and follows them", DIM))
+    if board.work:
+        yield _row("Backlog", (board.work, DIM), ("  ^t opens the board", DIM))

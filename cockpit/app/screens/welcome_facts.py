@@ -1,0 +1,40 @@
+"""What a user who begins has: the model of a new session, and the agents that are installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cockpit.app.projection.welcome import build_welcome
+from cockpit.core.errors import CockpitError
+
+if TYPE_CHECKING:
+    from cockpit.app.engine_client import Engine
+    from cockpit.app.projection.fold import Views
+
+
+class WelcomeFacts:
+    """Read once, after the first frame."""
+
+    def __init__(self) -> None:
+        self.model = ""
+        """The model of a new session; empty until it was read, or where there is none."""
+        self._agents: tuple[str, ...] | None = None
+        self.was_read = False
+
+    async def read(self, engine: Engine) -> None:
+        """Ask the engine."""
+        try:
+            self.model = await engine.default_model()
+            agents = await engine.list_agents()
+            self._agents = tuple(each.title for each in agents if each.is_installed)
+        except CockpitError:
+            return  # the first message reports the error
+        finally:
+            self.was_read = True
+
+    def add_welcome(self, views: Views, waiting: int) -> Views:
+        """Return the views with a welcome; ``waiting`` is how many proposals wait for the user."""
+        welcome = build_welcome(self.model, self._agents, views.board, waiting)
+        return replace(views, welcome=welcome)

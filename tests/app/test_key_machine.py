@@ -1,0 +1,306 @@
+"""Enter and Escape as a state machine: nothing is approved that was not shown, armed and in front; nothing
+goes to another session than the header names; no draft is lost.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
+
+from cockpit.app.key_policy import (
+    ARM_S,
+    Approve,
+    AskSecondKey,
+    Discuss,
+    DoNothing,
+    KeyPolicy,
+    LeaveMode,
+    OpenDiscussion,
+    ReadOn,
+    Refuse,
+    Send,
+    Step,
+)
+from cockpit.core.clock import FixedClock
+from widgets.proposals.reading import Part, Reading
+from widgets.views import ProposalView
+
+SESSIONS = ("", "s-1", "s-2")
+KINDS = ("action", "context", "permission", "profile", "skill")
+
+
+class Press(msgspec.Struct):
+    """What an onlooker saw as a key went down."""
+
+    key: str
+    text: str
+    header: str
+    front: ProposalView | None
+    armed: bool
+    stamp: float
+
+
+class Keys(RuleBasedStateMachine):
+    """A screen around the policy, with an onlooker who keeps their own books of what is drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FixedClock()
+        self.policy = KeyPolicy(self.clock.monotonic)
+        self.count = 0
+        self.pending: dict[str, tuple[ProposalView, int]] = {}
+        """Proposals that wait, with their number of lines."""
+        self.followed, self.front_id = "", ""
+        self.height, self.width, self.top = 20, 80, 0
+        self.has_dialog = self.is_tab_away = False
+        self.prompt = ""
+        self.stamp = 0.0
+        self.pressed: list[Press] = []
+        """Keys that went down and were not handled yet."""
+        self.reading = Reading()
+        # What is drawn, and the onlooker's books.
+        self.header = ""
+        self.drawn: ProposalView | None = None
+        self.drawn_since = self.whole_since = self.last_key = float("-inf")
+        self.lines: dict[tuple[str, int], set[int]] = {}
+        """The lines of each proposal, in each width, that were drawn."""
+        self.whole: set[str] = set()
+        self.discussed: ProposalView | None = None
+
+    # What happens in the world
+
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        kind=st.sampled_from(KINDS),
+        lines=st.sampled_from([1, 5, 19, 21, 60, 400]),
+        second=st.booleans(),
+    )
+    def arrive(self, session: str, kind: str, lines: int, second: bool) -> None:
+        self.count += 1
+        name = f"p-{self.count}"
+        front = ProposalView(
+            name, kind, name, "medium", f"d{self.count}", session=session, second_key=second
+        )
+        self.pending[name] = (front, lines)
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def expire(self, data: st.DataObject) -> None:
+        del self.pending[data.draw(st.sampled_from(sorted(self.pending)))]
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), lines=st.sampled_from([3, 30]))
+    def revise(self, data: st.DataObject, lines: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.pending)))
+        self.count += 1
+        self.pending[name] = (replace(self.pending[name][0], digest=f"d{self.count}"), lines)
+
+    @rule(session=st.sampled_from(SESSIONS))
+    def attach(self, session: str) -> None:
+        self.followed = session
+
+    @rule(height=st.sampled_from([0, 4, 20, 60]), width=st.sampled_from([10, 60, 100]))
+    def resize(self, height: int, width: int) -> None:
+        self.height, self.width = height, width
+        self.draw()
+
+    @rule()
+    def open_or_close_dialog(self) -> None:
+        self.has_dialog = not self.has_dialog
+        if self.has_dialog:
+            self.policy.note_covered()
+            self.drawn, self.drawn_since = None, float("inf")
+        else:
+            self.draw()
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule()
+    def turn_tab(self) -> None:
+        self.is_tab_away = not self.is_tab_away
+        self.draw()
+
+    @rule(top=st.integers(0, 400))
+    def scroll(self, top: int) -> None:
+        self.top = top
+        self.draw()
+
+    @rule(seconds=st.sampled_from([0.1, 0.3, 0.6, 5.0]))
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.draw()
+
+    # What is drawn
+
+    def draw(self) -> None:
+        """Draw a frame, as the screen does."""
+        now = self.clock.monotonic()
+        own = [front for front, _ in self.pending.values() if front.session == self.followed]
+        waiting = next((each for each in own if each.proposal_id == self.front_id), None)
+        waiting = waiting or (own[0] if own else None)
+        self.front_id = waiting.proposal_id if waiting is not None else ""
+        self.header = self.followed
+        self.policy.note_session(self.followed, waiting)
+        if self.has_dialog:
+            return
+        visible = None if self.is_tab_away or not self.height else waiting
+        self.policy.note_drawn(visible)
+        if visible is None or self.drawn is None or visible.digest != self.drawn.digest:
+            self.drawn_since = now
+        self.drawn = visible
+        if visible is None:
+            return
+        if visible.digest != self.reading.digest:
+            self.reading, self.top = Reading(visible.digest), 0
+        # A line of 80 cells takes more lines in a narrower pane.
+        lines = self.pending[visible.proposal_id][1] * (1 if self.width >= 80 else 2)
+        top = min(self.top, max(0, lines - self.height))
+        if not self.reading.is_whole:
+            self.reading.lay_out([Part("body", self.width, lines)])
+            self.reading.note("body", top, top + self.height)
+        self.policy.note_read(visible.digest, self.reading.is_whole)
+        if self.width >= 20:
+            seen = self.lines.setdefault((visible.digest, self.width), set())
+            seen |= set(range(top, min(lines, top + self.height)))
+            if len(seen) == lines and visible.digest not in self.whole:
+                self.whole.add(visible.digest)
+                self.whole_since = now
+
+    # Keys
+
+    def press(self, key: str, text: str = "") -> None:
+        now = self.clock.monotonic()
+        quiet = now - max(self.drawn_since, self.last_key) >= ARM_S
+        front = self.drawn
+        armed = front is not None and quiet and front.digest in self.whole
+        self.stamp += 1
+        self.policy.note_key(stamp=self.stamp)
+        self.pressed.append(Press(key, text, self.header, front, armed, self.stamp))
+        self.last_key = now
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(text=st.sampled_from(["a", "fix it", "no"]))
+    def type(self, text: str) -> None:
+        assert self.policy.handle_second_key("x") in (None, LeaveMode())
+        self.press("x")
+        self.pressed.pop()
+        self.prompt += text
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(later=st.booleans())
+    def press_enter(self, later: bool) -> None:
+        assert self.policy.handle_second_key("enter") in (None, LeaveMode())
+        self.press("enter", self.prompt)
+        self.prompt = ""  # what was entered is on its way
+        if not later:
+            self.handle()
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(later=st.booleans())
+    def press_escape(self, later: bool) -> None:
+        is_taken = self.policy.handle_second_key("escape") is not None
+        self.press("escape")
+        if is_taken:
+            self.pressed.pop()
+        elif not later:
+            self.handle()
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule()
+    def press_y(self) -> None:
+        step = self.policy.handle_second_key("y")
+        self.press("y")
+        self.pressed.pop()
+        if isinstance(step, Approve):
+            assert step.proposal.digest in self.whole
+            assert self.drawn is not None
+            assert self.drawn.digest == step.proposal.digest
+            assert step.proposal.session == self.header
+            self.decide(step.proposal)
+        else:
+            self.prompt += "y"
+
+    @rule()
+    def handle(self) -> None:
+        """Let the widgets handle the keys that went down before."""
+        keys, self.pressed = self.pressed, []
+        for press in keys:
+            if press.key == "enter":
+                step = self.policy.handle_enter(press.text, stamp=press.stamp)
+                self.check_enter(press, step)
+            else:
+                self.check_escape(press, self.policy.handle_escape(self.prompt, stamp=press.stamp))
+
+    def check_enter(self, press: Press, step: Step) -> None:
+        match step:
+            case Approve(front) | AskSecondKey(front):
+                assert press.text == ""
+                assert press.armed, "it was shown whole, for half a second without a key"
+                assert press.front is not None
+                assert press.front.digest == front.digest
+                assert self.drawn is not None
+                assert self.drawn.digest == front.digest, "and is still in front"
+                assert front.session == press.header
+                assert isinstance(step, AskSecondKey) == front.second_key
+                if isinstance(step, Approve):
+                    self.decide(front)
+            case Send(text, session):
+                assert text == press.text
+                assert session == press.header == self.header
+            case Discuss(front, text) | Refuse(front, text):
+                assert text == press.text
+                assert front.session == press.header == self.header
+                about = self.discussed or press.front
+                assert about is not None
+                assert about.digest == front.digest
+                assert text or isinstance(step, Refuse)
+                self.decide(front)
+            case ReadOn():
+                assert press.text == ""
+                assert self.drawn is not None
+                unseen = self.reading.first_unseen
+                assert unseen is not None
+                self.top = unseen[1]
+            case DoNothing():
+                self.prompt = press.text + self.prompt  # the screen puts it back
+            case other:
+                raise AssertionError(other)
+
+    def check_escape(self, press: Press, step: Step) -> None:
+        match step:
+            case OpenDiscussion(front):
+                assert front.session
+                assert self.prompt == ""
+                assert press.front is not None
+                assert press.front.digest == front.digest
+                self.discussed = front
+            case Discuss(front, ""):
+                assert press.armed
+                assert front.session == press.header == ""
+                self.decide(front)
+            case LeaveMode():
+                assert self.discussed is not None
+                self.discussed = None
+            case DoNothing():
+                pass
+            case other:
+                raise AssertionError(other)
+
+    def decide(self, front: ProposalView) -> None:
+        self.discussed = None
+        self.policy.lock(front)
+        self.pending.pop(front.proposal_id, None)
+
+    @invariant()
+    def a_discussion_is_about_what_is_in_front(self) -> None:
+        about = self.policy.discussing
+        if about is not None:
+            assert about.session == self.header
+        else:
+            self.discussed = None
+
+
+Keys.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestKeys = Keys.TestCase

@@ -1,0 +1,64 @@
+"""Keys of legacy terminals, and pastes that no terminal marks."""
+
+from __future__ import annotations
+
+import pytest
+
+from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1b\r", "alt+enter"),  # Textual: "enter", which approves
+        ("\x1b\n", "alt+enter"),
+        ("\x1b[13;3u", "alt+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[13;2u", "shift+enter"),
+        ("\x1b[27;5;117~", "ctrl+u"),
+        ("\r", "enter"),
+        ("\x1f", "ctrl+underscore"),
+    ],
+)
+def test_a_key(sent, key):
+    assert [event.key for event in KeyParser().feed(sent)] == [key]
+
+
+@pytest.mark.parametrize("sent", ["one\rtwo", "one\r\ntwo\r\n", "\ry", "def f():\n\treturn 1\n"])
+def test_text_with_a_line_break_inside_was_pasted(sent):
+    finder = PasteFinder()
+    assert finder.take(sent, 0.0) == ("", "")
+    assert finder.end() == sent
+    assert not finder.is_waiting
+
+
+@pytest.mark.parametrize("key", ["\x1b\r", "\x1b[A", "\x1bOP", "\x15"])
+def test_a_paste_behind_a_key_is_still_one(key):
+    finder = PasteFinder()
+    assert finder.take(f"{key}one\rtwo", 0.0) == ("", key)
+    assert finder.end() == "one\rtwo"
+
+
+@pytest.mark.parametrize("sent", ["one", "one\r", "\r", "\r\r", "\tword"])
+def test_keys_are_keys(sent):
+    finder = PasteFinder()
+    assert finder.take(sent, 0.0) == ("", sent)
+    assert not finder.is_waiting
+
+
+def test_a_long_paste_comes_in_pieces_and_is_one():
+    finder = PasteFinder()
+    pieces = ["x" * 1_023 + "\r", "one long line", " that ends\r", "last\r"]
+    kept = [finder.take(piece, number * PAUSE_S / 2) for number, piece in enumerate(pieces)]
+    assert kept == [("", "")] * 4
+    assert finder.take("\x1b[Aone\rtwo", 0.1) == ("".join(pieces), "\x1b[A")
+    assert finder.end() == "one\rtwo"
+    assert finder.take("typed\r", 1.0) == ("", "typed\r")
+
+
+def test_a_marked_paste_is_left_to_its_marks():
+    finder = PasteFinder()
+    for piece in ("\x1b[200~one\rtw", "o\rthree", "four\x1b[2", "01~"):
+        assert finder.take(piece, 0.0) == ("", piece)
+    assert finder.take("five\rsix", 0.0) == ("", "")

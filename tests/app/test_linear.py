@@ -1,0 +1,115 @@
+"""The linear mode on a real terminal: every line stays, and nothing is decided that was not printed."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from app_terminal import Terminal
+
+from cockpit.core.project_paths import locate_project
+from cockpit.store.db.database import Store
+from cockpit.store.sessions import proposals, sessions
+
+pytestmark = pytest.mark.slow
+
+TOO_EARLY = "look first"
+"""What is printed where a word came before one could have heard what it is for."""
+
+ASKS = """
+[[turn]]
+text = "I need two files."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "look", question = "what is there?", scope = ["file:calc.py", "file:more.py"] }
+
+[[turn]]
+when = { called = ["request_context"], not_called = ["run"] }
+text = "Now the tests."
+[[turn.call]]
+name = "run"
+arguments = { argv = ["rm", "-rf", "build"], reason = "it is old" }
+
+[[turn]]
+when = { called = ["run"] }
+text = "I have seen it."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+
+
+@pytest.fixture
+def env(tmp_path):
+    (tmp_path / "scenario.toml").write_text(ASKS)
+    return {
+        "COCKPIT_CONFIG_DIR": str(tmp_path / "user"),
+        "COCKPIT_MODEL": f"script:{tmp_path / 'scenario.toml'}",
+    }
+
+
+def reach(terminal: Terminal, text: str, *, after: int = 0) -> int:
+    """Read until ``text`` was printed after the byte ``after``; returns where it ends."""
+    terminal.until(text, after=after)
+    return terminal.wrote.index(text.encode(), after) + len(text.encode())
+
+
+def decided(place):
+    with Store.open(place.database) as store:
+        return [(each.kind, each.status) for each in store.read_now(proposals.select_recent)]
+
+
+def test_a_session_line_by_line(project, env):
+    (project / "more.py").write_text("two = 2\n")
+    place = locate_project(project)
+    with Terminal("--linear", cwd=project, env=env) as terminal:
+        at = reach(terminal, "/help lists the commands.")
+        terminal.press(b"fix the total\n\n\n\n")  # what was typed ahead approves nothing
+        at = reach(terminal, "Enter approves it.", after=at)
+        assert b"file:calc.py" in terminal.wrote
+        terminal.press(b"/tasks\n")
+        reach(terminal, "No open tasks.", after=at)
+        assert ("context", "pending") in decided(place)
+        terminal.press(b"narrow 2\n")
+        at = reach(terminal, "Narrowed to 1 of 2 items", after=at)
+        approved = "approved by you, narrowed to 1 item"
+        at = terminal.press_until(b"\n", approved, too_early=TOO_EARLY, after=at)
+        at = reach(terminal, "Enter approves it.", after=at)
+        # The second word was typed before it was asked for.
+        waits = "Not approved. It still waits"
+        at = terminal.press_until(b"\nyes\n", waits, too_early=TOO_EARLY, after=at)
+        asked = "Type yes to approve it"
+        at = terminal.press_until(b"approve\n", asked, too_early=TOO_EARLY, after=at)
+        terminal.press(b"yes\n")
+        at = reach(terminal, "done: seen", after=at)
+        terminal.press(b"/nothing\n")
+        reach(terminal, "There is no command /nothing.", after=at)
+        terminal.press(b"/sessions\n")
+        at = reach(terminal, ", done: fix the total", after=at)
+        terminal.press(b"\x04")
+        assert terminal.ends() == 0
+    drawn = terminal.wrote.replace(b"\x1b[?2004", b"")
+    assert b"\x1b" not in drawn, "a screen reader gets lines and nothing else"
+    assert "✔".encode() not in drawn
+    assert b"\a" in drawn
+    with Store.open(place.database) as store:
+        (session,) = store.read_now(sessions.select_recent)
+        assert session.status == "completed"
+
+
+def test_words_discuss_and_a_signal_ends(project, env, tmp_path):
+    place = locate_project(project)
+    (tmp_path / "user").mkdir(exist_ok=True)
+    (tmp_path / "user" / "config.toml").write_text("[screen]\nbell = false\n")
+    (project / "more.py").write_text("two = 2\n")
+    with Terminal("--linear", cwd=project, env=env) as terminal:
+        reach(terminal, "/help lists the commands.")
+        terminal.press(b"fix the total\n")
+        at = reach(terminal, "Enter approves it.")
+        words = b"discuss only calc.py\n"
+        at = terminal.press_until(words, "discussed by you", too_early=TOO_EARLY, after=at)
+        reach(terminal, "Enter approves it.", after=at)
+        terminal.send(signal.SIGTERM)
+        assert terminal.ends() == 130
+    assert ("context", "discussed") in decided(place)
+    assert b"\a" not in terminal.wrote

@@ -1,0 +1,403 @@
+"""Notes, session state, knowledge and task types on the screen, over a session that really ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import pytest_textual_snapshot
+from app_scenes import Scene
+from app_world import calm, settled, until
+from textual.widgets import Input
+
+from cockpit.act.sandbox.bubblewrap import detect
+from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.file_view import FileView
+from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.screens.lists.knowledge_screen import Source
+from cockpit.app.screens.lists.list_screen import ListScreen
+from cockpit.core.errors import Stale
+from cockpit.core.skills import skill_layers
+from cockpit.decide.choose_model import ModelSettings
+from cockpit.loop.runtime import Runtime
+from cockpit.observe.knowledge import embed_text
+from cockpit.store.journal.details.waves import ContextRefused
+from cockpit.store.notes import notes
+from cockpit.store.sessions import sessions
+
+pytestmark = pytest.mark.slow
+
+SCENARIO = """
+[[turn]]
+when = { not_called = ["request_context"] }
+[[turn.call]]
+name = "request_context"
+arguments.purpose = "fix add"
+arguments.question = "what does add do?"
+arguments.scope = ["file:calc.py", "file:guide.md"]
+
+[[turn]]
+when = { called = ["request_context"], not_called = ["edit_file"] }
+[[turn.call]]
+name = "edit_file"
+arguments = { path = "calc.py", old = "a - b", new = "a + b" }
+
+[[turn]]
+when = { called = ["edit_file"], not_called = ["run"] }
+[[turn.call]]
+name = "run"
+arguments = { argv = ["python3", "-m", "unittest", "-q", "test_calc"], reason = "try it" }
+
+[[turn]]
+when = { called = ["run"] }
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "add adds" }
+"""
+GUIDE = """\
+# Rounding
+
+## Money
+
+Amounts are rounded half to even, never up.
+
+## Weights
+
+Weights are rounded up to whole grams.
+"""
+TEST = """\
+import unittest
+import calc
+
+class Adds(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(calc.add(1, 2), 3)
+"""
+USER_TYPE = """\
++++
+name = "bug"
+policy = "ask"
+non_negotiables = ["Write the failing test first"]
+[extend]
+dod = ["**Noted**: the cause is in CHANGELOG.md"]
++++
+"""
+GUARD = """\
+TOOLS = ("edit_file",)
+
+
+def check(call, session):
+    \"\"\"Refuse to change the guide.\"\"\"
+    return "The guide is written by hand." if "guide" in str(call) else None
+"""
+OWN_TYPE = """\
++++
+name = "migration"
+dod = ["**Reversible**: a way back was tried"]
++++
+"""
+
+
+@pytest.fixture
+async def ran(still, project, tmp_path, monkeypatch) -> Runtime:
+    """A runtime with one session that read, changed, tested and ended; with notes and task types."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "user"))
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    monkeypatch.setattr(embed_text, "is_installed", lambda: False)
+    (project / "guide.md").write_text(GUIDE)
+    (project / "test_calc.py").write_text(TEST)
+    folder = tmp_path / "user" / "task-types"
+    folder.mkdir(parents=True)
+    (folder / "bug.md").write_text(USER_TYPE)
+    (folder / "migration.md").write_text(OWN_TYPE)
+    own = tmp_path / "user" / "guards"
+    own.mkdir()
+    (own / "no_guide.py").write_text(GUARD)
+    (folder / "broken.md").write_text("+++\nname = 'x'\ncolour = 'red'\n+++\n")
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(SCENARIO)
+    engine = still.engine
+    model = ModelSettings(model=f"script:{scenario}")
+    settings = replace(engine.settings, model=model, policy="all", sandbox="off")
+    # The pictures count tokens of what the command said: the same on machines with a sandbox and without.
+    ground = replace(engine.ground, sandbox=await detect({"PATH": ""}))
+    still.engine = replace(engine, settings=settings, ground=ground)
+    sid = await still.start("use git to fix add in calc.py", interactive=False)
+    await Runtime.run(still, sid)
+
+    def write(tx) -> None:
+        notes.write(tx, "decision", "Amounts are in cents, never in floats.")
+        wish = notes.write(tx, "question", "Should weights be rounded half to even as well?")
+        notes.forget(tx, wish.note_id, "answered in guide.md")
+        message = "Nothing was read: file:calc.py:1-2 is in your context already, unchanged."
+        refused = ContextRefused(message=message, guard="redundant_read", tokens=1_200)
+        tx.journal(refused, session_id=sid, actor="engine")
+
+    still.store.write_now(write)
+    return still
+
+
+async def read(pilot, name: str, rows: int = 1) -> ListScreen:
+    """Wait for the screen of a list, and for its rows and their detail."""
+
+    def is_there() -> bool:
+        screen = pilot.app.screen
+        here = getattr(screen, "PANE", "") == name and len(screen.rows) >= rows
+        return here and not screen._reading and not screen._reading_detail
+
+    await until(pilot, is_there)
+    await calm(pilot)
+    return pilot.app.screen
+
+
+async def test_pictures(ran, snapshot) -> None:
+    """Each screen at two sizes, in one run of the screen."""
+    pictures = snapshot.use_extension(pytest_textual_snapshot.SVGImageExtension)
+    session = ran.store.read_now(sessions.find_latest)
+    app = CockpitApp(ran, session_id=session.session_id)
+    taken = {}
+    async with app.run_test(size=(160, 45)) as pilot:
+        for width, height in ((160, 45), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await settled(pilot)
+            for key, name in (
+                ("alt+m", "notes"),
+                ("alt+i", "session_state"),
+                ("alt+y", "task_types"),
+                ("alt+g", "guards"),
+                ("alt+s", "knowledge"),
+            ):
+                await pilot.press(key)
+                if name == "knowledge":
+                    await until(pilot, lambda: isinstance(app.focused, Input))
+                    await pilot.press(*"amounts", "enter")
+                await read(pilot, name)
+                taken[f"{name}-{width}x{height}"] = app.export_screenshot()
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: len(app.screen_stack) == 1)
+    for name, picture in taken.items():
+        assert pictures(name=name) == picture, name
+
+
+def say(pilot, text: str) -> None:
+    pilot.app.main.prompt.put(text)
+
+
+async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -> None:
+    session = ran.store.read_now(sessions.find_latest)
+    app = CockpitApp(ran, session_id=session.session_id)
+
+    def stored() -> dict[str, str]:
+        rows = ran.store.read_now(lambda c: notes.select(c, ("proposed", "kept", "forgotten")))
+        return {note.text: note.status for note in rows}
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        say(pilot, "/notes")
+        await pilot.press("enter")
+        screen = await read(pilot, "notes", 2)
+        taught = screen.row.text
+        assert "runs tests" in taught
+        # Another cockpit changes the note that is shown here: a decision on the old text is refused.
+        shown = screen.row
+        ran.store.write_now(lambda tx: notes.edit(tx, shown.note_id, "Run make test."))
+        await pilot.app.engine.store.read(lambda _: None)
+        with pytest.raises(Stale):
+            await (await ran.notes()).keep(shown)
+        await until(pilot, lambda: any(row.text == "Run make test." for row in screen.rows))
+        # Keep, edit, write and merge notes.
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*"Cents alone.", "enter")
+        await until(pilot, lambda: stored().get("Cents alone.") == "kept")
+        await read(pilot, "notes", 3)
+        await pilot.press("slash", *"cents alone", "enter")
+        await until(pilot, lambda: screen.row is not None and screen.row.text == "Cents alone.")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press(*" Yes.", "enter")
+        await until(pilot, lambda: stored().get("Cents alone. Yes.") == "kept")
+        await until(pilot, lambda: screen.row is not None and screen.row.text.endswith("Yes."))
+        await pilot.press("m")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press("enter")
+        await until(pilot, lambda: stored()["Cents alone. Yes."] == "forgotten")
+        await pilot.press("escape", "a")
+        await until(pilot, lambda: len(screen.rows) == 4)
+        assert {row.reason.split()[0] for row in screen.rows if row.reason} == {
+            "merged",
+            "answered",
+        }
+        kept = next(row for row in screen.rows if row.status == "kept" and row.kind == "decision")
+        assert kept.seen == 2
+        await pilot.press("home", "x", "y")
+        await until(pilot, lambda: list(stored().values()).count("forgotten") == 3)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is app.main)
+
+        # A question in the prompt; its first passage opens at its lines, and goes to the next packet.
+        say(pilot, "/knowledge how are weights rounded")
+        await pilot.press("enter")
+        screen = await read(pilot, "knowledge", 2)
+        assert (screen.row.ref, screen.row.start) == ("guide.md", 7)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FileView))
+        await until(pilot, lambda: "▌ Weights are" in app.screen._detail.plain)
+        await pilot.press("o")
+        await until(pilot, lambda: any("editor" in note.message for note in app._notifications))
+        await pilot.press("escape", "a")
+        await until(pilot, lambda: any("next packet" in n.message for n in app._notifications))
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.rows and isinstance(screen.rows[0], Source))
+        (docs,) = [row for row in screen.rows if row.kind == "docs"]
+        assert docs.documents == 2
+        await until(pilot, lambda: "guide.md" in screen._detail.plain)
+        (project / "new.md").write_text("# New\n\nNothing yet.\n")
+        await pilot.press("r")
+        await until(pilot, lambda: screen.rows[0].documents == 3)
+
+        # From list to list; the state of the session opens a file that it changed.
+        await pilot.press("alt+i")
+        screen = await read(pilot, "session_state", 5)
+        assert len(app.screen_stack) == 2
+        states = {(row.section, row.name): row for row in screen.rows}
+        assert states["read", "calc.py"].state == "in packet"
+        assert states["changed", "calc.py"].text == "by edit file, wave 2"
+        assert states["tests", "python3 -m unittest -q test_calc"].state == "passed"
+        assert states["skill", "git"].text.startswith("you mentioned it")
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, FileView))
+        await until(pilot, lambda: "a + b" in app.screen._detail.plain)
+        await pilot.press("escape", "alt+y")
+        screen = await read(pilot, "task_types", 10)
+        first = screen.rows[0]
+        assert (first.kind.name, first.first, first.kind.source_layer) == (
+            "bug",
+            "built-in",
+            "user",
+        )
+        assert {change.key for change in first.changes} == {"dod", "non_negotiables", "policy"}
+        assert "broken.md" in screen._detail.plain
+        await pilot.press("alt+g")
+        screen = await read(pilot, "guards", 9)
+        redundant = next(row for row in screen.rows if row.name == "redundant_read")
+        assert (redundant.refused, redundant.savings.built_in_tokens) == (1, 1_200)
+        await pilot.press("slash", *"redundant", "enter")
+        await until(pilot, lambda: "Nothing was" in screen._detail.plain)
+        await pilot.press("escape", "end", "enter", "n")
+        assert screen.row.own.state == "not approved", "any other key withdraws the question"
+        await pilot.press("enter", "y")
+        await until(pilot, lambda: screen.row.own.state == "approved")
+        assert "def check(call, session)" in screen._detail.plain
+        await pilot.press("x", "y")
+        await until(pilot, lambda: screen.row.own.state == "not approved")
+        await pilot.press("alt+y")
+        screen = await read(pilot, "task_types", 10)
+        own = project.parent / "user" / "task-types" / "broken.md"
+        own.unlink()
+        screen.read_again()
+        await until(pilot, lambda: "broken.md" not in screen._detail.plain)
+
+
+async def test_sessions_are_found_renamed_and_followed(ran, snap_compare):
+    (session_id,) = [each.session_id for each in ran.store.read_now(sessions.select_recent)]
+    app = CockpitApp(ran)
+    async with app.run_test(size=(130, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("f6")
+        screen = await read(pilot, "sessions")
+        shown = " ".join(strip.text for strip in app.screen._compositor.render_strips())
+        for words in ("add adds", "use git to fix add in calc.py", session_id, "done"):
+            assert words in shown
+        await pilot.press("slash", *"nothing-such", "enter")
+        assert screen.row is None
+        await pilot.press("escape", "n")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        app.screen.query_one(Input).value = "Rounds\x1b[2J to even"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.row is not None and "Rounds" in screen.row.title)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session_id == session_id and app.screen is not screen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["small", "wide"])
+def test_picture_of_sessions(still, project, snap_compare, size):
+    scene = Scene(still.store, project)
+    scene.begin("round to even", title="Round to even").wave("observing").say(
+        "agent", "I look at it."
+    )
+    other = Scene(scene.store, scene.root).begin("write the guide", title="Write the guide")
+    other.wave("observing").say("agent", "The guide has three parts:\n\n1. how\n2. why\n3. what")
+
+    async def before(pilot):
+        await settled(pilot)
+        await pilot.press("f6")
+        await read(pilot, "sessions", 2)
+
+    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+
+
+async def test_settings_are_changed_in_the_users_file(still, tmp_path, monkeypatch):
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "user"))
+    file = tmp_path / "user" / "config.toml"
+    app = CockpitApp(still)
+    async with app.run_test(size=(130, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("alt+comma")
+        screen = await read(pilot, "settings", 20)
+
+        async def to(name: str) -> None:
+            await pilot.press("slash", *name, "enter")
+            await until(pilot, lambda: screen.row is not None and screen.row.key.name == name)
+
+        await to("max_waves")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        app.screen.query_one(Input).value = "7"
+        await pilot.press("enter")
+        await until(pilot, lambda: file.exists() and "max_waves = 7" in file.read_text())
+        await until(pilot, lambda: screen.row is not None and screen.row.value == 7)
+        await pilot.press("x")
+        await until(pilot, lambda: "max_waves" not in file.read_text())
+        # A wider policy asks once more, and no is the first answer.
+        await pilot.press("escape")
+        await to("policy")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pilot.press(*"reads", "enter")
+        await until(
+            pilot, lambda: isinstance(app.screen, PickOne) and "keep ask" in drawn_text(app)
+        )
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert "policy" not in file.read_text()
+
+
+def drawn_text(app) -> str:
+    return " ".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["small", "wide"])
+def test_picture_of_settings(still, snap_compare, size, tmp_path, monkeypatch):
+    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "user"))
+
+    async def before(pilot):
+        await settled(pilot)
+        await pilot.press("alt+comma")
+        await read(pilot, "settings", 20)
+
+    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+
+
+async def test_the_setup_is_checked_on_the_screen(still):
+    app = CockpitApp(still)
+    async with app.run_test(size=(130, 40)) as pilot:
+        screen = await settled(pilot)
+        screen.act("doctor")
+        listed = await read(pilot, "doctor", 8)
+        assert {"git", "project", "store"} <= {row.name for row in listed.rows}
+        states = [row.state for row in listed.rows]
+        assert states == sorted(states, key=["broken", "missing", "ok"].index)
+        await pilot.press("r", "escape")
+        await until(pilot, lambda: app.screen is screen)

@@ -1,0 +1,155 @@
+"""Commands of the prompt: what each does, and that an unknown one is sent to nobody."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from app_world import screen_of, settled, until
+
+from cockpit.app.actions.palette import Command, rank
+from cockpit.app.actions.registry import ACTIONS
+from cockpit.app.application import CockpitApp
+from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
+from cockpit.app.dialogs.help import Help
+from cockpit.core.clock import SystemClock
+from cockpit.core.skills import skill_layers
+from cockpit.decide.choose_model import ModelSettings
+from cockpit.store.sessions import messages, sessions
+
+WIDE = (120, 40)
+
+SPEAKS = """
+[[turn]]
+text = "What is it?"
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "seen" }
+"""
+
+
+async def enter(pilot, text: str) -> None:
+    """Send ``text`` by Enter."""
+    screen_of(pilot).prompt.put(text)
+    await pilot.pause()
+    await pilot.press("enter")
+
+
+def notes_of(app: CockpitApp) -> str:
+    return " ".join(str(note.message) for note in app._notifications)
+
+
+def said(runtime, session_id: str) -> list[str]:
+    rows = runtime.store.read_now(lambda c: messages.select_for_session(c, session_id))
+    return [row.text for row in rows if row.role == "person"]
+
+
+def test_each_command_has_one_name_and_a_hint():
+    assert len(TABLE) == len(COMMANDS)
+    for name, hint in COMMANDS:
+        assert is_command(name) and hint
+    for action in ACTIONS:
+        assert not action.command or action.command in TABLE, action.id
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("/help", True),
+        ("/theme nord", True),
+        ("/frobnicate now", True),
+        ("/mcp:prompt x", True),
+        ("/usr/bin/env is missing", False),
+        ("/", False),
+        ("fix /help", False),
+        ("/24", False),
+    ],
+)
+def test_what_has_the_form_of_a_command(text, is_one):
+    assert is_command(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("help", "Show keys and commands"),
+        ("resume", "Show all sessions, follow and rename them"),
+        ("settings", "Change the theme"),
+        ("/new", "Start a new session"),
+        ("cost", "Show the measures of chains"),
+        ("exit", "Quit"),
+        ("kanban", "Show the board of all tasks, and back"),
+        ("cmmnds", "Show keys and commands"),
+        ("approval", "Change the approval policy"),
+    ],
+)
+def test_the_palette_finds_actions_by_what_users_call_them(query, title):
+    from textual.fuzzy import Matcher
+
+    matcher = Matcher(query)
+    commands = [
+        Command(each.title, print, synonyms=f"{each.command} {each.synonyms}") for each in ACTIONS
+    ]
+    ranked = sorted(commands, key=lambda each: -rank(each, query, matcher.match))
+    assert title in [each.title for each in ranked[:4]]
+    assert rank(Command("Quit", print), "zzz", lambda _: 0.0) == 0
+
+
+async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(skill_layers, "ENABLED", True)
+    script = tmp_path / "speaks.toml"
+    script.write_text(SPEAKS)
+    async with opened(
+        SystemClock(), model=ModelSettings(model=f"script:{script}"), policy="reads"
+    ) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            screen = await settled(pilot)
+            # Without a session: commands that need one say so and stay in the prompt.
+            await enter(pilot, "/estimate")
+            await until(pilot, lambda: screen.prompt.text == "/estimate")
+            assert "needs a session" in str(next(iter(app._notifications)).message)
+            screen.prompt.clear()
+            await enter(pilot, "/help")
+            await until(pilot, lambda: isinstance(app.screen, Help))
+            await pilot.press("escape")
+            await enter(pilot, "/theme cockpit-light")
+            await until(pilot, lambda: app.theme == "cockpit-light")
+            await enter(pilot, "/theme none-such")
+            await until(pilot, lambda: screen.prompt.text == "/theme none-such")
+            screen.prompt.clear()
+            await enter(pilot, "look at calc.py")
+            await until(pilot, lambda: app.session_id)
+            first = app.session_id
+            await settled(pilot)
+            # What nobody knows is sent to nobody, and stays in the prompt.
+            for text in ("/estimte now", "/frobnicate", "/help me please"):
+                await enter(pilot, text)
+                await until(pilot, lambda text=text: screen.prompt.text == text)
+                screen.prompt.clear()
+            notes = notes_of(app)
+            assert "no command /estimte, so nothing was sent. Did you mean /estimate?" in notes
+            assert "/help takes nothing behind it" in notes
+            assert said(runtime, first) == ["look at calc.py"]
+            # A skill is a mention in a message, a task type's command a session of its own.
+            await enter(pilot, "/git what changed?")
+            await until(pilot, lambda: len(said(runtime, first)) == 2)
+            await enter(pilot, "/policy ask")
+            await until(
+                pilot,
+                lambda: runtime.store.read_now(lambda c: sessions.load(c, first)).policy == "ask",
+            )
+            await enter(pilot, "/policy all")
+            await until(pilot, lambda: screen.prompt.text == "/policy all")
+            screen.prompt.clear()
+            await enter(pilot, f"/export json {tmp_path / 'told.json'}")
+            await until(pilot, lambda: "Wrote" in notes_of(app))
+            exported = json.loads((tmp_path / "told.json").read_text())
+            assert exported["session_id"] == first
+            await enter(pilot, "/investigate what add does")
+            await until(pilot, lambda: app.session_id != first)
+            assert said(runtime, first) == ["look at calc.py", "/git what changed?"]
+            await enter(pilot, f"/resume {first}")
+            await until(pilot, lambda: app.session_id == first)
+            await enter(pilot, "/new")
+            await until(pilot, lambda: not app.session_id)

@@ -1,0 +1,161 @@
+"""Every proposal that waits in one list: filters, equal ones at once, rules, revisions, going to one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from app_scenes import ITEMS, Scene
+from app_world import screen_of, settled, until
+from loop.trust.trust_world import TrustWorld
+
+from cockpit.app.application import CockpitApp
+from cockpit.app.screens.lists.proposals_screen import ProposalsScreen
+from cockpit.loop.runtime_settings import TrustSettings
+from cockpit.loop.views.proposal_listing import list_proposals, read_history
+from cockpit.store.sessions import proposals
+from cockpit.store.trust import trust_rules
+
+pytestmark = pytest.mark.slow
+
+SMALL = TrustSettings(3, 2, 90)
+
+
+@pytest.fixture
+def world(still, project) -> TrustWorld:
+    settings = replace(still.engine.settings, trust=SMALL)
+    still.engine = replace(still.engine, settings=settings)
+    return TrustWorld(still.store, project, settings, count=500)
+
+
+def text(pilot) -> str:
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+def waiting(world: TrustWorld) -> dict[str, list[str]]:
+    """Two sessions with five requests; returns ids by what they are."""
+    first, second = world.begin(policy="ask"), world.begin(policy="ask")
+    return {
+        "tests": [
+            world.read(first, "file:tests/a.py").proposal_id,
+            world.read(second, "file:tests/b.py").proposal_id,
+        ],
+        "risky": [world.read(first, "file:tests/c.py", risk="medium").proposal_id],
+        "other": [world.read(second, "file:src/d.py").proposal_id],
+        "run": [world.run(second, "make", "test").proposal_id],
+        "sessions": [first, second],
+    }
+
+
+def status(world: TrustWorld, proposal_id: str) -> str:
+    return world.store.read_now(lambda c: proposals.load(c, proposal_id)).status
+
+
+def test_equal_are_low_risk_requests_of_one_shape(world) -> None:
+    asked = waiting(world)
+    listed = world.store.read_now(
+        lambda c: list_proposals(c, world.store.clock, world.settings, decided=False)
+    )
+    groups = {row.proposal.proposal_id: [each.proposal_id for each in row.equal] for row in listed}
+    assert [groups[each] for each in asked["tests"]] == [asked["tests"]] * 2
+    assert groups[asked["other"][0]] == asked["other"]
+    assert groups[asked["risky"][0]] == groups[asked["run"][0]] == []
+    assert not any(row.rules for row in listed), "nothing was approved often enough"
+
+
+def test_revisions_say_what_changed_and_who_changed_it(still, project) -> None:
+    scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
+    scene.decide("p-1", "discussed", reason="only the client").ask(
+        "p-2", items=ITEMS[:1], revises="p-1"
+    )
+    last = still.store.read_now(lambda c: proposals.load(c, "p-2"))
+    (earlier,) = still.store.read_now(lambda c: read_history(c, last))
+    assert earlier.proposal.proposal_id == "p-1"
+    assert not earlier.was_edited
+    assert "-file:tests/test_retry.py, 2,100 tokens" in earlier.changes
+    assert not any(line.startswith("+file") for line in earlier.changes)
+
+
+async def test_all_that_waits_in_one_list(still, world) -> None:
+    world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+    asked = waiting(world)
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 44)) as pilot:
+        await settled(pilot)
+        screen_of(pilot).act("requests")
+        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen))
+        screen = app.screen
+        await until(pilot, lambda: len(screen.body.rows) == 5)
+        assert "5 proposals of 2 sessions" in text(pilot)
+        first = asked["tests"][0]
+
+        await pilot.press("slash", *"risk:low kind:context")
+        await until(pilot, lambda: len(screen.body.rows) == 3)
+        await pilot.press("escape", "slash", *"older:10m")
+        await until(pilot, lambda: len(screen.body.rows) == 0)
+        still.store.clock.advance(601)
+        await pilot.press("escape", "slash", *"older:10m")
+        await until(pilot, lambda: len(screen.body.rows) == 5)
+        await pilot.press("escape", "g")
+
+        await until(pilot, lambda: screen.row.proposal.proposal_id == first)
+        await pilot.press("b")
+        await until(pilot, lambda: "approves all 2 that are shown below" in text(pilot))
+        drawn = screen._detail.plain
+        assert "file:tests/a.py" in drawn
+        assert "file:tests/b.py" in drawn
+        more = world.read(asked["sessions"][0], "file:tests/e.py").proposal_id
+        await until(pilot, lambda: len(screen.row.equal) == 3)
+        await pilot.press("y")  # it was about two
+        await pilot.press("b")
+        await until(pilot, lambda: "approves all 3 that are shown below" in text(pilot))
+        assert status(world, first) == "pending"
+        await pilot.press("y")
+        await until(
+            pilot, lambda: {status(world, each) for each in (*asked["tests"], more)} == {"approved"}
+        )
+        await until(pilot, lambda: len(screen.body.rows) == 3)
+        assert status(world, asked["risky"][0]) == "pending"
+
+        new = world.read(asked["sessions"][0], "file:tests/f.py").proposal_id
+        await until(pilot, lambda: len(screen.body.rows) == 4)
+        await pilot.press("G")
+        await until(pilot, lambda: screen.row.proposal.proposal_id == new)
+        assert screen.row.rules == tuple(world.offers())
+        await pilot.press("t")
+        await until(pilot, lambda: "lets such requests pass from now on: read file" in text(pilot))
+        rule = screen.row.rules[0]
+        await pilot.press("y")
+        await until(pilot, lambda: status(world, new) == "approved")
+        await until(
+            pilot,
+            lambda: (
+                (rules := world.store.read_now(lambda c: trust_rules.find(c, rule))) is not None
+                and rules.status == "active"
+            ),
+        )
+
+        await until(pilot, lambda: len(screen.body.rows) == 3)
+        await pilot.press("G")
+        await until(pilot, lambda: screen.row.proposal.proposal_id == asked["run"][0])
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        assert app.session_id == asked["sessions"][1]
+        assert screen_of(pilot).front_id == asked["run"][0]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 45), (250, 70)], ids=str)
+def test_picture(still, world, snap_compare, size) -> None:
+    world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
+    waiting(world)
+
+    async def before(pilot) -> None:
+        await settled(pilot)
+        screen_of(pilot).act("requests")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProposalsScreen))
+        await until(pilot, lambda: len(pilot.app.screen.body.rows) == 5)
+        await pilot.press("b")
+        await until(pilot, lambda: pilot.app.screen.asks("equal"))
+        await settled(pilot)
+
+    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
