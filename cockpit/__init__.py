@@ -15,6 +15,7 @@ _LATE = {
     "ApprovalRequest": "cockpit.library.approvals",
     "Answer": "cockpit.library.approvals",
     "tool": "cockpit.act.own_tools.decorator",
+    "MissingInput": "cockpit.act.own_tools.decorator",
 }
 """By public name the module that has it: nothing is imported before it is used. Typed in ``__init__.pyi``."""
 

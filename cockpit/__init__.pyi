@@ -1,3 +1,4 @@
+from cockpit.act.own_tools.decorator import MissingInput as MissingInput
 from cockpit.act.own_tools.decorator import tool as tool
 from cockpit.library.approvals import Answer as Answer
 from cockpit.library.approvals import ApprovalRequest as ApprovalRequest

@@ -39,7 +39,11 @@ COMMANDS = {
         "cockpit.commands.backlog.epics_and_stories:epics",
         "Manage epics and their priorities.",
     ),
-    "plan": ("cockpit.commands.backlog.plan:plan", "Turn a written plan into tasks."),
+    "plan": ("cockpit.commands.backlog.plan:plan", "Turn a text or a written plan into tasks."),
+    "estimate": (
+        "cockpit.commands.mind.estimate:estimate",
+        "Estimate waves, tokens and cost.",
+    ),
     "evolve": ("cockpit.commands.mind.evolve:evolve", "Grow a tool that is missing, test first."),
     "notes": ("cockpit.commands.mind.notes:notes", "Keep and forget what sessions taught."),
     "wip": (
@@ -70,6 +74,7 @@ COMMANDS = {
         "Index and search what a project says.",
     ),
     "tools": ("cockpit.commands.mind.tools:tools", "Manage tools of yours and of projects."),
+    "guards": ("cockpit.commands.mind.guards:guards", "Manage guards of yours and of projects."),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
     "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),
@@ -82,6 +87,7 @@ COMMANDS = {
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
     "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's files; manage trust rules."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
+    "settings": ("cockpit.commands.setup.settings:settings", "List and change settings."),
     "doctor": ("cockpit.commands.setup.doctor:doctor", "Check the setup and suggest fixes."),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),
 }
@@ -150,6 +156,9 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
 @APPROVE
 @click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
 @LOG_JSON
+@click.option(
+    "--linear", is_flag=True, help="Print line by line, for screen readers: no full screen."
+)
 @click.pass_context
 def root(
     ctx: click.Context,
@@ -160,6 +169,7 @@ def root(
     approve: str | None,
     theme: str | None,
     log_json: str | None,
+    linear: bool,
 ) -> None:
     """Direct coding agents from your terminal: Enter approves, Escape discusses.
 
@@ -167,7 +177,7 @@ def root(
     `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
-        if last or session is not None or agent or model or approve or theme or log_json:
+        if last or session is not None or agent or model or approve or theme or log_json or linear:
             raise click.UsageError(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
@@ -182,6 +192,10 @@ def root(
         "[screen] theme": theme,
         "[log] json": log_json,
     }
+    if linear:
+        from cockpit.commands.sessions.linear import open_linear
+
+        ctx.exit(open_linear("last" if last else session, flags, agent=agent or ""))
     ctx.exit(open_screen("last" if last else session, flags, agent=agent or ""))
 
 

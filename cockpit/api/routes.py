@@ -30,6 +30,7 @@ from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.profile_change_decision import reconcile_profile_changes
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.planner.read_session_estimate import read_session_estimate
 from cockpit.orient.profile_changes.profile_json import profile_document
 from cockpit.store.context import facts, packets, profile_changes, profiles, wave_feedback
 from cockpit.store.context.profile_changes import ChangeProposal, ChangeStatus
@@ -177,6 +178,20 @@ async def packet_of_wave(at: At, wave_id: str) -> dict[str, Any]:
             **packet.body(),
             "sources": {identity: text.source_ref for identity, text in texts.items()},
         }
+
+    return await at.read(look)
+
+
+@router.get("/estimates/{subject:path}", summary="An estimate (orientation.read)")
+async def show_estimate(at: At, subject: str) -> dict[str, Any]:
+    """The estimate of a session, or of a run of a task (``T-4/1``): the first, the current, what it took."""
+
+    def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
+        caller.require(READ, "read estimates")
+        body = read_session_estimate(connection, subject)
+        if body is None:
+            raise NotFound(f"There is no estimate of {subject[:80]!r}.")
+        return {"subject": subject, **body}
 
     return await at.read(look)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -34,6 +35,10 @@ def report_error(error: Exception) -> Exit:
     if isinstance(error, ModelError):
         say(f"cockpit: {mask(str(error))}")
         return Exit.WRONG_USE if error.code in ("config", "script") else Exit.FAILED
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        # Only a name from outside is so long; each place that looks at a path would have to say this.
+        say(f"cockpit: {str(error.filename)[:60]}… is too long for the name of a file.")
+        return Exit.WRONG_USE
     path = _append_to_log(error)
     details = f"See {path}." if path else "Run it again with COCKPIT_DEBUG=1 to see the traceback."
     say(f"cockpit: unexpected error ({type(error).__name__}). {details}")

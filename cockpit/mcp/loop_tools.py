@@ -29,6 +29,9 @@ MOST_QUERY = 2_000
 MOST_PASSAGES = 20
 """Passages of one search."""
 
+MOST_ESTIMATED = 40
+"""Tasks that one estimate lists; all of a backlog count in its total."""
+
 DEFAULT_WAIT_S = 20
 """How long a call waits unless it says otherwise: shorter than any client's own timeout."""
 
@@ -151,6 +154,37 @@ async def _search_knowledge(
     return render_page("passages", passages, arguments.offset)
 
 
+@dataclass(frozen=True, slots=True)
+class EstimateWork:
+    """Estimate open tasks of the backlog (none named: all), or the session that ``words`` would start."""
+
+    task_ids: tuple[str, ...] | None = None
+    words: str | None = None
+
+
+async def _estimate_work(
+    dispatcher: Dispatcher, client: ClientConnection, arguments: EstimateWork
+) -> dict[str, Any]:
+    caller = await dispatcher.authenticate(client)
+    caller.require(READ, "estimate work")
+    words, task_ids = arguments.words, arguments.task_ids
+    if words is not None and task_ids is not None:
+        raise WrongArguments("estimate_work: give task_ids or words, not both.")
+    if words is not None and not 1 <= len(words.strip()) <= MOST_QUERY:
+        raise WrongArguments(f"estimate_work: words must have 1 to {MOST_QUERY} characters.")
+    if task_ids is not None and not 1 <= len(task_ids) <= MOST_ESTIMATED:
+        raise WrongArguments(f"estimate_work: name 1 to {MOST_ESTIMATED} tasks.")
+
+    async def run(engine: Engine) -> dict[str, Any]:
+        from cockpit.loop.planner import estimate_for_agent
+
+        if words is not None:
+            return await estimate_for_agent.estimate_words(engine, words)
+        return await estimate_for_agent.estimate_tasks(engine, task_ids or (), MOST_ESTIMATED)
+
+    return await dispatcher.engine.run(run)
+
+
 async def _request_context(
     dispatcher: Dispatcher, client: ClientConnection, arguments: RequestContext
 ) -> dict[str, Any]:
@@ -254,6 +288,13 @@ LOOP_TOOLS = (
         "Search the project's documents, docstrings, notes, handoffs and skills. Passages with lines.",
         SearchKnowledge,
         _search_knowledge,
+    ),
+    LoopTool(
+        "estimate_work",
+        "standard",
+        "What tasks, or a session of these words, will take: waves, tokens, cost, as ranges.",
+        EstimateWork,
+        _estimate_work,
     ),
     LoopTool(
         "propose_action",

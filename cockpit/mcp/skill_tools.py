@@ -39,7 +39,7 @@ async def _list_skills(
     caller = await dispatcher.authenticate(client)
     caller.require(READ, "list skills")
 
-    async def read(engine: Engine) -> list[dict[str, str]]:
+    async def read(engine: Engine) -> list[dict[str, str | bool]]:
         from cockpit.orient.skills.choose_skills import choose_skills
 
         shelf = engine.skills
@@ -49,13 +49,16 @@ async def _list_skills(
                 {"name": skill.name, "layer": skill.layer, "description": skill.description}
                 for skill in shelf.skills.values()
             ]
+        task = arguments.task
+        near = await engine.librarian.compare_skills(task)
         return [
             {
                 "name": choice.name,
                 "why": choice.why,
+                "is_sure": not choice.is_named,
                 "description": shelf.skills[choice.name].description,
             }
-            for choice in choose_skills(shelf.skills, shelf.index, arguments.task)
+            for choice in choose_skills(shelf.skills, shelf.index, task, vectors=near)
         ]
 
     return {"skills": await dispatcher.engine.run(read)}
@@ -90,7 +93,7 @@ SKILL_TOOLS = (
     LoopTool(
         "list_skills",
         "standard",
-        "Skills: instructions for kinds of work. With a task, those that it needs.",
+        "Skills: instructions for kinds of work. With a task, those that fit it.",
         ListSkills,
         _list_skills,
     ),

@@ -29,6 +29,7 @@ from api_world import (
 from cockpit.access.principals import PERSON
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.planner.estimate_session import EstimateInput, make_estimate
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import packets, profiles
@@ -340,6 +341,7 @@ def test_the_document_describes_every_route(at: Project, http: httpx2.Client) ->
     found = http.get("/openapi.json", headers=at.bearer("ci", READ)).json()
     assert sorted((path, *methods) for path, methods in found["paths"].items()) == [
         ("/api/admin/audit", "get"),
+        (f"{API}/estimates/{{subject}}", "get"),
         (f"{API}/feedback/{{wave_id}}", "get"),
         (f"{API}/packets/{{wave_id}}", "get"),
         (f"{API}/profile/current", "get"),
@@ -399,3 +401,19 @@ def test_the_audit_log_is_read_page_by_page(at: Project, http: httpx2.Client) ->
         http.get("/api/admin/audit", params=session, headers=bearer).json()["rows"]
         == [row for row in wave_rows if row["session_id"] == session["session_id"]][:100]
     )
+
+
+def test_the_estimate_of_a_session_is_read(at: Project, http: httpx2.Client) -> None:
+    given = EstimateInput(900, 1e-6)
+    at.store.write_now(
+        lambda tx: make_estimate(
+            tx, subject="T-4/1", unit="task", kind="bug", model="anthropic:x", given=given
+        )
+    )
+    bearer = at.bearer("ci", READ)
+    found = http.get(f"{API}/estimates/T-4/1", headers=bearer).json()
+    assert (found["subject"], found["kind"], found["actual"]) == ("T-4/1", "bug", None)
+    assert found["first"]["basis"] == "defaults"
+    assert found["first"]["waves"]["low"] <= found["now"]["waves"]["high"]
+    assert http.get(f"{API}/estimates/s-none", headers=bearer).status_code == 404
+    assert http.get(f"{API}/estimates/T-4/1", headers=at.bearer("x", PROPOSE)).status_code == 403

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.commands.sessions.remembered_theme import remember_theme, with_theme
+from cockpit.config.change_setting import (
+    change_setting,
+    find_setting,
+    list_settings,
+    read_text,
+    remember_theme,
+    with_value,
+)
 from cockpit.config.load_settings import ConfigInvalid, Settings, load_settings
 
 FLAG = "[limits] max_waves"
@@ -175,7 +182,7 @@ def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
     ],
 )
 def test_a_theme_is_remembered_beside_what_is_there(before: str, after: str) -> None:
-    assert with_theme(before, "night") == after
+    assert with_value(before, find_setting("screen.theme"), "night") == after
 
 
 def test_the_remembered_theme_is_read_again(folders: tuple[Path, Path]) -> None:
@@ -217,3 +224,45 @@ def test_a_wrong_price_is_named(folders: tuple[Path, Path], body: str) -> None:
 def test_a_project_sets_no_prices(folders: tuple[Path, Path]) -> None:
     with pytest.raises(ConfigInvalid, match="may not say what your models cost"):
         load(folders, project="[prices.local]\ninput = 0\noutput = 0\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("limits.max_waves", "7"),
+        ("[limits] max_waves", "7"),
+        ("approval.policy", "reads"),
+        ("knowledge.enable_rag", "false"),
+        ("model.timeout_s", "2.5"),
+        ("model.name", 'openai-compatible:a"b\\'),
+    ],
+)
+def test_a_setting_is_written_read_and_taken_out_again(
+    folders: tuple[Path, Path], name: str, text: str
+) -> None:
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
+    before = "# mine\n[screen]\ntheme = 'day' # keep\n"
+    (folders[0] / "config.toml").write_text(before, encoding="utf-8")
+    key = find_setting(name)
+    path = change_setting(key, read_text(key, text), env)
+    (row,) = [row for row in list_settings(None, env) if row.key == key]
+    assert (row.value, row.origin) == (read_text(key, text), str(path))
+    assert "theme = 'day' # keep" in path.read_text(encoding="utf-8")
+    change_setting(key, None, env)
+    (row,) = [row for row in list_settings(None, env) if row.key == key]
+    assert (row.value, row.origin) == (key.default, "")
+    assert "theme = 'day' # keep" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("limits.max_waves", "many", "must be"),
+        ("approval.policy", "yolo", "must be"),
+        ("no.such", "1", "no setting"),
+        ("max_waves", "1", "Several settings"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(name: str, text: str, says: str) -> None:
+    with pytest.raises(ConfigInvalid, match=says):
+        read_text(find_setting(name), text)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cli_world import Project
+from sandbox_here import WARNING
 from state_for_tests import state_of
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,17 @@ def test_the_document_says_what_happened(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
     document = project.json(*words, "--output-format", "json")
     assert set(document) == {
-        *("session_id", "task_type", "status", "waves", "proposals", "actions", "usage", "result"),
+        *(
+            "session_id",
+            "task_type",
+            "status",
+            "waves",
+            "proposals",
+            "actions",
+            "usage",
+            "result",
+            "estimate",
+        ),
         "untrusted",
     }
     assert document["task_type"] == "review_pr"
@@ -62,7 +73,7 @@ def test_the_stream_is_the_journal(project: Project, watched: Any) -> None:
 
 def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
     done = project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
-    assert done.stderr == ""
+    assert done.stderr == WARNING
     assert done.stdout.startswith("review_pr · ")
     said = ["I need two files before I judge this.", "── wave 3", "✔ done: Notes written."]
     assert [done.stdout.count(words) for words in said] == [1, 1, 1]
@@ -71,7 +82,7 @@ def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
 
 def test_a_document_on_a_pipe_comes_alone(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
-    assert project.run(*words, "--output-format", "json").stderr == ""
+    assert project.run(*words, "--output-format", "json").stderr == WARNING
 
 
 @pytest.mark.parametrize("words", [["-p", REVIEW], ["run", "-"], ["review", "main..feature"]])
@@ -193,7 +204,7 @@ def test_words_without_finish_need_an_answer(project: Project, words: str) -> No
         {"status": "needs_answer", "summary": words},
     )
     assert "cockpit run --continue s-" in done.stderr
-    assert f"■ needs an answer: {words}" in project.run("sessions", "show").stdout
+    assert f"? needs an answer: {words}" in project.run("sessions", "show").stdout
     assert "needs an answer" in project.run("sessions", "list").stdout
     # Nothing said to it changes nothing, and a blocked one does not become done.
     for message, code, status in (
@@ -297,7 +308,7 @@ def test_a_reader_that_leaves_is_no_failure_to_talk_about(project: Project) -> N
     errors = writer.stderr.read()
     code = writer.wait(90)
     writer.stderr.close()
-    assert (code in (0, 141), errors) == (True, "")
+    assert (code in (0, 141), errors) == (True, WARNING)
 
 
 def test_two_processes_do_not_run_one_session(project: Project, watched: Any) -> None:

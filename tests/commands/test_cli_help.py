@@ -15,7 +15,7 @@ from cockpit.cli import COMMANDS, root
 COLUMNS = 80
 LONGEST_SUMMARY = 45
 VERBS = {
-    *("Answer", "Log"),
+    *("Answer", "Estimate", "Log", "Rename", "Restore"),
     *("Add", "Approve", "Archive", "Block", "Change", "Check", "Compare", "Discuss", "Explain"),
     *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
     *(
@@ -42,6 +42,7 @@ OPTION_VERBS = VERBS | {
     *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
     *("End", "Follow", "Forget"),
     *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
+    "Refuse",
     *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
 }
 

@@ -75,5 +75,11 @@ def test_notes_of_the_user_and_errors(project: Project) -> None:
         "kept",
         "written by the user",
     )
-    assert "this text already" in project.run("notes", "add", "Rates are in cents", expect=1).stderr
+    assert (
+        "says the same already"
+        in project.run("notes", "add", "Rates are in cents", expect=1).stderr
+    )
+    other = project.json("notes", "add", "Amounts are in cents", "--json")
+    merged = project.json("notes", "merge", added["note_id"], other["note_id"], "--json")
+    assert (merged["note_id"], merged["seen"]) == (other["note_id"], 2)
     assert "There is no note n-x" in project.run("notes", "show", "n-x", expect=2).stderr

@@ -55,7 +55,10 @@ def test_lists_and_scores(loading: Project) -> None:
     body = loading.json("skills", "list", "--json")
     assert [each["name"] for each in body["skills"]][:2] == ["api-design", "code-review"]
     (first, *_) = loading.json("skills", "list", "--for", "Fix the traceback", "--json")
-    assert (first["name"], first["how"]) == ("debugging", "match")
+    assert (first["name"], first["how"], first["loaded"]) == ("debugging", "match", True)
+    (first, *_) = loading.json("skills", "list", "--for", "which branch is stale?", "--json")
+    assert (first["name"], first["loaded"]) == ("git", False)
+    assert first["tokens"] < 100
     assert "This task needs no skill." in loading.run("skills", "list", "--for", "hi there").stderr
     shown = loading.run("skills", "show", "git", "--for", "squash the commits").stdout
     assert "(commits, squash)" in shown

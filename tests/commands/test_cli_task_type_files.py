@@ -42,7 +42,7 @@ def test_a_file_is_checked_without_being_used(project: Project, tmp_path: Path) 
     refused = project.run("task-types", "check", str(good), str(bad), str(odd), expect=2)
     assert "`dod` is both replaced and extended" in refused.stderr
     assert "field `policy`" in refused.stderr
-    assert "All 14 task types can be used." in project.run("task-types", "check").stderr
+    assert "All 15 task types can be used." in project.run("task-types", "check").stderr
 
 
 def test_a_new_type_is_written_once_and_can_be_used(project: Project) -> None:

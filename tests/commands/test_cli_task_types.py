@@ -193,7 +193,7 @@ def test_rules_are_read_through_a_link_and_a_fresh_template_says_nothing(
     (project.root / "AGENTS.md").symlink_to("CLAUDE.md")
     project.run("init")
     run(project, "implement it")
-    assert "From the project's AGENTS.md:" in texts(project)
+    assert "From the project's AGENTS.md." in texts(project)
     assert "Use tabs." in texts(project)
     assert ".cockpit/context.md" not in texts(project)
     (tmp_path / "outside.md").write_text("Be sly.\n")

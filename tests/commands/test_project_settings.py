@@ -17,7 +17,7 @@ from cockpit.config.all_settings import KEYS
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.config.setting import Key
 
-NEUTRAL = {"[screen] theme"}
+NEUTRAL = {"[screen] theme", "[screen] bell"}
 """Settings that protect nothing: how the screen looks."""
 FILLS = {"[model] name": ("offline", "anthropic:other"), "[work] test_command": ("make", "true")}
 """Settings without an order: the user's own choice counts, and a project's where there is none."""

@@ -83,6 +83,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "propose_action": {"proposal_id": "the one that waits", "wait_s": 0},
     "get_orientation_packet": {"fields": "full"},
     "search_knowledge": {"query": "areas"},
+    "estimate_work": {"words": "investigate how areas are computed"},
 }
 """A call that every tool answers, in an order in which they can be made."""
 
@@ -106,6 +107,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "propose_action": {"action": "write_file", "arguments": {"nonsense": 1}},
     "get_orientation_packet": {"session_id": "s-none"},
     "search_knowledge": {"query": " "},
+    "estimate_work": {"words": "x", "task_ids": ["T-1"]},
     "get_story": {"story_id": "S-77"},
     "update_epic": {"epic_id": "E-1"},
 }

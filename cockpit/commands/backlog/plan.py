@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.cli_options import AS_JSON, TOKEN, examples, require_user_for_policy
+from cockpit.cli_options import AS_JSON, MODEL, TOKEN, examples, require_user_for_policy
 from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
@@ -36,8 +36,9 @@ _MOST_BYTES = 1_000_000
 
 
 @click.command(
-    short_help="Turn a written plan into tasks.",
+    short_help="Turn a text or a written plan into tasks.",
     epilog=examples(
+        'cockpit plan "add OAuth login with tests and docs"',
         "cockpit plan plan.md --check",
         "cockpit plan plan.md --edit",
         "cat plan.md | cockpit plan - --approve all",
@@ -55,23 +56,29 @@ _MOST_BYTES = 1_000_000
 @click.option(
     "--again", is_flag=True, help="Propose the plan even if the backlog contains it already."
 )
+@MODEL
 @TOKEN
 @AS_JSON
+@click.pass_context
 def plan(
+    ctx: click.Context,
+    /,
     source: str,
     in_editor: bool,
     check: bool,
     approve: str | None,
     again: bool,
+    model: str | None,
     token: str,
     as_json: bool,
 ) -> None:
-    """Turn a written plan into a proposal of epics, stories and tasks.
+    """Turn free text or a written plan into a proposal of epics, stories and tasks.
 
-    The plan is a FILE, a TEXT or standard input (-). Headings become epics and stories, list items
-    become tasks; (after #1), [bug], 3h, `src/a.py` and an "Acceptance:" line set fields of a task. No
-    model is used. You approve the proposal as a whole; nothing is added to the backlog before. With the
-    id of a pending plan, --edit replaces it by your edited version.
+    The source is a TEXT, a FILE or standard input (-). In a written plan headings become epics and
+    stories, list items become tasks; (after #1), [bug], 3h, `src/a.py` and an "Acceptance:" line set fields
+    of a task, without a model. A TEXT without list items goes to your model, which may ask you for context
+    and proposes tasks; so does any source with --model. You approve the proposal as a whole; nothing is
+    added to the backlog before. With the id of a pending plan, --edit replaces it by your edited version.
     """
     if check and (approve or again):
         raise WrongUse("--check proposes nothing. Leave --approve and --again out.")
@@ -80,7 +87,16 @@ def plan(
         raise WrongUse(
             f"{source} is pending already. Change it with --edit, or decide it with `cockpit proposals`."
         )
-    text = _read_source(source) if waiting is None else str(waiting.body["payload"]["markdown"])
+    if waiting is not None:
+        from cockpit.backlog.planning.propose_plan import editable
+
+        text, _ = editable(waiting)
+    else:
+        text = _read_source(source)
+        if model is not None or (not in_editor and _is_free_text(source, text)):
+            if check or again or in_editor:
+                raise WrongUse("--check, --edit and --again are for written plans. Leave them out.")
+            ctx.exit(_plan_with_model(text, approve, model, token, as_json))
     keeping: AbstractContextManager[None] = nullcontext()
     if in_editor:
         from cockpit.app.external_editor import save_text_on_error
@@ -92,15 +108,66 @@ def plan(
             _check(text, as_json)
             return
         proposal, result = _propose(text, waiting, token, approve, again)
+    _show(proposal, result, as_json)
+
+
+def _is_free_text(source: str, text: str) -> bool:
+    """Whether the source is a text, neither a file nor a written plan."""
+    from cockpit.backlog.planning.parse_plan import read_plan
+    from cockpit.backlog.planning.plan import PlanEmpty, PlanInvalid
+
+    if source == "-" or text is not source:
+        return False
+    try:
+        read_plan(text)
+    except PlanEmpty:
+        return bool(text.strip())
+    except PlanInvalid:
+        return False  # a written plan with a fault, which is named
+    return False
+
+
+def _plan_with_model(
+    text: str, approve: str | None, model: str | None, token: str, as_json: bool
+) -> int:
+    from cockpit.backlog.planning.propose_plan import plan_result
+    from cockpit.commands.backlog.plan_with_model import plan_with_model
+
+    if token:
+        raise WrongUse("--token is for written plans; a model plans for the user alone.")
+    flags: dict[str, object] = {"[approval] policy": approve, "[model] name": model}
+    planned = plan_with_model(text, flags, as_json=as_json)
+    proposal = planned.proposal
+    if proposal is None:
+        if as_json:
+            show_json({"session_id": planned.session_id, "proposal_id": None})
+        return int(planned.code)
+    result = read_store(lambda connection: plan_result(connection, proposal.proposal_id))
+    _show(proposal, result, as_json, session_id=planned.session_id)
+    return int(planned.code)
+
+
+def _show(
+    proposal: Proposal, result: PlanResult | None, as_json: bool, *, session_id: str = ""
+) -> None:
+    """Print a proposed plan, and how to decide it or what it added."""
     if as_json:
-        show_json(_record(proposal, result))
+        show_json(_record(proposal, result) | ({"session_id": session_id} if session_id else {}))
         return
     show(f"{proposal.title}\n\n{str(proposal.body['body']).rstrip()}")
     for note in proposal.body["notes"]:
         show(f"! {note}")
-    if count := hidden(str(proposal.body["payload"]["markdown"])):
+    for name, value in proposal.body["fields"]:
+        if name == "estimate":
+            show(f"≈ {value}")
+    if count := hidden(str(proposal.body["body"])):
         show(f"! It contains {pluralize(count, 'character')} that cannot be shown. Use --json.")
     _say_status(proposal, result)
+    if session_id and result is None:
+        say(
+            f"discuss:  cockpit proposals discuss {proposal.proposal_id} --words '…', then"
+            f" cockpit run --continue {session_id}"
+        )
 
 
 def _propose(

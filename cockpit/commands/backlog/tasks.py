@@ -19,8 +19,10 @@ from cockpit.commands.backlog.call_work_tools import (
     read_with_tool,
     say_more,
 )
+from cockpit.commands.chains.branch_commands import build_commands
 from cockpit.commands.open_project import read_store
 from cockpit.commands.terminal import format_table, say, show, show_json, show_list
+from cockpit.store.backlog.backlog_ids import TASK, read_id
 
 if TYPE_CHECKING:
     from cockpit.store.backlog.tasks import Task
@@ -45,7 +47,15 @@ def tasks() -> None:
     """
 
 
-for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS):
+def _read_task_id(named: str | None) -> str:
+    return read_id(TASK, named or "")
+
+
+_BRANCH_COMMANDS = build_commands(
+    "tasks", click.argument("task", metavar="TASK"), "task", _read_task_id, "T-42"
+)
+
+for _command in (*tasks_change.COMMANDS, *tasks_import_export.COMMANDS, *_BRANCH_COMMANDS):
     tasks.add_command(_command)
 
 
@@ -250,6 +260,10 @@ def _task_text(connection: sqlite3.Connection, named: str) -> str:
         parts.append(f"Unblocks {', '.join(row.task_id for row in behind)}")
     if task.packages or task.files:
         parts.append(f"Touches {', '.join((*task.packages, *task.files))}")
+    from cockpit.loop.planner.read_session_estimate import describe_task_estimate
+
+    if estimated := describe_task_estimate(connection, task.task_id):
+        parts.append(f"Estimated {estimated}")
     if task.wip:
         from cockpit.learn.resume_text import resume_line
 

@@ -1,4 +1,4 @@
-"""``cockpit chain``: list, show, watch, stop, resume and report chains."""
+"""``cockpit chain``: list, show, watch, stop, resume and report chains, and take their branches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
+from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_document, chain_text
 from cockpit.commands.open_project import (
     find_project,
@@ -200,6 +201,14 @@ def _choose_chain(connection: sqlite3.Connection, named: str | None) -> Chain:
     if not newest:
         raise NotFound(_NO_CHAIN)
     return newest[0]
+
+
+def _read_chain_id(named: str | None) -> str:
+    return read_store(lambda connection: _choose_chain(connection, named)).chain_id
+
+
+for _command in branch_commands.build_commands("chain", _CHAIN, "chain_id", _read_chain_id, "ch-3"):
+    chain.add_command(_command)
 
 
 def _cells(document: dict[str, Any]) -> tuple[str, ...]:

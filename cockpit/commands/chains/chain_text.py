@@ -9,6 +9,7 @@ from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
 from cockpit.chains.progress_lines import describe_status
 from cockpit.core.text import pluralize
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
@@ -76,7 +77,7 @@ def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:
 
 
 def _worker_line(worker: Worker) -> str:
-    sign = {"running": "▶", "clean": "✔", "crashed": "✘", "stopped": "■"}[worker.status]
+    sign = state_sign("worker", worker.status).sign
     cause_of_death = workers.explain_death(worker)
     reason = END_REASONS.get(worker.reason, worker.reason)
     status = f"{worker.status}, {reason}" if reason else worker.status

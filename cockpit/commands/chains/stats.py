@@ -16,6 +16,7 @@ from cockpit.core.text import pluralize
 if TYPE_CHECKING:
     import sqlite3
 
+    from cockpit.chains.report.guard_savings import GuardSavings
     from cockpit.chains.report.measures import Measures
 
 _SPAN = re.compile(r"(\d{1,4})([hdw])")
@@ -43,7 +44,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 @click.option("--after", metavar="WHEN", help="Compare the time before with the time after this.")
 @AS_JSON
 def stats(since: str | None, before: str | None, after: str | None, as_json: bool) -> None:
-    """Measure the workers of chains from the journal: context, batches, reviews, restarts.
+    """Measure the workers of chains from the journal: context, batches, reviews, restarts, guards.
 
     `--since 7d` measures a week. `--before DATE --after DATE` compares two spans: up to the first date,
     and from the second date on. --after alone compares the time before it with the time after it. Dates
@@ -62,26 +63,29 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
         return
     from cockpit.chains.report.measures import OPEN
 
-    measures = _measured(first, until or OPEN)
+    measures, savings = _measured(first, until or OPEN)
     if as_json:
-        show_json(measures.body())
+        show_json({**measures.body(), "guards": savings.body()})
         return
-    _show(measures)
+    _show(measures, savings)
 
 
-def _measured(since: str, before: str) -> Measures:
+def _measured(since: str, before: str) -> tuple[Measures, GuardSavings]:
+    from cockpit.chains.report.guard_savings import GuardSavings, measure_guards
     from cockpit.chains.report.measures import Measures, measure_chains
 
-    def read(connection: sqlite3.Connection) -> Measures:
-        return measure_chains(connection, since, before)
+    def read(connection: sqlite3.Connection) -> tuple[Measures, GuardSavings]:
+        savings = measure_guards(connection, since, before)
+        return measure_chains(connection, since, before), savings
 
-    return read_store(read, empty=Measures(since, before))
+    return read_store(read, empty=(Measures(since, before), GuardSavings()))
 
 
-def _show(measures: Measures) -> None:
+def _show(measures: Measures, savings: GuardSavings) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
 
     rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(measures)]
+    rows += [(name, count, "", detail) for name, count, detail in savings.list_rows()]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not measures.workers:
         say("No worker has ended in that time. `cockpit work --all` starts a chain.")
@@ -91,14 +95,25 @@ def _compare(since: str, before: str, after: str, as_json: bool) -> None:
     from cockpit.chains.report.measure_rows import compare_measures
     from cockpit.chains.report.measures import OPEN
 
-    old, new = _measured(since, before), _measured(after, OPEN)
+    (old, old_savings), (new, new_savings) = _measured(since, before), _measured(after, OPEN)
     if as_json:
-        show_json({"before": old.body(), "after": new.body()})
+        show_json(
+            {
+                "before": {**old.body(), "guards": old_savings.body()},
+                "after": {**new.body(), "guards": new_savings.body()},
+            }
+        )
         return
     signs = {True: "better", False: "worse", None: ""}
     rows = [
         (each.name, each.before, each.after, each.change, signs[each.better])
         for each in compare_measures(old, new)
+    ]
+    rows += [
+        (name, count, now, "", "")
+        for (name, count, _), (_, now, _) in zip(
+            old_savings.list_rows(), new_savings.list_rows(), strict=True
+        )
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")
     show(format_table(heads, rows))

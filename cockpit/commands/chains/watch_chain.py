@@ -211,7 +211,8 @@ def _print_end(store: Store, ended: Chain, as_json: bool) -> None:
         return
     progress = store.read_now(lambda connection: chains.count_progress(connection, ended))
     if store.read_now(lambda connection: task_runs.has_merged(connection, ended.chain_id)):
-        show(f"Merge the finished tasks with: git merge {ended.branch}")
+        show(f"Look at the finished tasks with: cockpit chain diff {ended.chain_id}")
+        show(f"Merge them with: cockpit chain take {ended.chain_id}, or git merge {ended.branch}")
     if progress.blocked:
         count = pluralize(progress.blocked, "task")
         show(f"{count} blocked. List with: cockpit tasks list --status blocked")

@@ -37,6 +37,7 @@ _INTERNAL = (
     short_help="Work through the backlog with agents.",
     epilog=examples(
         "cockpit work --all",
+        "cockpit work --epic E-1 --dry-run",
         "cockpit work --epic E-1 -n 3 --max-cost 20 --max-wall 2h",
         "cockpit work --all --headless --approve all --max-sessions 5",
         "cockpit work --task T-42 --runner claude",
@@ -90,6 +91,11 @@ _INTERNAL = (
     help="Run the roles with this external agent of your configuration. Default: embedded.",
 )
 @MODEL
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the tasks in scope with their estimates, and start nothing.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the chain as JSON when it ends.")
 @click.option("--chain", "chain_id", hidden=True)
 @click.option("--session", "ordinal", type=click.IntRange(1), hidden=True)
@@ -121,6 +127,8 @@ def _work(options: Mapping[str, Any]) -> Exit:
         raise WrongUse("--epic, --story, --all, --task and --continue exclude each other.")
     if options["headless"] and not scopes:
         raise WrongUse(_NO_SCOPE)
+    if options["dry_run"]:
+        return _estimate(options)
     from cockpit.commands.chains.work_on_task import check_prerequisites, work_on_task
     from cockpit.decide.choose_model import model_named
     from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
@@ -172,6 +180,22 @@ def _work(options: Mapping[str, Any]) -> Exit:
         else:
             watching = start_and_watch(store, place, settings, order, options["as_json"])
         return asyncio.run(watching)
+
+
+def _estimate(options: Mapping[str, Any]) -> Exit:
+    """Print what the work would take; start nothing and store nothing."""
+    from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
+    from cockpit.commands.mind.estimate import estimate
+
+    if options["again"]:
+        raise WrongUse("--dry-run estimates the open tasks of a scope. Leave --continue out.")
+    words = [options["task_id"]] if options["task_id"] else []
+    for name in ("epic", "story", "model", "runner"):
+        words += [f"--{name}", options[name]] if options[name] else []
+    workers = read_batch_size(options["batch"] or ADAPTIVE).size
+    words += ["-n", str(workers), *(["--json"] if options["as_json"] else [])]
+    estimate.main(words, standalone_mode=False)
+    return Exit.DONE
 
 
 _REPLACEABLE: Mapping[str, str] = {

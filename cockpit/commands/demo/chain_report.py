@@ -12,6 +12,7 @@ from pathlib import Path
 from cockpit.access.run_program import run_git, run_program
 from cockpit.core.project.git_words import git_environment
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.chains import chains, workers, worktrees
@@ -27,7 +28,6 @@ LEAST_SESSIONS = 3
 
 _OURS = (".git", ".cockpit/.gitignore", ".cockpit/reports")
 """What cockpit itself writes in a project."""
-_SIGNS = {"done": "✔", "blocked": "✘"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +160,5 @@ def _worker_line(session: Worker) -> str:
 def _task_line(connection: sqlite3.Connection, task: Task) -> str:
     handoff = handoffs.find(connection, task.task_id)
     summary = handoff.summary.partition("\n")[0] if handoff else "no handoff"
-    sign = _SIGNS.get(task.status, "?")
+    sign = state_sign("task", task.status).sign
     return f"  {sign} {task.task_id}  {task.title}\n       {task.status}: {summary}"

@@ -94,9 +94,9 @@ def _script(place: ProjectPaths) -> str:
 
 
 async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) -> int:
-    from cockpit.app.application import run_app
+    from cockpit.app.run_app import run_app
     from cockpit.commands.demo.demo_guide import guide
-    from cockpit.commands.sessions.remembered_theme import remember_theme
+    from cockpit.config.change_setting import remember_theme
     from cockpit.loop.runtime import open_runtime
 
     async with open_runtime(place, settings.runtime) as runtime:
@@ -108,6 +108,7 @@ async def _on_screen(place: ProjectPaths, settings: Settings, sample: Sample) ->
                 session_id=session_id,
                 theme=settings.theme,
                 keys=settings.keys,
+                rings_bell=settings.bell,
                 on_theme=remember_theme,
             )
         finally:

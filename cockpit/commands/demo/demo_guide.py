@@ -92,40 +92,38 @@ def _step(task: str, detail: Detail) -> str:
 
 LINES: Mapping[str, str] = {
     "review.context": (
-        "GUIDE 1/8  The agent asks before it reads anything. Proposals lists each item with its"
-        " tokens. Press Escape to discuss the request first."
+        "GUIDE 1/7  The agent asks before it reads anything. Proposals lists each item with its"
+        " tokens. Discuss it first: press Escape, type a message, for example:"
+        f" {DISCUSS_WORDS} – and press Enter. A second Escape would take it back."
     ),
-    "review.discussed": (
-        "GUIDE 2/8  Nothing was read. Type a message, for example:"
-        f" {DISCUSS_WORDS} – and press Enter."
-    ),
+    "review.discussed": "GUIDE  Nothing was read. Type a message, then press Enter.",
     "review.context.again": (
-        "GUIDE 3/8  The agent asks for less, and the request shows what changed. Press Enter to"
+        "GUIDE 2/7  The agent asks for less, and the request shows what changed. Press Enter to"
         " approve it. Only then it is read."
     ),
     "review.write_file": (
-        "GUIDE 4/8  The review is ready, shown as it will be written. F4 shows it full screen."
-        " Read it, then press Enter (and y, where it asks for a second key)."
+        "GUIDE 3/7  The review is ready, shown as it will be written. Enter reads on to its end, and"
+        " approves it there (with y, where it asks for a second key). F4 shows it full screen."
     ),
     "review.completed": (
-        f"GUIDE 5/8  The review is in .cockpit/reviews. Now a bug. Type: {BUG_WORDS} – then press F7,"
+        f"GUIDE 4/7  The review is in .cockpit/reviews. Now a bug. Type: {BUG_WORDS} – then press F7,"
         " which makes it a new task, and Enter."
     ),
     "bug.context": (
-        "GUIDE 6/8  Here a script plays the model; all of its actions are real. Look at what it asks"
+        "GUIDE 5/7  Here a script plays the model; all of its actions are real. Look at what it asks"
         " to read, then press Enter."
     ),
-    "bug.context.again": "GUIDE 6/8  A smaller request. Enter approves it.",
+    "bug.context.again": "GUIDE 5/7  A smaller request. Enter approves it.",
     "bug.discussed": "GUIDE  Nothing happened. Type a message, then press Enter.",
     "bug.edit_file": (
-        "GUIDE 7/8  An edit is shown as the diff that will be written, byte for byte. Press Enter to"
+        "GUIDE 6/7  An edit is shown as the diff that will be written, byte for byte. Press Enter to"
         " write it, and again for the fix that follows."
     ),
     "bug.run": (
-        "GUIDE 7/8  A command is shown as it will run: arguments, folder, sandbox, time limit. The"
+        "GUIDE 6/7  A command is shown as it will run: arguments, folder, sandbox, time limit. The"
         " new tests should fail at first. Press Enter."
     ),
-    "bug.git_commit": "GUIDE 8/8  Exactly these files are committed, with this message. Press Enter.",
+    "bug.git_commit": "GUIDE 7/7  Exactly these files are committed, with this message. Press Enter.",
     "bug.completed": (
         "GUIDE  The demo is complete. Leave with Ctrl+D, then try your own repository: cockpit review"
         " main..HEAD"

@@ -9,6 +9,7 @@ from cockpit.access.run_program import run_git, run_program
 from cockpit.commands.demo.sample_project import Sample
 from cockpit.core.project.git_words import git_environment
 from cockpit.core.text import pluralize
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
@@ -18,8 +19,6 @@ from cockpit.store.sessions.proposals import Proposal
 
 SHOWN_DIGEST = 16
 """Characters of a digest that are shown; `cockpit packet show` prints it in full."""
-
-_SIGNS = {"approved": "✔", "rejected": "✘", "discussed": "…", "expired": "✘", "pending": "?"}
 
 
 def session_report(connection: sqlite3.Connection, session_id: str) -> str:
@@ -49,7 +48,7 @@ def _packet(stored: packets.StoredPacket) -> str:
 
 
 def _proposal(proposal: Proposal) -> list[str]:
-    sign = _SIGNS[proposal.status]
+    sign = state_sign("proposal", proposal.status).sign
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
     revises = " (revised)" if proposal.revises else ""
     lines = [

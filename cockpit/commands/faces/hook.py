@@ -51,8 +51,11 @@ _YES = click.option("--yes", is_flag=True, help="Write without asking. The diff 
 @click.option(
     "--approve", is_flag=True, help="Let permissions wait for you while a cockpit is open."
 )
+@click.option(
+    "--guard", is_flag=True, help="Refuse reads of text that the agent has in its context."
+)
 @click.pass_context
-def hook(ctx: click.Context, agent: str, approve: bool) -> None:
+def hook(ctx: click.Context, agent: str, approve: bool, guard: bool) -> None:
     """Manage the hooks that external agents call.
 
     Claude Code and Codex call `cockpit hook` itself with an event on standard input; it always ends with 0.
@@ -67,7 +70,8 @@ def hook(ctx: click.Context, agent: str, approve: bool) -> None:
         )
     from cockpit.hook.hook_call import serve
 
-    serve(["--agent", agent, *(["--approve"] if approve else [])])
+    options = [*(["--approve"] if approve else []), *(["--guard"] if guard else [])]
+    serve(["--agent", agent, *options])
 
 
 @hook.command(
@@ -75,6 +79,7 @@ def hook(ctx: click.Context, agent: str, approve: bool) -> None:
     epilog=examples(
         "cockpit hook install claude --local",
         "cockpit hook install claude --approve",
+        "cockpit hook install claude --guard",
         "cockpit hook install codex --yes",
     ),
 )
@@ -88,14 +93,25 @@ def hook(ctx: click.Context, agent: str, approve: bool) -> None:
     is_flag=True,
     help="Let the agent's permissions wait in the queue while a cockpit is open.",
 )
-def install(agent: str, scope: Scope, yes: bool, approve: bool) -> None:
+@click.option(
+    "--guard",
+    is_flag=True,
+    help="Refuse the agent's reads of unchanged text that it has in its context.",
+)
+def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> None:
     """Install cockpit's hooks for an agent.
 
-    It prints the diff and asks before it writes. Other hooks stay. With --approve you answer the agent's
-    permissions here or in its own dialog, whichever is first; without an open cockpit nothing waits.
+    It prints the diff and asks before it writes. Other hooks stay. It makes the project's store where there
+    is none: hooks do nothing without. With --approve you answer the agent's permissions here or in its own
+    dialog, whichever is first; without an open cockpit nothing waits. With --guard the agent's reads of
+    unchanged text that it has in its context are refused, once each.
     """
     settings = _settings(agent, scope)
-    _change(settings, install_hooks.with_ours(settings, _program(scope), approve=approve), yes)
+    text = install_hooks.with_ours(settings, _program(scope), approve=approve, guard=guard)
+    _change(settings, text, yes)
+    if scope != "user" and install_hooks.list_installed(_settings(agent, scope)):
+        with open_store(find_project(settled=False)):
+            pass  # a hook never makes a store: it would make one in each folder that an agent visits
     if agent == "codex":
         say("Codex must trust new hooks: open /hooks in it once.")
 

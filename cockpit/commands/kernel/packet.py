@@ -107,9 +107,9 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
     """Explain why each fact was kept or dropped.
 
     Before the facts it says whether the wave appended to its epoch or began one and why, and how much of
-    the prompt the provider's cache had.
+    the prompt the provider's cache had, and why the wave went back to Orient, where it did.
     """
-    from cockpit.loop.views.packet_inspection import name_skill_reasons
+    from cockpit.loop.views.packet_inspection import find_return, name_skill_reasons
     from cockpit.loop.views.prompt_cost import read_prompt_cost
     from cockpit.orient.explain_packet import FactVerdict, explain_stored
 
@@ -117,7 +117,9 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
         wave_record, stored = _pick(connection, session, wave)
         verdicts = explain_stored(connection, wave_record.session_id, stored.packet)
         verdicts = name_skill_reasons(connection, wave_record.session_id, verdicts)
-        return verdicts, read_prompt_cost(connection, stored).words
+        words = read_prompt_cost(connection, stored).words
+        returns = find_return(connection, wave_record.wave_id)
+        return verdicts, f"{words}\nIt goes {returns}." if returns else words
 
     explanations, words = read_store(read)
     if not as_json:

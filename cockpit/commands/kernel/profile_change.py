@@ -240,7 +240,7 @@ def _print_outcome(outcome: DecisionOutcome, as_json: bool) -> None:
         + (f"  version {outcome.version} is the current version" if outcome.version else "")
     )
     for entry in verdict:
-        show(f"✘ {entry['code']}  {entry['message']}")
+        show(f"✗ {entry['code']}  {entry['message']}")
     if not verdict and outcome.status == "pending":
         show("✔ the guard allows it")
 
@@ -255,7 +255,7 @@ def _print_refusal_code(as_json: bool) -> Iterator[None]:
             if as_json:
                 show_json({"status": "refused", "code": error.code, "message": str(error)})
             else:
-                show(f"✘ {error.code}")
+                show(f"✗ {error.code}")
         raise
 
 

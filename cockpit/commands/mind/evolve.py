@@ -10,7 +10,12 @@ import click
 
 from cockpit.cli_options import MODEL, examples
 from cockpit.commands.exit_codes import Exit
-from cockpit.commands.open_project import find_project, load_project_settings, open_project_runtime
+from cockpit.commands.open_project import (
+    WrongUse,
+    find_project,
+    load_project_settings,
+    open_project_runtime,
+)
 from cockpit.commands.terminal import say, show, show_json
 
 if TYPE_CHECKING:
@@ -22,9 +27,16 @@ if TYPE_CHECKING:
     epilog=examples(
         "cockpit evolve 'extract IP addresses from .pcab files'",
         "cockpit evolve --rounds 20 'count words by language'",
+        "cockpit evolve --continue",
     ),
 )
-@click.argument("want")
+@click.argument("want", required=False, default="", metavar="WANT|SESSION")
+@click.option(
+    "--continue",
+    "goes_on",
+    is_flag=True,
+    help="Resume a growth that was interrupted: SESSION, or the last one.",
+)
 @MODEL
 @click.option(
     "--rounds",
@@ -40,6 +52,7 @@ def evolve(
     ctx: click.Context,
     /,
     want: str,
+    goes_on: bool,
     model: str | None,
     rounds: int,
     max_cost: float | None,
@@ -52,12 +65,18 @@ def evolve(
     `cockpit proposals`: once you approve it, sessions of this project may call it. Specified in
     docs/reference/evolve.md.
     """
+    if goes_on and model:
+        raise WrongUse(
+            "A growth goes on with its own model: --continue and --model exclude each other."
+        )
     flags: dict[str, object] = {"[model] name": model, "[limits] max_cost": max_cost}
-    ctx.exit(asyncio.run(_evolve(want, flags, rounds, as_json)))
+    ctx.exit(asyncio.run(_evolve(want, goes_on, flags, rounds, as_json)))
 
 
-async def _evolve(want: str, flags: dict[str, object], rounds: int, as_json: bool) -> Exit:
-    from cockpit.evolve.evolve import begin_evolution
+async def _evolve(
+    want: str, goes_on: bool, flags: dict[str, object], rounds: int, as_json: bool
+) -> Exit:
+    from cockpit.evolve.evolve import begin_evolution, find_growth
     from cockpit.evolve.evolve import evolve as grow
     from cockpit.store.sessions import proposals
 
@@ -65,8 +84,12 @@ async def _evolve(want: str, flags: dict[str, object], rounds: int, as_json: boo
     settings = load_project_settings(place, flags)
     async with open_project_runtime(place, settings.runtime) as runtime:
         engine = runtime.engine
-        session_id = await begin_evolution(engine, want)
-        say(f"{session_id}: the tool grows.")
+        if goes_on:
+            session_id = (await find_growth(engine, want)).session_id
+            say(f"{session_id}: the tool grows on.")
+        else:
+            session_id = await begin_evolution(engine, want)
+            say(f"{session_id}: the tool grows.")
         work = asyncio.create_task(grow(engine, session_id, rounds=rounds))
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, work.cancel)
         telling = asyncio.create_task(_tell_proposals(engine, session_id))
@@ -74,6 +97,7 @@ async def _evolve(want: str, flags: dict[str, object], rounds: int, as_json: boo
             session = await work
         except asyncio.CancelledError:
             await _stop(engine, session_id)
+            say(f"Stopped. `cockpit evolve --continue {session_id}` goes on.")
             return Exit.INTERRUPTED
         finally:
             telling.cancel()

@@ -174,7 +174,9 @@ def _say_notice(librarian: Librarian) -> None:
 
 
 def _describe(passage: Passage) -> str:
-    head = f"{passage.score:.2f}  {passage.ref}:{passage.start}-{passage.end}  {passage.kind}"
+    from cockpit.observe.preview_cost import printable_path
+
+    head = f"{passage.score:.2f}  {printable_path(passage.ref)}:{passage.start}-{passage.end}  {passage.kind}"
     title = f"\n      {passage.title}" if passage.title else ""
     lines = [line.rstrip()[:_EXCERPT_CELLS] for line in passage.text.splitlines() if line.strip()]
     more = len(lines) - _EXCERPT_LINES

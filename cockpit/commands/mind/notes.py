@@ -137,3 +137,16 @@ def forget_note(note: str, reason: str, token: str, as_json: bool) -> None:
     _write(
         token, "forgetting a note", lambda tx, by: stored.forget(tx, note, reason, by=by), as_json
     )
+
+
+@notes.command("merge", epilog=examples("cockpit notes merge n-ab12cd34 n-ef56ab78"))
+@click.argument("note")
+@click.argument("into")
+@TOKEN
+@AS_JSON
+def merge_notes(note: str, into: str, token: str, as_json: bool) -> None:
+    """Merge a note into another of its kind.
+
+    INTO is kept with its own text, and counts the sessions of both. NOTE is forgotten.
+    """
+    _write(token, "merging notes", lambda tx, by: stored.merge(tx, note, into, by=by), as_json)

@@ -40,14 +40,17 @@ def skills() -> None:
     "list", epilog=examples("cockpit skills list", "cockpit skills list --for 'fix the crash'")
 )
 @click.option(
-    "--for", "task", metavar="TASK", help="Show what a task of these words would load, and why."
+    "--for",
+    "task",
+    metavar="TASK",
+    help="Show what a task of these words would load or name, and why.",
 )
 @AS_JSON
 def list_skills(task: str | None, as_json: bool) -> None:
     """List skills of all layers.
 
     What is not used is told with the reason. With --for it lists only those that a session of this task
-    would load.
+    would load, or name for the agent to ask for.
     """
     shelf = _open_shelf()
     if task is not None:
@@ -338,6 +341,10 @@ def _list_for(shelf: SkillShelf, task: str, as_json: bool) -> None:
     from cockpit.orient.skills.choose_skills import choose_skills, format_score
 
     chosen = choose_skills(shelf.skills, shelf.index, task)
+    tokens = {
+        choice.name: (shelf.line if choice.is_named else shelf.fact)(choice.name).cost.full
+        for choice in chosen
+    }
     show_list(
         as_json,
         [
@@ -346,16 +353,18 @@ def _list_for(shelf: SkillShelf, task: str, as_json: bool) -> None:
                 "how": choice.how,
                 "why": choice.why,
                 "score": choice.score,
-                "tokens": shelf.fact(choice.name).cost.full,
+                "loaded": not choice.is_named,
+                "tokens": tokens[choice.name],
             }
             for choice in chosen
         ],
-        ("NAME", "SCORE", "TOKENS", "WHY"),
+        ("NAME", "PACKET", "SCORE", "TOKENS", "WHY"),
         [
             (
                 choice.name,
+                "named" if choice.is_named else "loaded",
                 format_score(choice.score) if choice.score else "–",
-                f"{shelf.fact(choice.name).cost.full:,}",
+                f"{tokens[choice.name]:,}",
                 choice.why,
             )
             for choice in chosen

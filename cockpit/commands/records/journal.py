@@ -332,7 +332,7 @@ def _print(rows: list[Row], as_json: bool) -> None:
 
 
 def _line(row: Row) -> str:
-    sign = {"ok": " ", "refused": "✘", "error": "!"}[row.result]
+    sign = {"ok": " ", "refused": "✗", "error": "!"}[row.result]
     detail = canonical_json(row.raw_detail())
     short = detail if len(detail) <= 160 else detail[:159] + "…"
     return f"{row.seq:>6} {row.at[11:19]} {sign} {row.actor:<10} {row.action:<28} {short}"

@@ -148,7 +148,7 @@ async def _drive(
                 runtime.store.write(lambda tx: sessions.stop_unowned(tx, session_id))
             )
             raise
-        ending = await _run(runtime, session_id, printer)
+        ending = await run_and_print(runtime, session_id, printer)
         if output == "json":
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             untrusted = [file.name for file in list_untrusted(runtime.place.home)]
@@ -253,7 +253,7 @@ def _choose_resumable(connection: sqlite3.Connection, named: str) -> str:
     return chosen.session_id
 
 
-async def _run(runtime: Runtime, session_id: str, printer: RowPrinter) -> Ending:
+async def run_and_print(runtime: Runtime, session_id: str, printer: RowPrinter) -> Ending:
     """Run the session and print its rows; a signal or a closed pipe stops it within its wave."""
     loop = asyncio.get_running_loop()
     work = asyncio.create_task(runtime.run(session_id, interactive=False), name=f"run {session_id}")

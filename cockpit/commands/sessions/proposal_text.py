@@ -116,7 +116,7 @@ def _context(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield ""
     for item in body.get("items", ()):
         if item.get("refused"):
-            yield from framed("  ✘ item", item["item"], width)
+            yield from framed("  ✗ item", item["item"], width)
             yield from framed("    refused", item["refused"], width)
             continue
         yield from framed("  item", item["item"], width)
@@ -139,7 +139,7 @@ def _profile(body: Mapping[str, Any], width: int) -> Iterator[str]:
     yield "guard:"
     for entry in body.get("verdict", ()):
         yield from framed(
-            f"  {'✔' if entry.get('ok') else '✘'} {entry.get('code')}", entry.get("message"), width
+            f"  {'✔' if entry.get('ok') else '✗'} {entry.get('code')}", entry.get("message"), width
         )
     yield ""
     yield from framed("applies", canonical_json(body.get("payload", {})), width)
@@ -170,7 +170,7 @@ def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
     if set(payload) == {"markdown"}:
         yield "as it will be written:"
         yield from barred(payload["markdown"], width)
-    else:
+    elif set(payload) != {"plan"}:  # a model's plan is in the body with all that it would add
         yield from framed("runs", f"{body.get('type', '')} {canonical_json(payload)}", width)
 
 

@@ -95,7 +95,7 @@ def _require_terminal() -> None:
 async def _show(
     place: ProjectPaths, settings: Settings, session_id: str | None, first_message: str | None
 ) -> int:
-    from cockpit.app.application import run_app
+    from cockpit.app.run_app import run_app
 
     sdk = _Sdk()
     async with AsyncExitStack() as stack:
@@ -115,6 +115,7 @@ async def _show(
             first_message=first_message,
             theme=settings.theme,
             keys=settings.keys,
+            rings_bell=settings.bell,
             after_first_frame=load_rest,
             on_theme=_remember_theme,
             on_draft=sdk.load,
@@ -160,7 +161,7 @@ class _Opening:
 
 
 def _remember_theme(name: str) -> None:
-    from cockpit.commands.sessions.remembered_theme import remember_theme
+    from cockpit.config.change_setting import remember_theme
 
     remember_theme(name)
 

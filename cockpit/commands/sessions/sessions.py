@@ -131,6 +131,25 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
     say(f"Wrote {transcript['session_id']} to {file}")
 
 
+@sessions.command(
+    "rename", epilog=examples('cockpit sessions rename last "Round to the even cent"')
+)
+@click.argument("session")
+@click.argument("title")
+def rename(session: str, title: str) -> None:
+    """Rename a session."""
+    from cockpit.commands.open_project import find_project, open_store, require_records
+    from cockpit.loop.intake.intent import make_title
+    from cockpit.store.sessions.sessions import change
+
+    title = make_title(title)
+    require_records()
+    with open_store(find_project()) as store:
+        session_id = store.read_now(lambda connection: choose_session(connection, session))
+        row = store.write_now(lambda tx: change(tx, session_id, title=title))
+    say(f"{session_id} is {row.title!r} now")
+
+
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))
 @click.argument("session")
 def jump(session: str) -> None:

@@ -27,11 +27,10 @@ from cockpit.decide.provider_extras import (
     install_command,
     is_installed,
 )
+from cockpit.loop.views.state_signs import state_sign
 
 _INSTALL_S = 900.0
 _MOST_REASON = 2_000
-
-SIGNS = {"ok": "✔", "missing": "–", "broken": "✘"}
 
 
 @click.command(
@@ -122,4 +121,4 @@ def _record(check: Check) -> dict[str, Any]:
 
 def _row(check: Check) -> tuple[str, str]:
     fix = f" → {check.fix}" if check.fix else ""
-    return (f"{SIGNS[check.state]} {check.name}", f"{check.detail}{fix}")
+    return (f"{state_sign('check', check.state).sign} {check.name}", f"{check.detail}{fix}")

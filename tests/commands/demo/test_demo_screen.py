@@ -148,11 +148,12 @@ def test_the_whole_walk_with_real_keys(terminal: Terminal, tmp_path: Path) -> No
     root = tmp_path / "sample"
     journal = Journal(root)
     terminal.until(journal.pending("context"))
-    terminal.until(lambda: b"GUIDE 1/8" in terminal.drawn)
-    terminal.until(journal.decided("context", "discussed"), keys=b"\x1b")
-    terminal.until(lambda: b"ype your reply" in terminal.drawn)  # the cursor stands on the t
+    terminal.until(lambda: b"GUIDE 1/7" in terminal.drawn)
+    # The cursor stands on the t.
+    terminal.until(lambda: b"ype your reply" in terminal.drawn, keys=b"\x1b")
     terminal.press(DISCUSS_WORDS.encode())
     terminal.until(journal.said(DISCUSS_WORDS), keys=b"\r")
+    assert journal.decided("context", "discussed")()
     terminal.until(journal.pending("context"))
     approve(terminal, journal.decided("context", "approved"))
     terminal.until(journal.pending("write_file"))
@@ -161,7 +162,10 @@ def test_the_whole_walk_with_real_keys(terminal: Terminal, tmp_path: Path) -> No
 
     terminal.press(BUG_WORDS.encode())
     terminal.until(lambda: BUG_WORDS.split()[-1].encode() in terminal.drawn)
+    before = len(terminal.drawn)
     terminal.press(b"\x1b[18~")  # F7
+    # Enter sends to the session that is on the screen when it is pressed.
+    terminal.until(lambda: b"You decide what" in terminal.drawn[before:])
     terminal.until(journal.pending("context"), keys=b"\r")
     approve(terminal, journal.decided("context", "approved", 2))
     for kind, count in [("edit_file", 1), ("run", 1), ("edit_file", 2), ("run", 2)]:

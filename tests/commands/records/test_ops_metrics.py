@@ -21,6 +21,7 @@ NAMES = (
     "profile_proposal_total",
     "profile_rollback_total",
     "decision_regret_total",
+    "planner_estimates_total",
 )
 
 

@@ -1,0 +1,227 @@
+"""``cockpit estimate``: how many waves, tokens and dollars a task or a backlog takes, before it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.cli_options import AS_JSON, MODEL, examples
+from cockpit.commands.open_project import (
+    WrongUse,
+    find_project,
+    load_project_settings,
+    open_project_runtime,
+)
+from cockpit.commands.terminal import format_table, say, show, show_json
+
+if TYPE_CHECKING:
+    from cockpit.core.project_paths import ProjectPaths
+    from cockpit.decide.planner.estimate import Estimate
+    from cockpit.loop.planner.estimate_scope import EstimatedScope
+    from cockpit.loop.planner.planner_desk import EstimatedWords
+    from cockpit.loop.runtime_settings import RuntimeSettings
+    from cockpit.store.backlog.queue_scope import Scope
+
+_TASK = re.compile(r"T-?\d+", re.IGNORECASE)
+_SESSION = re.compile(r"s-[0-9a-z]{4,20}")
+MOST_SHOWN = 40
+"""Tasks that are listed; all of them count."""
+
+
+@click.command(
+    short_help="Estimate waves, tokens and cost.",
+    epilog=examples(
+        'cockpit estimate "review main..HEAD"',
+        "cockpit estimate T-4 T-7",
+        "cockpit estimate --epic E-1 -n 3",
+        "cockpit estimate --all --json",
+    ),
+)
+@click.argument("what", nargs=-1, metavar="[TASK|TEXT|SESSION]...")
+@click.option("--epic", metavar="ID", help="Estimate the open tasks of this epic.")
+@click.option("--story", metavar="ID", help="Estimate the open tasks of this story.")
+@click.option("--all", "everything", is_flag=True, help="Estimate all open tasks. The default.")
+@click.option(
+    "-n",
+    "--parallel",
+    "workers",
+    type=click.IntRange(1, 16),
+    default=2,
+    show_default=True,
+    help="Do this many tasks at the same time.",
+)
+@MODEL
+@click.option("--runner", metavar="NAME", help="Estimate tasks as this external agent does them.")
+@AS_JSON
+def estimate(
+    what: tuple[str, ...],
+    epic: str | None,
+    story: str | None,
+    everything: bool,
+    workers: int,
+    model: str | None,
+    runner: str | None,
+    as_json: bool,
+) -> None:
+    """Estimate what a task takes before it starts, from past tasks of its kind in this project.
+
+    Name a TEXT as for `cockpit run`, ids of tasks in the backlog, or a session, for what it took as well.
+    Without any of them, the open tasks of the backlog as `cockpit work` does them: each, all together, and
+    how long they take. Every number is a range: one task in ten takes less, one in ten more. Where the
+    project has no history of a kind, the shipped defaults count, and the answer says so.
+    """
+    scopes = [name for name in (epic, story, everything) if name]
+    if len(scopes) > 1 or (scopes and what):
+        raise WrongUse("TASK or TEXT, --epic, --story and --all exclude each other.")
+    place = find_project()
+    settings = load_project_settings(place, {"[model] name": model}).runtime
+    if len(what) == 1 and _SESSION.fullmatch(what[0]):
+        _show_session(what[0], as_json)
+        return
+    if what and not all(_TASK.fullmatch(word) for word in what):
+        _show_words(asyncio.run(_estimate_words(place, settings, " ".join(what))), as_json)
+        return
+    from cockpit.store.backlog.queue_scope import Scope
+
+    scope = Scope("epic", epic) if epic else Scope("story", story) if story else Scope()
+    named = f"runner:{runner}" if runner and runner != "embedded" else None
+    estimated = asyncio.run(_estimate_tasks(place, settings, scope, named, what))
+    show_scope(estimated, workers, as_json=as_json)
+
+
+async def _estimate_words(
+    place: ProjectPaths, settings: RuntimeSettings, words: str
+) -> EstimatedWords:
+    async with open_project_runtime(place, settings) as runtime:
+        return await (await runtime.planner()).estimate_words(words)
+
+
+async def _estimate_tasks(
+    place: ProjectPaths,
+    settings: RuntimeSettings,
+    scope: Scope,
+    model: str | None,
+    named: Sequence[str],
+) -> EstimatedScope:
+    async with open_project_runtime(place, settings) as runtime:
+        desk = await runtime.planner()
+        return await desk.estimate_tasks(scope, model, named=named)
+
+
+def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
+    from cockpit.loop.planner.stored_estimate import describe_expected
+    from cockpit.loop.views.estimate_text import basis_text, expected_text, work_text
+
+    expected = describe_expected(estimated.estimate)
+    if as_json:
+        show_json(
+            {
+                "task_type": estimated.task_type,
+                "title": estimated.title,
+                "model": estimated.model,
+                "size": estimated.size,
+                **_body(estimated.estimate),
+            }
+        )
+        return
+    show(f"{estimated.task_type} · {estimated.title} · {estimated.model}")
+    show(expected_text(expected))
+    show(f"{work_text(expected.work_ms.likely)} of models and programs, without waiting for you")
+    say(_sentence(basis_text(expected)))
+
+
+def _show_session(session_id: str, as_json: bool) -> None:
+    from cockpit.commands.open_project import choose_session, read_store
+    from cockpit.loop.planner.read_session_estimate import read_session_estimate
+    from cockpit.loop.views.estimate_text import body_text
+
+    def read(connection: Any) -> dict[str, Any] | None:
+        return read_session_estimate(connection, choose_session(connection, session_id))
+
+    body = read_store(read)
+    if as_json:
+        show_json(body or {})
+    elif body is None:
+        show(f"{session_id} has no estimate: it is a fork, or older than estimates and not done.")
+    else:
+        for line in body_text(body):
+            show(line)
+
+
+def show_scope(estimated: EstimatedScope, workers: int, *, as_json: bool) -> None:
+    """Print the estimates of tasks, their sum, and the time that ``workers`` need."""
+    from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
+    from cockpit.loop.views.estimate_text import expected_text, total_basis_text, work_text
+
+    total, elapsed = estimated.total, estimated.elapsed_ms(workers)
+    if as_json:
+        show_json(
+            {
+                "tasks": [
+                    {
+                        "task_id": each.task.task_id,
+                        "task_type": each.task.task_type,
+                        "title": each.task.title,
+                        "waits_for": list(each.waits),
+                        **_body(each.estimate),
+                    }
+                    for each in estimated.tasks
+                ],
+                "total": {
+                    **_expected_body(describe_total(total)),
+                    "tasks": total.tasks,
+                    "without_history": total.without_history,
+                },
+                "workers": workers,
+                "elapsed_ms": {"low": elapsed.low, "likely": elapsed.likely, "high": elapsed.high},
+                "blocked": estimated.blocked,
+                "left_out": estimated.left_out,
+            }
+        )
+        return
+    if not estimated.tasks:
+        say("No open task. `cockpit plan TEXT` plans some, `cockpit tasks add TITLE` adds one.")
+        return
+    rows = [
+        (
+            each.task.task_id,
+            each.task.task_type,
+            expected_text(describe_expected(each.estimate)),
+            each.task.title,
+        )
+        for each in estimated.tasks[:MOST_SHOWN]
+    ]
+    show(format_table(("TASK", "TYPE", "ESTIMATE", "TITLE"), rows))
+    if (rest := len(estimated.tasks) - MOST_SHOWN) > 0:
+        show(f"… and {rest:,} more tasks")
+    show(f"together: {expected_text(describe_total(total))}")
+    span = f"{work_text(elapsed.low)} to {work_text(elapsed.high)}"
+    show(
+        f"time: about {work_text(elapsed.likely)} ({span}) with {workers} at the same time, without waiting"
+        " for you"
+    )
+    say(_sentence(total_basis_text(total)))
+    if estimated.blocked:
+        say(f"Not counted: {estimated.blocked:,} blocked. `cockpit tasks list --status blocked`")
+    if estimated.left_out:
+        say(f"Not counted: {estimated.left_out:,} tasks beyond the first {len(estimated.tasks):,}.")
+
+
+def _body(estimate: Estimate) -> dict[str, Any]:
+    from cockpit.loop.planner.stored_estimate import describe_expected
+
+    return _expected_body(describe_expected(estimate))
+
+
+def _expected_body(expected: Any) -> dict[str, Any]:
+    from cockpit.store.journal.details.detail import detail_body
+
+    return detail_body(expected)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,39 @@
+"""``cockpit guards``: listed without running, shown, approved by the user alone, forgotten."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_world import Project
+
+pytestmark = pytest.mark.slow
+
+SOURCE = '''
+import os
+os.system("touch ran")
+
+def check(call, session):
+    """Refuse to deploy on Fridays.\x1b]0;evil\x07"""
+    return "no"
+'''
+
+
+def test_a_guard_from_its_file_to_its_end(project: Project) -> None:
+    built_in = project.run("guards", "list").stdout
+    assert "redundant_read" in built_in and "built in" in built_in
+    assert "Refuses a request for text" in project.run("guards", "show", "redundant_read").stdout
+    folder = project.root / ".cockpit" / "guards"
+    folder.mkdir(parents=True)
+    (folder / "fridays.py").write_text(SOURCE)
+    assert "project:fridays" in project.run("guards", "list").stdout
+    refused = project.run("guards", "approve", "fridays", expect=2)
+    assert "No terminal to confirm on" in refused.stderr
+    shown = project.run("guards", "approve", "fridays", "--yes")
+    assert "│ def check(call, session):" in shown.stdout and "\x1b" not in shown.stdout
+    rows = json.loads(project.run("guards", "list", "--json").stdout)
+    assert [row["state"] for row in rows if row["guard"] == "project:fridays"] == ["approved"]
+    assert "Forgotten" in project.run("guards", "forget", "project:fridays").stderr
+    assert "is not approved" in project.run("guards", "forget", "fridays", expect=2).stderr
+    assert "There is no guard" in project.run("guards", "show", "none", expect=2).stderr
+    assert not (project.root / "ran").exists()
