@@ -43,9 +43,9 @@ class Dice:
 
     def text(self, most: int) -> str:
         """Up to so many characters of any kind."""
-        return "".join(
-            chr(self.number(*self.choice(_CHARACTERS))) for _ in range(self.number(0, most))
-        )
+        size, random = self.number(0, most), self._random.random
+        kinds = [_CHARACTERS[int(random() * len(_CHARACTERS))] for _ in range(size)]
+        return "".join([chr(first + int(random() * (last - first + 1))) for first, last in kinds])
 
     def json(self, *, depth: int = 2, length: int = 20, width: int = 3) -> object:
         """Any value that JSON can tell, with texts of so many characters and lists of so many values."""

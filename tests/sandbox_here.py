@@ -11,4 +11,16 @@ import os
 
 from cockpit.act.sandbox.bubblewrap import detect
 
-CONFINES = asyncio.run(detect(os.environ)).works
+_HERE = asyncio.run(detect(os.environ))
+CONFINES = _HERE.works
+MISSING = _HERE.missing
+"""Why commands are not confined (empty where they are)."""
+WARNING = (
+    ""
+    if CONFINES
+    else (
+        f"No sandbox: {MISSING}. Commands and tests run with all of your rights, your files and the"
+        " network.\n"
+    )
+)
+"""All that a run under the policy ``all`` prints on stderr, where nothing else is to be said."""

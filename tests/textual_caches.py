@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import textual_idle
+import textual_shortcuts
 from rich.console import Console
 from rich.segment import Segment
 from textual.app import App
@@ -32,6 +33,7 @@ def install() -> None:
     if Stylesheet._parse_rules is _parse_rules:
         return
     share_stylesheets()
+    textual_shortcuts.install()
     Stylesheet.replace_rules = classmethod(_replace_rules)
     Styles.refresh = _refresh
     Strip.__init__ = _begin_strip
@@ -94,7 +96,7 @@ def _replace_rules(
     styles = node.styles.base
     _refreshes[id(styles)] = set()
     try:
-        _replace_rules_before(sheets, node, rules, animate)
+        textual_shortcuts.replace_rules(_replace_rules_before, sheets, node, rules, animate)
     finally:
         owed = _refreshes.pop(id(styles))
     for options in owed:
@@ -164,11 +166,16 @@ def _owe_frame(screen: Screen[Any]) -> None:
 async def _shut_down(app: App[Any]) -> None:
     """Draw the last frame, which must be possible although no test may look at it."""
     try:
-        if app.is_headless and app._running and app._screen_stack and app.screen in _owing:
-            _owing.discard(app.screen)
-            _draw_frame(app.screen)
+        draw(app)
     finally:
         await _shut_down_before(app)
+
+
+def draw(app: App[Any]) -> None:
+    """Draw the frame that the app owes, as a terminal would see it: what has changed since the last one."""
+    if app.is_headless and app._running and app._screen_stack and app.screen in _owing:
+        _owing.discard(app.screen)
+        _draw_frame(app.screen)
 
 
 async def rest(pilot: Pilot[Any]) -> None:

@@ -118,7 +118,7 @@ def run_bytes(
 
 
 class Process(subprocess.Popen[Any]):
-    """A process of :func:`python`, killed as one process is: when it has gone, the forked one has."""
+    """A process of :func:`python`. When :meth:`kill` returns, the forked process has gone."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         # Until it can pass the signal on, which it lets through then.
@@ -129,7 +129,10 @@ class Process(subprocess.Popen[Any]):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def kill(self) -> None:
+        # The relay takes the signal up when it comes to run. Until then the forked process would see what the
+        # test does next, as a program of its own that is killed too.
         self.send_signal(signal.SIGUSR1)
+        self.wait()
 
 
 def load(name: str) -> None:

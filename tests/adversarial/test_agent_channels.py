@@ -27,6 +27,7 @@ from state_for_tests import kept_variables
 
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.agents.terminals.answer_hooks import answer_hooks
+from cockpit.app.actions import decision_actions
 from cockpit.app.application import CockpitApp
 from cockpit.core import open_cockpits
 from cockpit.core.errors import AlreadyDecided
@@ -61,6 +62,7 @@ ACP = (
     *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
     *("command-help", "update-kind", "asked-title", "asked-command", "asked-why", "option-id"),
     *("option-name", "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr"),
+    *("form-message", "form-title", "form-text", "form-option", "form-key", "form-address"),
 )
 HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
@@ -80,7 +82,7 @@ UNSEEN = {
         "hook:tool-name",
         "hook:cwd",
     ),
-    *("hook:model", "socket:session"),
+    *("hook:model", "socket:session", "acp:form-key"),
 }
 """Channels whose text cockpit shows nowhere."""
 
@@ -178,6 +180,31 @@ def updates() -> list[dict[str, Any]]:
         {"request": "fs/read_text_file", "params": {"path": f"/{word('asked-path')}"}},
         {"fail": f"{word('stop-reason')} {word('stderr')}"},
     ]  # fmt: skip
+
+
+def questions() -> list[dict[str, Any]]:
+    """What an ACP agent asks by a form, and by an address."""
+
+    def word(channel: str) -> str:
+        return hostile(f"acp:form-{channel}")
+
+    choice = {"const": word("option"), "title": word("option"), "description": word("option")}
+    properties = {
+        word("key"): {"type": "string", "title": word("title"), "description": word("text")},
+        "choice": {"type": "string", "title": word("title"), "oneOf": [choice]},
+        "several": {"type": "array", "title": word("title"), "items": {"anyOf": [choice]}},
+        "default": {"type": "string", "title": word("title"), "default": word("text")},
+    }
+    schema = {"type": "object", "title": word("title"), "properties": properties, "required": []}
+    form = {"message": word("message"), "mode": "form", "requestedSchema": schema}
+    address = {"message": word("message"), "mode": "url", "elicitationId": word("key")}
+    return [
+        {"request": "elicitation/create", "params": form},
+        {
+            "request": "elicitation/create",
+            "params": {**address, "url": f"https://id.example/{word('address')}"},
+        },
+    ]
 
 
 def toml(text: str) -> str:
@@ -415,6 +442,13 @@ class Played:
                 await pilot.press(*keys)
                 await settled(pilot)
                 self.printed[f"screen {keys}"] = _drawn(app)
+            while not (front := app.main.queue.front).questions:
+                await pilot.press("alt+n")
+                await settled(pilot)
+            decision_actions.answer(app, front)
+            await settled(pilot)
+            self.printed["the form"] = _drawn(app)
+            assert mark("acp:form-option") in self.printed["the form"]
 
 
 def _drawn(app: CockpitApp) -> str:
@@ -440,11 +474,14 @@ async def play(folder: Path) -> dict[str, str]:
         async with answer_hooks(acp.runtime.engine):
             connections = await played.sockets()
             first = acp.begin(await acp.start(f"play {steps}"))
-            await acp.asked(1 + 2 + 2 + len(connections))
+            asks = folder / "questions.json"
+            asks.write_text(json.dumps(questions()), encoding="utf-8")
+            second = acp.begin(await acp.start(f"play {asks}"))
+            await acp.asked(1 + 1 + 2 + 2 + len(connections))
             await played.look()
             for connection in connections:
                 connection.close()
-            await _refuse_until_done(acp, first, claude, codex)
+            await _refuse_until_done(acp, first, second, claude, codex)
             played.connections = await played.sockets()  # and one more round waits when it closes
             await acp.asked(len(played.connections))
         for connection in played.connections:

@@ -21,6 +21,7 @@ import warm
 from app.app_terminal import Terminal
 from chains.chain_world import WORK, Chains
 from commands.cli_world import PATIENCE_S
+from sandbox_here import CONFINES
 from state_for_tests import state_of
 from tasks.taskrun_world import finish, git, turn
 
@@ -100,7 +101,7 @@ def scenario() -> str:
 
 STEERING = ("0;", "2;", "9;", "777;notify;a;", "1;", "99;;", "52;c;", "7;file://")
 """How text begins that a terminal takes for its title, a note, the clipboard or its folder (OSC)."""
-OSC = re.compile(rb"(?:\x1b\]|\xc2\x9d)([^\x07\x1b\xc2]*)")
+OSC = re.compile(rb"(?:\x1b\]|\xc2\x9d)((?:[^\x07\x1b\xc2]|\xc2[^\x9c\x9d])*)")
 """A sequence that steers a terminal, in 7 bits or in 8 (U+009D)."""
 
 
@@ -124,9 +125,15 @@ sys.exit(7)
 Played = tuple[Chains, str, list[bytes]]
 
 
-def on_terminal(world: Chains, *words: str) -> bytes:
-    """Run ``cockpit`` on a terminal to its end; returns every byte that it wrote."""
+def on_terminal(world: Chains, *words: str, asks: bool = False) -> bytes:
+    """Run ``cockpit`` on a terminal to its end; returns every byte that it wrote.
+
+    With ``asks`` it first asks about what runs outside the sandbox, and the user agrees.
+    """
     with Terminal(*words, cwd=world.root, env=world.project.env) as terminal:
+        if asks:
+            terminal.until("Start all the same?")
+            terminal.press(b"y\r")
         terminal.ends()
         return terminal.wrote
 
@@ -182,7 +189,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
     run("tasks", "add", f"Write part1 {next(iter(canaries('title')))}", "--file", "part1.py", "--description",
         told("description"))  # fmt: skip
-    shown = [on_terminal(world, *WORK, "--all", "--model", project.script(scenario()))]
+    model = ("--model", project.script(scenario()))
+    shown = [on_terminal(world, *WORK, "--all", *model, asks=not CONFINES)]
     run("tasks", "add", f"Leak {steered('steering-title', 4)}", "--file", "part2.py")
     shown += [on_terminal(world, *WORK, "--task", "T-2", "--runner", "leaky"), on_screen(world)]
     for words in (
@@ -269,11 +277,14 @@ def test_the_secrets_came_by(played: Played) -> None:
 
 
 def test_terminals_are_steered_by_nobody_else(played: Played) -> None:
-    """No title of a window, no folder, no clipboard; and no note but cockpit's own, of the chain's end."""
+    """No folder, no clipboard, no title and no note but cockpit's own: what waits, and the chain's end."""
     chain, task, screen = ([text.decode() for text in OSC.findall(each)] for each in played[2])
     assert len(chain) == 1 and chain[0].startswith("9;ch-1 "), chain
     assert task == []
-    assert {text.partition(";")[0] for text in screen} <= {"22"}, "the pointer's shape"
+    kinds = {text.partition(";")[0] for text in screen}
+    assert kinds <= {"2", "22"}, "the window's title and the pointer's shape"
+    titles = {text.partition(";")[2] for text in screen if text.startswith("2;")}
+    assert titles <= {"", f"cockpit · {played[0].root.name}"}, titles
     assert b"Runner leaky ended with exit code 7" in played[2][1]
     assert b"Leak" in played[2][2]
 

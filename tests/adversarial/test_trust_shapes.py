@@ -11,6 +11,7 @@ from loop.permissions.permission_world import bash, edit
 from loop.trust.trust_world import TrustWorld, open_trust, passed
 
 from cockpit.core.errors import Altered
+from cockpit.learn.trust.command_shape import command_shape
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.trust.decide_rules import NoRule
 from cockpit.loop.trust.permission_shape import describe_shape
@@ -66,6 +67,8 @@ COMMANDS = [
     ("pytest", "-q", "--rootdir=tests/evil.py"),
     ("pytest", "-q", "tests/test_a.py", "--basetemp=src"),
     ("pytest", "-q", "@tests/test_a.py"),
+    ("pytest", "-q", "@test_a.py"),
+    ("pytest", "-q", "tests/test_a.py", "@args.py"),
     ("pytest", "-q", "tests/test_a.py;rm"),
     ("pytest", "-q", "tests/$(id).py"),
     ("pytest", "-q", "tests/`id`.py"),
@@ -83,6 +86,22 @@ def test_a_command_that_looks_like_a_trusted_one_is_asked(learned: TrustWorld) -
     for argv in COMMANDS:
         assert learned.run(learned.begin(), *argv).status == "pending", argv
     assert len(learned.rows("trust.used")) == 2, "those of the fixture"
+
+
+def test_a_file_of_arguments_is_no_file_that_is_checked(trust: TrustWorld) -> None:
+    """A rule for files at the root does not cover a file that a checker takes its options from."""
+    trust.learn_rule(lambda session, number: trust.run(session, "pytest", f"test_{number}.py"))
+    assert passed(trust.run(trust.begin(), "pytest", "test_9.py"))
+    for program in ("pytest", "mypy", "tsc"):
+        assert command_shape([program, "@args.py"]) is None
+    assert not passed(trust.run(trust.begin(), "pytest", "@args.py"))
+
+
+def test_another_number_is_not_the_pull_request(trust: TrustWorld) -> None:
+    """What is read of the task's own pull request is not what happens to have its number."""
+    trust.learn_rule(lambda session, _: trust.read(session, "gh:run list --limit 24"))
+    other = trust.begin(target={"pr": 90})
+    assert not passed(trust.read(other, "gh:run list --limit 90"))
 
 
 def test_outside_the_sandbox_it_is_another_command(learned: TrustWorld) -> None:
@@ -153,7 +172,13 @@ SHELL = [
     "pytest -q tests/$X.py",
     "pytest -q tests/test_a.py # comment",
     "(pytest -q tests/test_a.py)",
-    "bash -c 'pytest -q tests/test_a.py'",
+    "bash -c 'pytest -q tests/test_a.py; id'",
+    "bash -c 'pytest -q \"tests/test_a.py\"'",
+    "bash -c 'FOO=1 pytest -q tests/test_a.py'",
+    "FOO=1 bash -c 'pytest -q tests/test_a.py'",
+    "bash -ic 'pytest -q tests/test_a.py' evil",
+    "bash --rcfile evil -c 'pytest -q tests/test_a.py'",
+    "sh evil.sh",
     "git -c core.pager=evil status",
     "cd src && pytest -q tests/test_a.py",
     "~/pytest -q tests/test_a.py",
@@ -170,11 +195,21 @@ def test_shell_text_that_is_not_plain_has_no_shape(trust: TrustWorld) -> None:
 def test_plain_shell_text_and_edits_have_one(trust: TrustWorld) -> None:
     for request, words in (
         (bash("pytest -q tests/test_a.py"), ("pytest", "-q", "tests/*.py")),
+        # Codex wraps every command so: the script is judged, and nothing but the script runs.
+        (bash("bash -lc 'pytest -q tests/test_a.py'"), ("pytest", "-q", "tests/*.py")),
         (edit(trust.root / "src" / "secret.py", "x", "y"), ("Edit", "src/*.py")),
     ):
         described = describe_shape(request, judge_request(request, trust.root), trust.root)
         assert described is not None and described[0] == words
-    for path in (".claude/settings.json", "../out.py", ".github/workflows/ci.yml", "Makefile"):
+    for path in (
+        ".claude/settings.json",
+        "../out.py",
+        ".github/workflows/ci.yml",
+        "Makefile",
+        "pkg/.claude/commands/a.md",
+        ".agents/skills/a/SKILL.md",
+        ".mcp.json",
+    ):
         request = edit(trust.root / path, "x", "y")
         judged = judge_request(request, trust.root)
         assert describe_shape(request, judged, trust.root) is None, path

@@ -139,8 +139,13 @@ if os.fork():
 os.setsid()
 if os.fork():
     os._exit(0)
-for _ in range(500):
-    if os.getppid() == 1 or open(f"/proc/{os.getppid()}/comm").read().strip() in ("systemd", "init"):
+def is_orphan():
+    try:
+        return os.getppid() == 1 or open(f"/proc/{os.getppid()}/comm").read().strip() in ("systemd", "init")
+    except OSError:
+        return False  # the parent ends just now
+for _ in range(6_000):
+    if is_orphan():
         break
     time.sleep(0.01)
 with open(sys.argv[1], "wb", 0) as out:

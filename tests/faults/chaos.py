@@ -27,8 +27,18 @@ from faults.injected_faults import SQL_ERRORS, SYSTEM_ERRORS, Fault, Kind
 from faults.machine_trials import in_small_disk, try_clock, try_disk, try_torn_log
 from faults.session_trials import Verdict, World
 from faults.simulation import Simulation
+from faults.terminal_trials import Trial, try_terminal
 
-OTHERS = ("chain", "crowd", "torn log", "clock", "full disk", "read-only disk", "simulation")
+OTHERS = (
+    "chain",
+    "crowd",
+    "torn log",
+    "clock",
+    "full disk",
+    "read-only disk",
+    "simulation",
+    "terminal",
+)
 KINDS: tuple[Kind, ...] = ("kill", *SQL_ERRORS, *SYSTEM_ERRORS)  # type: ignore[assignment]
 
 
@@ -164,6 +174,10 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
         elif kind in kinds:
             read_only = kind == "read-only disk"
             yield _row(kind, seeds, partial(try_disk, options.disk, read_only=read_only))
+    if "terminal" in kinds:
+        warm.start_server()
+        seeds = range(options.seed, options.seed + options.trials)
+        yield try_terminals(folder / "terminal", seeds)
     if "simulation" in kinds:
         yield simulate(folder, options.seed, options.steps)
 
@@ -178,6 +192,21 @@ def try_chain(folder: Path, seed: int) -> Verdict:
         return Verdict(stranded=[str(error)])
     shutil.rmtree(folder)
     return Verdict()
+
+
+def try_terminals(folder: Path, seeds: Iterable[int]) -> Row:
+    """Take the terminal away from a screen for each seed, and print how long the slowest took to end."""
+    row, began = Row("terminals that go away"), time.monotonic()
+    ended: list[float] = []
+    for seed in seeds:
+        verdict = try_terminal(folder, seed, report=lambda trial, seconds: ended.append(seconds))
+        row.add(str(Trial(seed)), verdict)
+    row.seconds = time.monotonic() - began
+    ended.sort()
+    print(
+        f"terminals: ended after {ended[len(ended) // 2]:.2f} s (median), {ended[-1]:.2f} s (most)"
+    )
+    return row
 
 
 def _row(kind: str, seeds: Iterable[int], try_seed: Callable[[int], Verdict]) -> Row:

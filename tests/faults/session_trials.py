@@ -233,7 +233,7 @@ async def _approve_what_waits(runtime: Runtime, database: Path) -> None:
                 # nothing was stored presses the key again.
                 with contextlib.suppress(AlreadyDecided, StoreUnwritable, StoreBusy):
                     await runtime.approve(proposal_id)
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
 
 
 @dataclass(frozen=True, slots=True)

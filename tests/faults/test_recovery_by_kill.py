@@ -12,6 +12,7 @@ import signal
 import sqlite3
 from collections.abc import Callable, Coroutine
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,14 @@ def die_in(database: Path, table: str, column: str, state: str) -> Callable[[], 
     def install() -> None:
         keep = StoreAnchor.keep
 
+        @cache
+        def connection() -> sqlite3.Connection:
+            """One for all commits: what a connection first reads, the schema, takes longer than the look."""
+            return sqlite3.connect(database, check_same_thread=False)
+
         def look(self: StoreAnchor) -> None:
-            with closing(sqlite3.connect(database)) as connection:
-                if connection.execute(query, (state,)).fetchone():
-                    os.kill(os.getpid(), signal.SIGKILL)
+            if connection().execute(query, (state,)).fetchone():
+                os.kill(os.getpid(), signal.SIGKILL)
             keep(self)
 
         StoreAnchor.keep = look  # type: ignore[method-assign]  # of this forked process alone

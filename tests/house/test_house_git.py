@@ -17,6 +17,7 @@ STARTERS = {
     "cockpit/agents/confine/agent_gate.py": "the agent's own program, in its sandbox",
     "cockpit/agents/confine/agent_relay.py": "the agent's program, inside the sandbox",
     "cockpit/app/chain_process.py": "cockpit itself",
+    "cockpit/app/command_process.py": "cockpit itself",
     "cockpit/app/external_editor.py": "the user's editor",
     "cockpit/chains/supervisor.py": "cockpit itself",
     "cockpit/commands/demo/demo_chain.py": "cockpit itself",

@@ -10,7 +10,6 @@ import pytest
 
 from cockpit.act.adapters import ADAPTERS
 from cockpit.act.adapters.adapter import Outcome
-from cockpit.act.sandbox.git_view import changes_repository
 from cockpit.act.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.slow
@@ -135,20 +134,3 @@ async def test_a_linked_checkout_moves_its_own_branch(ground: Workspace, tmp_pat
         "worktrees/tree/index",
         "worktrees/tree/logs/HEAD",
     }
-
-
-@pytest.mark.parametrize(
-    ("argv", "changes"),
-    [
-        (("git", "add", "x"), True),
-        (("git", "-C", "sub", "commit", "-m", "x"), True),
-        (("sh", "-c", "make && git stash"), True),
-        (("git", "status"), False),
-        (("git", "rebase", "main"), False),
-        (("sh", "-c", "git add x; git rebase main"), False),
-        (("git", "stash", "pop"), False),
-        (("make", "commit"), False),
-    ],
-)
-def test_which_commands_get_a_view(argv: tuple[str, ...], changes: bool) -> None:
-    assert changes_repository(argv) is changes
