@@ -28,6 +28,7 @@ RUNS = 31
 MOST_S = 0.040
 MOST_RATIO = 3.5
 BURST = 40
+GUARDED = "before a reading command, with the guard"
 
 
 def rows() -> list[Row]:
@@ -47,6 +48,7 @@ def rows() -> list[Row]:
         }
         suspect = {**tests, "tool_response": {"stdout": "token: x\n" * 300, "stderr": ""}}
         asks = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
+        reads = {"tool_name": "Bash", "tool_input": {"command": "sed -n 1,40p a.py"}}
         calls = {
             # First, when nothing waits: what happened between two starts is mostly absorbed by then.
             "the start of a session": payload(project, "SessionStart", source="compact"),
@@ -54,16 +56,22 @@ def rows() -> list[Row]:
             "a test run": payload(project, "PostToolUse", **tests),
             "an output that may hold secrets": payload(project, "PostToolUse", **suspect),
             "before a command": payload(project, "PreToolUse", **asks),
+            "before a reading command": payload(project, "PreToolUse", **reads),
+            GUARDED: payload(project, "PreToolUse", **reads),
             "a permission": payload(project, "PermissionRequest", **asks),
             "a folder that is no project": payload(other, "PostToolUse", **edit),
         }
         empty, took = taken(calls, environment, project)
         burst = absorbing(project, environment, calls["an edit"])
     table = [row("empty Python process, wall", empty[0], "s"), row("… CPU", empty[1], "s")]
+    reading = took["before a reading command"]
+    table.append(row(f"{GUARDED}, CPU over without it", took[GUARDED][1] / reading[1], "×"))
     for name, (wall, processor) in took.items():
+        # The guard is off until asked for: what it costs is told, without a bar.
+        most = (None, None) if name == GUARDED else (MOST_RATIO, MOST_S)
         table += [
-            row(f"{name}, wall over an empty Python", wall / empty[0], "×", most=MOST_RATIO),
-            row(f"{name}, CPU over an empty Python", processor - empty[1], "s", most=MOST_S),
+            row(f"{name}, wall over an empty Python", wall / empty[0], "×", most=most[0]),
+            row(f"{name}, CPU over an empty Python", processor - empty[1], "s", most=most[1]),
         ]
     return [*table, row(f"behind the hooks, CPU an event (burst of {BURST})", burst, "s")]
 
@@ -73,6 +81,7 @@ def prepare(project: Path) -> None:
     project.mkdir()
     place = locate_project(project)
     place.prepare()
+    (project / "a.py").write_text("".join(f"x = {number}\n" for number in range(80)))
     with Store.open(place.database) as store:
         store.write_now(lambda tx: service.create_task(tx, title="Measure", by="person"))
         store.write_now(lambda tx: service.set_status(tx, "T-1", "in_progress", by="person"))
@@ -93,7 +102,10 @@ def taken(
     """
     nothing = [sys.executable, "-c", "pass"]
     hook = [str(Path(sys.executable).with_name("cockpit")), "hook", "--agent", "claude"]
-    kinds = {"": (nothing, b""), **{name: (hook, told) for name, told in calls.items()}}
+    kinds = {
+        "": (nothing, b""),
+        **{n: ([*hook, "--guard"] if n == GUARDED else hook, told) for n, told in calls.items()},
+    }
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     for turn in range(RUNS + 1):
         lease(project)

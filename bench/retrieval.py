@@ -31,7 +31,6 @@ from cockpit.observe.knowledge.search_index import search_passages
 from cockpit.observe.project_snapshot import ProjectSnapshot
 
 NEAR = 3
-FRAME_S = 1 / 60
 SECTIONS = 5_000
 
 
@@ -137,7 +136,7 @@ def _measure_threshold() -> Iterator[Row]:
 
 
 def _measure_indexing(root: Path) -> Iterator[Row]:
-    """Index a project of 5,000 sections as the screen does, beside an event loop that draws frames."""
+    """Index a project of 5,000 sections as a wave does; ``knowledge_frames`` does it beside a screen."""
     project = root / "project"
     project.mkdir()
     for number in range(SECTIONS // 10):
@@ -147,15 +146,6 @@ def _measure_indexing(root: Path) -> Iterator[Row]:
         ]
         (project / f"doc-{number:04}.md").write_text("\n".join(parts), "utf-8")
     subprocess.run(["git", "init", "-q", str(project)], check=True)
-    environment = {**os.environ, "COCKPIT_STATE_DIR": str(root / "state")}
-    command = ["-m", "cockpit", "knowledge", "index", "--watch"]
-    idle = asyncio.run(_draw_frames(None, 3.0))
-    late, chunks = asyncio.run(_index_beside_frames(project, environment, command))
-    yield row("background: chunks indexed", chunks, "", least=SECTIONS)
-    yield row(
-        "background: longest step of the loop while indexing", 1000 * max(late), "ms CPU", most=33
-    )
-    yield row("background: longest step of the loop, idle", 1000 * max(idle), "ms CPU")
     index = KnowledgeIndex.open(root / "again.db")
     ground = ProjectSnapshot(Confined(project))
     started = time.perf_counter()
@@ -176,40 +166,6 @@ def _measure_indexing(root: Path) -> Iterator[Row]:
         most=1,
     )
     index.close()
-
-
-async def _index_beside_frames(
-    project: Path, environment: dict[str, str], command: list[str]
-) -> tuple[list[float], int]:
-    import sys
-
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, cwd=project, env=environment,
-        stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stderr is not None and process.stdin is not None
-    reading = asyncio.create_task(process.stderr.readline())
-    steps = await _draw_frames(reading, 120.0)
-    await reading
-    process.stdin.close()
-    await process.wait()
-    folder = next(Path(environment["COCKPIT_STATE_DIR"], "projects").iterdir())
-    index = KnowledgeIndex.open(folder / "knowledge.db")
-    chunks = index.count().chunks
-    index.close()
-    return steps, chunks
-
-
-async def _draw_frames(until: asyncio.Task[bytes] | None, longest_s: float) -> list[float]:
-    """Compute for a few milliseconds sixty times a second; returns the CPU seconds of each step."""
-    steps: list[float] = []
-    end = time.monotonic() + longest_s
-    while time.monotonic() < end and not (until is not None and until.done()):
-        cpu = time.thread_time()
-        sum(number * number for number in range(20_000))
-        steps.append(time.thread_time() - cpu)
-        await asyncio.sleep(FRAME_S)
-    return steps
 
 
 def _time(work: Callable[[], object]) -> float:
