@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import textual_caches
 from textual._compositor import LayoutUpdate
+from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -24,13 +25,31 @@ BLINKS = 10
 async def until(
     pilot: Pilot[int], true: Callable[[], object], *, looks: int = LOOKS, pause_s: float = 0.01
 ) -> None:
-    """Let the app work until ``true``; a state that never comes fails the test."""
+    """Let the app work until ``true`` and the header names the followed session.
+
+    A state that never comes fails the test. Without the second condition a key that follows would be one
+    that went down over another session's screen, which is held back.
+    """
     for _ in range(looks):
         await pilot.pause()
         if true():
-            return
+            break
         await asyncio.sleep(pause_s)
-    raise AssertionError("it never came to that")
+    else:
+        raise AssertionError("it never came to that")
+    for _ in range(NOTED):
+        if _names_the_session(pilot.app):
+            break
+        await pilot.pause()
+        await asyncio.sleep(pause_s)
+
+
+def _names_the_session(app: App[int]) -> bool:
+    """True where the session that is drawn is the followed one, or where no such screen is there."""
+    if not isinstance(app, CockpitApp):
+        return True
+    screens = [screen for screen in app.screen_stack if isinstance(screen, CockpitScreen)]
+    return not screens or screens[0].key_policy.session == app.session_id
 
 
 def screen_of(pilot: Pilot[int]) -> CockpitScreen:
