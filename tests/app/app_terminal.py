@@ -61,12 +61,12 @@ class Terminal:
         """Type."""
         os.write(self._main, keys)
 
-    def until(self, text: str, *, after: int = 0) -> int:
-        """Read until ``text`` was written after the byte ``after``; returns where reading stands."""
+    def until(self, *texts: str, after: int = 0) -> int:
+        """Read until one of ``texts`` was written after the byte ``after``; returns where reading stands."""
         deadline = time.monotonic() + PATIENCE_S
-        while text.encode() not in self.wrote[after:]:
-            assert time.monotonic() < deadline, f"{text!r} never came: {self.wrote[-2000:]!r}"
-            assert self._read(), f"it ended before {text!r}: {self.wrote[-2000:]!r}"
+        while not any(text.encode() in self.wrote[after:] for text in texts):
+            assert time.monotonic() < deadline, f"{texts} never came: {self.wrote[-2000:]!r}"
+            assert self._read(), f"it ended before {texts}: {self.wrote[-2000:]!r}"
         return len(self.wrote)
 
     def press_until(self, keys: bytes, text: str, *, too_early: str, after: int) -> int:

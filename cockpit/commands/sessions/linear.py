@@ -7,14 +7,10 @@ it means on the screen. Specified in ``docs/reference/screen.md``, linear mode.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
-
-import msgspec
 
 from cockpit.app.key_policy import (
     Approve,
@@ -46,6 +42,7 @@ from cockpit.commands.sessions.linear_lists import (
     list_tasks,
 )
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
+from cockpit.commands.sessions.typed_lines import Typed, TypedLines
 from cockpit.commands.terminal import SafeStream, is_terminal, output_width, ring_terminal, show
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.core.errors import CockpitError
@@ -62,15 +59,7 @@ from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from widgets.views import ProposalView
 
-_CHUNK = 4096
 _YES = ("y", "yes")
-
-
-class Typed(msgspec.Struct, frozen=True):
-    """A line, and when Enter was pressed, in seconds of the store's monotonic clock."""
-
-    text: str
-    at: float
 
 
 Event = Typed | list[Row] | signal.Signals | None
@@ -125,6 +114,7 @@ class Linear:
         self._kept: list[str] | None = None
         self._asked_at = 0.0
         self._leaving = False
+        self._lines: TypedLines | None = None
 
     async def run(self, session_id: str, *, lists_sessions: bool = False) -> int:
         """Follow ``session_id``, or none, until the user leaves; return the exit code."""
@@ -132,7 +122,8 @@ class Linear:
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         for number in numbers:
             loop.add_signal_handler(number, self._events.put_nowait, number)
-        _read_lines(loop, self._events.put_nowait, self._now)
+        self._lines = TypedLines(loop, self._events.put_nowait, self._now, sys.stdin.fileno())
+        self._lines.start()
         after = await self._runtime.store.read(journal.last_seq)
         for stored in await self._runtime.store.read(proposals.select_pending):
             self._queue.pending[stored.proposal_id] = proposal_queue.preview(stored)
@@ -230,6 +221,8 @@ class Linear:
     def _note_printed(self, stored: Proposal) -> None:
         """Note that all of it, what the digest covers, is on the terminal: from here on it can be decided."""
         view = self._view(stored)
+        if self._lines is not None:
+            self._lines.catch_up()
         self._policy.note_session(self._session_id, view)
         self._policy.note_covered()
         self._policy.note_drawn(view)
@@ -277,7 +270,7 @@ class Linear:
         self._policy.note_key(self._now() - at)
 
     async def _answer_second(self, text: str, at: float) -> None:
-        was_read = at >= self._asked_at
+        was_read = at > self._asked_at
         step = self._policy.handle_second_key("y" if was_read and text.lower() in _YES else "n")
         if isinstance(step, Approve):
             await self._carry_out(step)
@@ -356,6 +349,8 @@ class Linear:
                 )
             case AskSecondKey(proposal):
                 show(f"{proposal.risk} risk. Type yes to approve it; anything else leaves it.")
+                if self._lines is not None:
+                    self._lines.catch_up()
                 self._asked_at = self._now()
             case OpenDiscussion():
                 show("Type what you want to say; discuss again takes it back.")
@@ -508,27 +503,3 @@ def _choices(stored: Proposal) -> str:
         return "Type answer and your answer, or reject."
     narrow = "narrow, " if stored.kind == "context" else ""
     return f"Enter approves it. Or type discuss, {narrow}reject or show."
-
-
-def _read_lines(
-    loop: asyncio.AbstractEventLoop, put: Callable[[Event], None], now: Callable[[], float]
-) -> None:
-    """Read lines in a thread: each gets the time at which its Enter was pressed, however busy the loop is."""
-
-    def read() -> None:
-        rest = b""
-        while True:
-            try:
-                chunk = os.read(sys.stdin.fileno(), _CHUNK)
-            except OSError:  # the terminal is gone
-                chunk = b""
-            at = now()
-            if not chunk:
-                loop.call_soon_threadsafe(put, None)
-                return
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                typed = Typed(line.decode("utf-8", "replace").rstrip("\r"), at)
-                loop.call_soon_threadsafe(put, typed)
-
-    threading.Thread(target=read, name="lines", daemon=True).start()
