@@ -22,7 +22,7 @@ JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/
 VENV := .venv
 BIN := $(VENV)/bin
 # The variable would have every process compile pytest's plugins anew.
-PYTEST = PYTHONDONTWRITEBYTECODE= .ci/in-memory $(BIN)/pytest --workers $(JOBS)
+PYTEST = env PYTHONDONTWRITEBYTECODE= .ci/in-memory $(BIN)/pytest --workers $(JOBS)
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
@@ -39,7 +39,7 @@ demo: $(RUNTIME)
 	@$(BIN)/cockpit demo
 
 test: $(DEVELOPMENT)
-	@$(PYTEST) $(if $(FILTER),-k '$(FILTER)')
+	@.ci/unsteady $(PYTEST) $(if $(FILTER),-k '$(FILTER)')
 
 test-fast: $(DEVELOPMENT)
 	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
