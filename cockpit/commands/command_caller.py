@@ -38,6 +38,7 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "proposals list": _ORIENTATION,
         "proposals show": _ORIENTATION,
         "sessions": _ORIENTATION,
+        "sessions fork": "work.write",
         "sessions rename": "work.write",
         "replay": _ORIENTATION,
         "trust rules list": _ORIENTATION,

@@ -56,6 +56,7 @@ ARGUMENTS = {
     "notes show": ("n-1",),
     "outbox show": ("a-1",),
     "sessions export": ("last",),
+    "sessions fork": ("last",),
     "sessions jump": ("last",),
     "sessions rename": ("last", "other"),
     "packet pin": ("f-1",),

@@ -13,6 +13,7 @@ from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, choose_session, read_store
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, output_width, say, show, show_json, show_list
+from cockpit.core.text import pluralize
 from cockpit.loop.views.session_report import session_document, session_text
 from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, select_recent
 
@@ -148,6 +149,48 @@ def rename(session: str, title: str) -> None:
         session_id = store.read_now(lambda connection: choose_session(connection, session))
         row = store.write_now(lambda tx: change(tx, session_id, title=title))
     say(f"{session_id} is {row.title!r} now")
+
+
+@sessions.command(
+    "fork", epilog=examples("cockpit sessions fork last", "cockpit sessions fork s-3f --wave 4")
+)
+@click.argument("session")
+@click.option(
+    "--wave",
+    type=click.IntRange(min=1),
+    help="Fork after this wave. Default: the last one that ended.",
+)
+@AS_JSON
+def fork(session: str, wave: int | None, as_json: bool) -> None:
+    """Fork a session after a wave.
+
+    The fork is a new session with the task, the messages and the facts of SESSION as they were then. It
+    waits for your message: `cockpit -r ID`, or `cockpit run --resume ID MESSAGE`. SESSION and the files of
+    the project stay as they are.
+    """
+    from cockpit.commands.open_project import find_project, open_store, require_records
+    from cockpit.loop.intake.fork_session import fork_session
+
+    require_records()
+    with open_store(find_project()) as store:
+        session_id = store.read_now(lambda connection: choose_session(connection, session))
+        forked = store.write_now(lambda tx: fork_session(tx, session_id, wave))
+    if as_json:
+        show_json(
+            {
+                "session_id": forked.session.session_id,
+                "source": forked.source,
+                "wave": forked.wave,
+                "messages": forked.messages,
+                "facts": forked.facts,
+            }
+        )
+        return
+    say(
+        f"{forked.session.session_id} continues {forked.source} after wave {forked.wave}, with"
+        f" {pluralize(forked.messages, 'message')} and {pluralize(forked.facts, 'fact')}."
+    )
+    say(f"Write to it: cockpit run --resume {forked.session.session_id} MESSAGE")
 
 
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))

@@ -58,7 +58,7 @@ def quotas_by_request(requests: Sequence[ContextRequest], profile: Profile) -> M
 
 
 def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
-    """Whether an action of the wave before may have changed the project."""
+    """Whether an action of the wave before may have changed the project, or it is the first of a fork."""
     if context.wave.ordinal == 1 or context.session.rev is not None:
         return False
     previous = f"{context.session.session_id}-w{context.wave.ordinal - 1}"
@@ -67,10 +67,21 @@ def has_acted(connection: sqlite3.Connection, context: WaveContext) -> bool:
         call.get("action", call["name"]) in _ACTING for call in plan.calls
     ):
         return False
+    if plan is None and _was_copied(connection, previous):
+        return True
     return any(
         action.phase == "confirmed" and action.action_type in _ACTING
         for action in outbox.select_for_wave(connection, previous)
     )
+
+
+def _was_copied(connection: sqlite3.Connection, wave_id: str) -> bool:
+    """Whether the wave ran in the session that this one was forked from: only such a one has no packet."""
+    row = connection.execute(
+        "SELECT 1 FROM wave_runs WHERE wave_id=? AND phase='completed' AND orientation_packet_id IS NULL",
+        (wave_id,),
+    ).fetchone()
+    return row is not None
 
 
 def has_due_rules(connection: sqlite3.Connection, context: WaveContext) -> bool:

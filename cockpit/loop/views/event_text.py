@@ -91,7 +91,7 @@ def event_line(detail: Detail) -> EventLine | None:
     Messages, the phases of waves and the creation of a session are drawn by the surfaces themselves.
     """
     match detail:
-        case sessions.SessionEntered() | sessions.SessionChanged():
+        case sessions.SessionEntered() | sessions.SessionChanged() | sessions.SessionForked():
             return _session(detail)
         case proposals.ProposalCreated():
             text = f"{detail.kind} · {detail.risk} risk · {detail.title}"
@@ -198,6 +198,10 @@ def _session(detail: Detail) -> EventLine | None:
             }
             lines = [f"{name} is now {value}" for name, value in changes.items() if value]
             return EventLine("·", "; ".join(lines)) if lines else None
+        case sessions.SessionForked():
+            text = f"forked from {detail.source} after wave {detail.wave}"
+            shared = f"{pluralize(detail.messages, 'message')}, {pluralize(detail.facts, 'fact')}"
+            return EventLine("⑂", text, remark=shared)
         case _:
             return None
 

@@ -20,6 +20,7 @@ class Action(StrEnum):
     SESSION_FAILED = "session.failed"
     SESSION_STOPPED = "session.stopped"
     SESSION_CHANGED = "session.changed"
+    SESSION_FORKED = "session.forked"
     MESSAGE_STARTED = "message.started"
     MESSAGE_DELTA = "message.delta"
     MESSAGE_COMPLETED = "message.completed"

@@ -112,6 +112,21 @@ class SessionChanged(Detail, frozen=True, kw_only=True):
     """Whether a user is present from now on."""
 
 
+class SessionForked(Detail, frozen=True, kw_only=True):
+    """The session is a fork: it knows what another session knew after one of its waves."""
+
+    source: str
+    """The session that it was forked from."""
+    wave: int
+    """The last wave that both sessions have in common."""
+    messages: int
+    """How many messages were copied."""
+    facts: int
+    """How many facts it shares with the other session."""
+    profile_version: int
+    """The profile's version in that wave; 0 for none. The fork follows the profile as it is now."""
+
+
 class MessageStarted(Detail, frozen=True, kw_only=True):
     """An agent's message begins to stream."""
 

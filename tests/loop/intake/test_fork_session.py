@@ -1,0 +1,112 @@
+"""A fork knows what its session knew after a wave, and changes nothing of the old one."""
+
+from __future__ import annotations
+
+import pytest
+
+from cockpit.core.errors import IllegalTransition, NotFound
+from cockpit.loop.intake.fork_session import fork_session, list_waves_to_fork
+from cockpit.orient.verify_packet import recompile_packet
+from cockpit.store.context import facts, packets
+from cockpit.store.journal import journal
+from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.verify_tables import verify_tables
+from cockpit.store.sessions import messages, sessions, waves
+
+pytestmark = pytest.mark.slow
+
+
+def rows_of(connection, session_id):
+    """Everything that the store has of a session."""
+    tables = ("sessions", "wave_runs", "messages", "session_facts", "proposals", "plans")
+    tables += ("context_requests", "journal")
+    stored = {}
+    for table in tables:
+        names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        key = "session_id" if "session_id" in names else "wave_id"
+        condition = f"{key}=?" if key == "session_id" else "substr(wave_id, 1, length(?))=?2"
+        given = (session_id,) if key == "session_id" else (session_id, session_id)
+        query = f"SELECT * FROM {table} WHERE {condition} ORDER BY 1, 2, 3"
+        stored[table] = connection.execute(query, given).fetchall()
+    assert all(stored.values())
+    return stored
+
+
+async def test_a_fork_continues_after_a_wave_and_leaves_its_session_alone(opened, fix, project):
+    async with opened() as runtime:
+        store = runtime.store
+        source = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+        assert (await runtime.run(source)).status == "completed"
+        assert store.read_now(lambda c: list_waves_to_fork(c, source)) == [1, 2, 3]
+        before = store.read_now(lambda c: rows_of(c, source))
+
+        # Wave 1 asked for the files. The project has changed since: wave 2 wrote one of them.
+        changed = (project / "calc.py").read_text()
+        fork = await store.write(lambda tx: fork_session(tx, source, 1))
+        forked = fork.session.session_id
+        assert (fork.session.status, fork.session.title) == ("waiting", "fix add (fork)")
+        assert store.read_now(lambda c: rows_of(c, source)) == before
+        copied = store.read_now(lambda c: messages.select_for_session(c, forked))
+        assert [(m.role, m.text) for m in copied] == [
+            ("person", "fix add"),
+            ("agent", "I need the file and its test before I change anything."),
+        ]
+        assert fork.messages == 2
+        linked = store.read_now(lambda c: facts.select_linked(c, forked, 1))
+        assert fork.facts == len(linked)
+        assert "exchange:1.1" in [fact.source_ref for fact in linked]
+        (row,) = [r for r in store.read_now(lambda c: journal.rows(c, session_id=forked))
+                  if r.action == Action.SESSION_FORKED]  # fmt: skip
+        assert (row.detail.source, row.detail.wave, row.actor) == (source, 1, "person")
+
+        await runtime.say(forked, "commit it, then")
+        await runtime.run(forked, interactive=False)
+        done = store.read_now(lambda c: waves.select_for_session(c, forked))
+        assert [w.ordinal for w in done][:2] == [1, 2]
+        assert {w.phase for w in done} == {"completed"}
+        packet = store.read_now(lambda c: packets.load(c, f"{forked}-w2")).packet
+        shown = {entry.fact_id for _, entry in packet.rendered()}
+        texts = store.read_now(lambda c: facts.load_texts(c, list(shown)))
+        refs = {text.source_ref: text.full for text in texts.values()}
+        assert {"exchange:1.1", "person:1"} <= set(refs)
+        assert "commit it, then" in refs["person:1"]
+        assert store.read_now(lambda c: recompile_packet(c, f"{forked}-w2")).ok
+
+        # Forked after its last wave, it has the files as they are now, not as they were read.
+        late = await store.write(lambda tx: fork_session(tx, source))
+        assert late.wave == 3
+        (project / "calc.py").write_text(changed + "\n# another hand\n")
+        await runtime.say(late.session.session_id, "look again")
+        await runtime.run(late.session.session_id, interactive=False)
+        packet = store.read_now(lambda c: packets.load(c, f"{late.session.session_id}-w4")).packet
+        texts = store.read_now(
+            lambda c: facts.load_texts(c, [entry.fact_id for _, entry in packet.rendered()])
+        )
+        assert any(
+            text.source_ref == "file:calc.py" and "another hand" in text.full
+            for text in texts.values()
+        )
+        after = store.read_now(lambda c: rows_of(c, source))
+        assert after == before
+        assert (await store.read(journal.verify)).ok
+        assert (await store.read(verify_tables)).ok
+
+
+async def test_what_cannot_be_forked_says_why(opened, fix):
+    async with opened() as runtime:
+        store = runtime.store
+        session_id = await runtime.start("fix add", model=fix, policy="all", interactive=False)
+        with pytest.raises(IllegalTransition, match="No wave"):
+            await store.write(lambda tx: fork_session(tx, session_id))
+        await runtime.run(session_id)
+        with pytest.raises(NotFound, match="has no wave 9"):
+            await store.write(lambda tx: fork_session(tx, session_id, 9))
+
+        def as_agents(tx):
+            tx.execute("UPDATE sessions SET agent='claude' WHERE session_id=?", (session_id,))
+            assert list_waves_to_fork(tx.connection, session_id) == []
+            fork_session(tx, session_id)
+
+        with pytest.raises(IllegalTransition, match="external agent"):
+            await store.write(as_agents)
+        assert [s.session_id for s in store.read_now(sessions.select_recent)] == [session_id]
