@@ -4,7 +4,7 @@
 #   make test       all tests; make test FILTER=journal runs those whose names match
 #   make test-fast  the tests without processes, chains and terminals
 #   make test-agents  real programs of agents: from npm into .agents, or those in COCKPIT_AGENTS=/folder:/folder
-#   make check      format, lint, types, import contracts, links
+#   make check      format, lint, types, import contracts, links, the installed package
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
@@ -57,6 +57,7 @@ check: $(DEVELOPMENT)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/check_links.py
+	@$(BIN)/python .ci/check_package.py
 
 chaos: $(DEVELOPMENT)
 	@PYTHONPATH=tests $(BIN)/python tests/faults/chaos.py $(ARGS)

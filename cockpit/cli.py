@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import click
@@ -18,6 +18,9 @@ except KeyboardInterrupt:  # Ctrl+C during the import prints no traceback
 from cockpit import __version__
 from cockpit.cli_options import APPROVE, LOG_JSON, MODEL, examples
 from cockpit.core.processes import interrupt_on_termination
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "run": ("cockpit.commands.sessions.run:run", "Run a task without the screen."),
@@ -89,6 +92,11 @@ COMMANDS = {
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
     "settings": ("cockpit.commands.setup.settings:settings", "List and change settings."),
     "doctor": ("cockpit.commands.setup.doctor:doctor", "Check the setup and suggest fixes."),
+    "completions": (
+        "cockpit.commands.setup.completions:completions",
+        "Print a completion script for a shell.",
+    ),
+    "man": ("cockpit.commands.setup.manual:man", "Print the manual page."),
     "demo": ("cockpit.commands.demo.demo:demo", "Try cockpit on a sample project, offline."),
 }
 """By name: the module and function of a command, and its summary. Listing them imports none."""
@@ -110,6 +118,17 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands from the table, because a user waits for it and an import takes time."""
+        from click.shell_completion import CompletionItem
+
+        names = [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, expand_short_form(args))
