@@ -205,6 +205,11 @@ def root(
 
     if last and session:
         raise click.UsageError("-c and -r exclude each other. Use -r ID to name a session.")
+    if agent and model:
+        raise click.UsageError(
+            "--model is for the built-in agent. An external agent offers its models, with /model, as soon as"
+            " it has a session."
+        )
     flags = {
         "[model] name": model,
         "[approval] policy": approve,

@@ -337,6 +337,7 @@ class CockpitApp(TerminalApp[int]):
             front=front,
             project=self.engine.place.home.name,
             model=self.welcome.model,
+            new_agent=self.welcome.agent.name if self.welcome.agent is not None else "",
             warning=self.store_warning,
             trees=trees,
         )

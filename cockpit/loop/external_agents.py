@@ -38,6 +38,8 @@ class AgentEntry:
     name: str
     title: str
     is_installed: bool
+    has_new_sessions: bool = False
+    """Whether the settings give it each new session."""
 
 
 class ExternalAgents(Protocol):

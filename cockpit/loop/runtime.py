@@ -34,6 +34,7 @@ from cockpit.loop.intake.first_message import opening
 from cockpit.loop.intake.intent import (
     Task,
     UnknownCommand,
+    begins_with_command,
     make_title,
     read_command_kind,
     resolve,
@@ -160,12 +161,13 @@ class Runtime(Desks):
         ``words`` stand for the task's title then. ``task_type`` overrules what ``words`` name.
         ``session_id`` is the id that it gets, taken from the store's ids before.
 
-        Where the settings name an external agent, it gets the session. Else the task type's deterministic
-        context is fetched first; when that fails nothing is stored. Raises
-        ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
+        Where the settings name an external agent, it gets the session, unless ``words`` are a task type's
+        command. Else the type's deterministic context is fetched first; when that fails nothing is stored.
+        Raises ``IntentUnclear``, ``OpeningFailed``, ``ModelError``, and ``NotFound`` for an unknown task.
         """
         engine = self.engine
-        if engine.settings.agent:
+        await self._refresh_task_types()
+        if engine.settings.agent and not begins_with_command(words, engine.task_types):
             return await self.start_agent(
                 engine.settings.agent,
                 words,
@@ -173,7 +175,6 @@ class Runtime(Desks):
                 interactive=interactive,
                 task_id=task_id,
             )
-        await self._refresh_task_types()
         backlog_task, details = None, ""
         if task_id is not None:
             backlog_task = self.store.read_now(lambda connection: tasks.load(connection, task_id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,24 @@ async def test_a_session_of_the_named_agent(acp: Acp) -> None:
         await shows(pilot, "First I look.", "def area")
         await pilot.press("left")
         await until(pilot, lambda: "def area" not in text_of(pilot))
+
+
+async def test_an_agent_that_has_new_sessions_is_named_before_the_first(acp: Acp) -> None:
+    engine = acp.runtime.engine
+    acp.runtime.engine = replace(engine, settings=replace(engine.settings, agent="scripted"))
+    async with run(acp) as pilot:
+        text = await shows(pilot, "Agent    Scripted has each new session")
+        header = text.split("\n", 1)[0]
+        assert " scripted" in header and "observe ›" not in header, header
+        assert (await acp.runtime.default_model()).rpartition(":")[2] not in text
+        await send(pilot, "/model large")
+        await says(pilot, "Scripted has no session yet")
+        screen_of(pilot).prompt.put("")
+        await send(pilot, "answer me")
+        await shows(pilot, "You said: me")
+    # The commands of task types are the built-in agent's, whoever has the other sessions.
+    session_id = await acp.runtime.start("/investigate where the room is drawn")
+    assert acp.load(session_id).agent == ""
 
 
 async def test_an_edit_is_allowed_and_its_diff_folded(acp: Acp) -> None:

@@ -73,6 +73,17 @@ def test_several_agents_in_themes(picture, still, agents, theme):
     assert picture(several(still, agents), theme=theme)
 
 
+@pytest.mark.parametrize("size", SIZES[1:3], ids=str)
+def test_several_agents_wait_in_other_sessions(picture, still, agents, size):
+    several(still, agents)
+    assert picture(size=size)
+
+
+def test_several_agents_wait_in_one_list(picture, still, agents):
+    several(still, agents)
+    assert picture(size=(120, 30), keys=["alt+q"])
+
+
 def several(still, agents) -> str:
     """Two agents on two branches, and the built-in agent; the newest is two minutes old."""
     claude = agents.begin("claude", "reset the backoff")

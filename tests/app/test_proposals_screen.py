@@ -96,6 +96,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         still.store.clock.advance(601)
         await pilot.press("escape", "slash", *"older:10m")
         await until(pilot, lambda: len(screen.body.rows) == 5)
+        assert "low risk · 10m" in text(pilot)
         await pilot.press("escape", "g")
 
         await until(pilot, lambda: screen.row.proposal.proposal_id == first)

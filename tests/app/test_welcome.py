@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cockpit.app.projection.welcome import build_welcome
+from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import wrap_row
 from widgets.views import WorkPaneView, WorkRowView
 
@@ -34,6 +35,16 @@ def test_what_is_there(model, agents, says, says_not):
         assert words in shown
     for words in says_not:
         assert words not in shown
+
+
+@pytest.mark.parametrize(
+    ("is_installed", "says"),
+    [(True, "Claude Code has each new session"), (False, "Claude Code is not installed")],
+)
+def test_an_agent_has_new_sessions(is_installed, says):
+    agent = AgentEntry("claude", "Claude Code", is_installed, True)
+    shown = text(build_welcome("anthropic:x", ("Codex",), NOTHING, 0, agent))
+    assert says in shown and "anthropic" not in shown and "/plan" not in shown
 
 
 def test_sessions_stand_in_place_of_the_words():

@@ -173,9 +173,14 @@ class ProposalPanel(Vertical, can_focus=True):
             self.update_node_styles()
         self.border_subtitle = self._border_text(front) if front is not None else None
         if self._ready:
-            self.query_one(WaitingRows).show(view, self.size.height)
+            self._redraw_waiting()
             self.query_one(ProposalHead).show(front, self.armed)
             self._redraw_keys()
+
+    def _redraw_waiting(self) -> None:
+        # Without a proposal in front the panel is as tall as its rows: the screen says how many have room.
+        lines = self.size.height if self.view.front is not None else self.screen.size.height
+        self.query_one(WaitingRows).show(self.view, lines)
 
     def _redraw_keys(self) -> None:
         is_dim = not self.armed and self.view.front is not None
@@ -333,7 +338,7 @@ class ProposalPanel(Vertical, can_focus=True):
     def on_resize(self) -> None:
         """Show diffs side by side when there is room, and rows of the queue."""
         if self._ready:
-            self.query_one(WaitingRows).show(self.view, self.size.height)
+            self._redraw_waiting()
             self._fit_title()
         if self._split is None:
             self._split_all(self._wide)

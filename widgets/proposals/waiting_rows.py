@@ -13,7 +13,8 @@ from widgets.views import QueueView, WaitingView
 
 _FEW = 3
 _LOW, _TALL = 20, 34
-"""Lines of a panel from which a few rows have room, and from which more; in fewer there is a line."""
+"""Lines of a panel from which a few rows have room, and from which more; in fewer there is a line. Without a
+proposal in front the rows are all that the panel has, and the lines are those of the screen."""
 _RISKS: dict[str, Part] = {"low": ("○ ", DIM), "medium": ("● ", WARN), "high": ("▲ ", BAD)}
 """The sign of each risk, which is told apart without colours too."""
 
@@ -30,7 +31,7 @@ class WaitingRows(Widget):
         self.display = False
 
     def show(self, view: QueueView, height: int) -> None:
-        """Draw the rows of ``view`` in a panel of ``height`` lines."""
+        """Draw the rows of ``view`` in a panel, or without a front on a screen, of ``height`` lines."""
         most = 1 if height < _LOW else _FEW if height < _TALL else 6
         if (view.waiting, view.front, most) == (self._view.waiting, self._view.front, self._most):
             return

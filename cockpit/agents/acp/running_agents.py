@@ -292,8 +292,14 @@ class _OpenAgent:
 def _list_agents(engine: Engine) -> list[AgentEntry]:
     agents = load_agents(engine.settings.user_dir).agents.values()
     environment = engine.settings.environment
+    chosen = engine.settings.agent
     entries = [
-        AgentEntry(agent.name, agent.title, bool(find_installation(agent, environment).program))
+        AgentEntry(
+            agent.name,
+            agent.title,
+            bool(find_installation(agent, environment).program),
+            agent.name == chosen,
+        )
         for agent in agents
     ]
     return sorted(entries, key=lambda entry: (not entry.is_installed, entry.name))

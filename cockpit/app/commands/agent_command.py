@@ -100,6 +100,12 @@ async def choose(host: Host, kind: str, words: str) -> None:
 
 async def _change_built_in(host: Host, kind: str, words: str) -> None:
     session_id = host.session_id
+    if not session_id:
+        for agent in await host.engine.list_agents():
+            if agent.has_new_sessions:
+                raise ChoiceUnknown(
+                    f"{agent.title} has no session yet. Send it a message first; then it offers its {kind}s."
+                )
     if kind != "model":
         raise ChoiceUnknown(
             "There is no mode to choose: no session of an external agent is followed."

@@ -224,6 +224,7 @@ class State:
         project: str = "",
         branch: str = "",
         model: str = "",
+        new_agent: str = "",
         warning: str = "",
         trees: Trees | None = None,
     ) -> Views:
@@ -240,6 +241,7 @@ class State:
                 project=project,
                 branch=branch,
                 model=model,
+                new_agent=new_agent,
                 warning=warning,
                 agent=opened.agent if opened is not None else None,
             ),

@@ -170,16 +170,23 @@ def header(
     project: str,
     branch: str,
     model: str = "",
+    new_agent: str = "",
     warning: str = "",
     agent: AgentState | None = None,
 ) -> HeaderView:
-    """Return the header of ``session``; without one, of the project and the ``model`` of a new session.
+    """Return the header of ``session``; without one, of the project and of a new session: its ``model``, or
+    ``new_agent``, the external agent that gets it.
 
     ``agent`` is what the external agent of the session says of itself.
     """
     if session is None:
         return HeaderView(
-            project=project, branch=branch, pending=pending, model=_short(model), warning=warning
+            project=project,
+            branch=branch,
+            pending=pending,
+            model=_short(model),
+            warning=warning,
+            agent=new_agent,
         )
     agent = agent or AgentState()
     look = state_sign("session", session.status) if session.ended else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import DetailRow
 from widgets.text.tone import ACCENT, DIM, STRONG, WARN, Part, line
 from widgets.views import WorkPaneView
@@ -22,21 +23,25 @@ _WORDS = (
 
 
 def build_welcome(
-    model: str, agents: Sequence[str] | None, board: WorkPaneView, waiting: int
+    model: str,
+    agents: Sequence[str] | None,
+    board: WorkPaneView,
+    waiting: int,
+    agent: AgentEntry | None = None,
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
     ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
-    wait for the user.
+    wait for the user; ``agent`` the external agent that has new sessions, if there is one.
     """
     rows = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
         DetailRow(line(("⏎ approves what is in front, esc discusses it.", DIM))),
         _row(),
-        *_models(model),
+        *(_models(model) if agent is None else _agent(agent)),
         *_agents(agents),
         _row(),
-        *_to_try(model, agents or ()),
+        *_to_try(model, agents or (), agent),
         _row(),
         *_sessions(board, waiting),
     ]
@@ -60,6 +65,16 @@ def _models(model: str) -> Iterator[DetailRow]:
         yield _row("Model", (model, ACCENT), ("  /model changes it in a session", DIM))
 
 
+def _agent(agent: AgentEntry) -> Iterator[DetailRow]:
+    if agent.is_installed:
+        yield _row(
+            "Agent", (agent.title, ACCENT), (" has each new session, with its own model", DIM)
+        )
+    else:
+        yield _row("Agent", (f"{agent.title} is not installed", WARN))
+        yield _row("", ("`cockpit agents list` says how to install it.", DIM))
+
+
 def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:
     if agents is None:
         yield _row("Agents", ("…", DIM))
@@ -71,9 +86,11 @@ def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:
         yield _row("Agents", ("none installed", DIM), ("  /agent says how to install one", DIM))
 
 
-def _to_try(model: str, agents: Sequence[str]) -> Iterator[DetailRow]:
+def _to_try(model: str, agents: Sequence[str], agent: AgentEntry | None) -> Iterator[DetailRow]:
     tries = [("/review main..HEAD", "review what you changed")]
-    if model and not model.startswith(_OFFLINE):
+    if agent is not None:
+        tries = [("fix the failing …", "a task in your own words"), ("/help", "keys and commands")]
+    elif model and not model.startswith(_OFFLINE):
         tries.append(("explain how …", "a task in your own words"))
         tries.append(("/plan add …", "split a wish into tasks"))
     elif agents:

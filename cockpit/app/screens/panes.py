@@ -190,6 +190,7 @@ class Panes(Container):
         self.proposals.show(views.queue, hints)
         self.work.show(views.board)
         self.proposals.set_class(views.queue.front is not None, "-pending")
+        self.proposals.set_class(views.queue.front is None and views.queue.total > 0, "-elsewhere")
         if views.queue.total != self._proposal_count:
             self._proposal_count = views.queue.total
             mark = (

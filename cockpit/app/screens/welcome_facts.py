@@ -12,6 +12,7 @@ from cockpit.core.errors import CockpitError
 if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
     from cockpit.app.projection.fold import Views
+    from cockpit.loop.external_agents import AgentEntry
 
 
 class WelcomeFacts:
@@ -20,14 +21,18 @@ class WelcomeFacts:
     def __init__(self) -> None:
         self.model = ""
         """The model of a new session; empty until it was read, or where there is none."""
+        self.agent: AgentEntry | None = None
+        """The external agent that has new sessions: it has a model of its own."""
         self._agents: tuple[str, ...] | None = None
         self.was_read = False
 
     async def read(self, engine: Engine) -> None:
         """Ask the engine."""
         try:
-            self.model = await engine.default_model()
             agents = await engine.list_agents()
+            self.agent = next((each for each in agents if each.has_new_sessions), None)
+            if self.agent is None:
+                self.model = await engine.default_model()
             self._agents = tuple(each.title for each in agents if each.is_installed)
         except CockpitError:
             return  # the first message reports the error
@@ -36,5 +41,5 @@ class WelcomeFacts:
 
     def add_welcome(self, views: Views, waiting: int) -> Views:
         """Return the views with a welcome; ``waiting`` is how many proposals wait for the user."""
-        welcome = build_welcome(self.model, self._agents, views.board, waiting)
+        welcome = build_welcome(self.model, self._agents, views.board, waiting, self.agent)
         return replace(views, welcome=welcome)

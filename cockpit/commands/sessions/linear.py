@@ -42,6 +42,7 @@ from cockpit.commands.sessions.linear_lists import (
     list_tasks,
 )
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
+from cockpit.commands.sessions.screen import give_to_agent
 from cockpit.commands.sessions.typed_lines import Typed, TypedLines
 from cockpit.commands.terminal import SafeStream, is_terminal, output_width, ring_terminal, show
 from cockpit.commands.unconfined import settle_unconfined
@@ -75,7 +76,7 @@ def open_linear(session: str | None, flags: Mapping[str, object], *, agent: str 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse("--linear needs a terminal. Without one, use `cockpit run TASK`.")
     place = find_project()
-    settings = load_project_settings(place, flags)
+    settings = give_to_agent(load_project_settings(place, flags), agent)
     ensure_root_token(place)
 
     async def run() -> int:
@@ -87,7 +88,7 @@ def open_linear(session: str | None, flags: Mapping[str, object], *, agent: str 
             chosen = ""
             if session:
                 chosen = await runtime.store.read(lambda c: choose_session(c, session))
-            linear = Linear(runtime, agent, rings=settings.bell)
+            linear = Linear(runtime, rings=settings.bell)
             return await linear.run(chosen, lists_sessions=session == "")
 
     return asyncio.run(run())
@@ -96,9 +97,8 @@ def open_linear(session: str | None, flags: Mapping[str, object], *, agent: str 
 class Linear:
     """One session followed, its events printed, and lines read. At most one proposal is in front."""
 
-    def __init__(self, runtime: Runtime, agent: str = "", *, rings: bool = True) -> None:
+    def __init__(self, runtime: Runtime, *, rings: bool = True) -> None:
         self._runtime = runtime
-        self._agent = agent
         self._rings = rings
         self._now = runtime.store.clock.monotonic
         self._policy = KeyPolicy(self._now)
@@ -130,6 +130,8 @@ class Linear:
         following = asyncio.create_task(self._follow(after))
         try:
             show("cockpit, line by line. Type a task and press Enter; /help lists the commands.")
+            if agent := self._runtime.engine.settings.agent:
+                show(f"{agent} has each new session.")
             if lists_sessions:
                 show(await self._runtime.store.read(list_sessions))
             await self._attach(session_id)
@@ -417,9 +419,6 @@ class Linear:
         try:
             if session_id:
                 await self._runtime.say(session_id, text)
-            elif self._agent:
-                session_id = await self._runtime.start_agent(self._agent, text)
-                await self._attach(session_id, is_new=True)
             else:
                 session_id = await self._runtime.start(text)
                 await self._attach(session_id, is_new=True)

@@ -48,11 +48,7 @@ def open_screen(
     _require_terminal()
     place = find_project(ask=_ask_to_move)
     settings = load_project_settings(place, flags, ask=_ask_to_trust)
-    if agent:
-        from cockpit.agents.registry.known_agents import load_agents
-
-        name = load_agents(settings.runtime.user_dir).find(agent).name
-        settings = replace(settings, runtime=replace(settings.runtime, agent=name))
+    settings = give_to_agent(settings, agent)
     ensure_root_token(place)
     session_id = None
     if session == "":
@@ -64,6 +60,19 @@ def open_screen(
         return asyncio.run(_show(place, settings, session_id, first_message))
     finally:
         gc.enable()
+
+
+def give_to_agent(settings: Settings, agent: str) -> Settings:
+    """Return the settings that give new sessions to an external agent; unchanged where ``agent`` is empty.
+
+    Raises ``AgentInvalid`` for one that is not known.
+    """
+    if not agent:
+        return settings
+    from cockpit.agents.registry.known_agents import load_agents
+
+    name = load_agents(settings.runtime.user_dir).find(agent).name
+    return replace(settings, runtime=replace(settings.runtime, agent=name))
 
 
 def _ask_to_move(question: str) -> bool:
@@ -198,12 +207,15 @@ class _Sdk:
 
 
 async def _find_model(runtime: Runtime, session_id: str | None) -> str:
-    """Return the model of the session, or of a new one; empty where none is configured."""
+    """Return the model of the session, or of a new one; empty where none is configured, and where an
+    external agent gets the new one: it calls its model itself."""
     from cockpit.decide.model import ModelError
     from cockpit.store.sessions import sessions
 
     if session_id is not None:
         return (await runtime.store.read(lambda c: sessions.load(c, session_id))).model
+    if runtime.engine.settings.agent:
+        return ""
     try:
         return await runtime.default_model()
     except ModelError:

@@ -166,6 +166,12 @@ def read_command_kind(
     return "task" if _spell(command.lower()) in _by_command(types) else ""
 
 
+def begins_with_command(words: str, types: Mapping[str, TaskType]) -> bool:
+    """Whether ``words`` begin with the command of a task type."""
+    first = words.split(maxsplit=1)[:1]
+    return bool(first) and _spell(first[0].lower()) in _by_command(types)
+
+
 def _spell(command: str) -> str:
     return command.replace("_", "-")
 

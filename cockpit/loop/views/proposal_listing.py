@@ -35,6 +35,8 @@ class ListedProposal:
     """The external agent that asks, the role, or ``agent`` for the built-in one."""
     session: str
     """The title of its session."""
+    where: str
+    """The project and the branch that an external agent works on, as far as they are known."""
     equal: tuple[Proposal, ...] = ()
     """All waiting proposals that equal it, itself among them; empty where each is decided by itself."""
     rules: tuple[str, ...] = ()
@@ -79,12 +81,18 @@ def list_proposals(
                 each,
                 str(each.body.get("agent") or (session.role if session else "") or "agent"),
                 session.title if session else "",
+                _name_place(each),
                 tuple(groups.get((each.kind, *digests), ())) if digests else (),
                 tuple(shape.rule_id for shape in covering) if is_covered else (),
                 tuple(shape.describe() for shape in covering) if is_covered else (),
             )
         )
     return listed
+
+
+def _name_place(proposal: Proposal) -> str:
+    names = (proposal.body.get("project"), proposal.body.get("branch"))
+    return " · ".join(str(name) for name in names if name)
 
 
 def read_history(connection: sqlite3.Connection, proposal: Proposal) -> tuple[Revision, ...]:

@@ -26,11 +26,14 @@ from cockpit.loop.views.proposal_listing import (
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions import proposals
 from widgets.text.detail import DetailRow, fields, quoted, sentence
+from widgets.text.numerals import duration
 from widgets.text.tone import DIM, STRONG, WARN, Part
 from widgets.work.task_views import QueuedView
 
 _OLDER = re.compile(r"older:(\d{1,6})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_AGES_S = 5.0
+"""Seconds after which the ages are drawn again."""
 
 
 class ProposalsScreen(ListScreen[ListedProposal]):
@@ -49,6 +52,9 @@ class ProposalsScreen(ListScreen[ListedProposal]):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._shows_decided = False
+
+    def on_mount(self) -> None:  # Textual calls the one of the base class as well
+        self.set_interval(_AGES_S, lambda: self.find_rows(self.filter))
 
     async def read_rows(self) -> tuple[Sequence[ListedProposal], Sequence[str]]:
         desk, decided = await self.host.engine.trust(), self._shows_decided
@@ -116,21 +122,25 @@ class ProposalsScreen(ListScreen[ListedProposal]):
         )
 
     def find_rows(self, text: str) -> None:
-        """Filter by words, and by age with ``older:10m``."""
+        """Filter by words, and by age with ``older:10m``; the ages are those of now."""
         seconds = sum(int(number) * _SECONDS[unit] for number, unit in _OLDER.findall(text))
-        views, now = self._views, self.host.engine.store.clock.now()
-        self._views = [
-            view for view in views if _age_s(self._rows[view.key], now) >= seconds
-        ]  # fmt: skip
+        views = [self.draw_row(row) for row in self._rows.values()]
+        now = self.host.engine.store.clock.now()
+        self._views = [view for view in views if _age_s(self._rows[view.key], now) >= seconds]
         super().find_rows(_OLDER.sub("", text))
         self._views = views
 
     def draw_row(self, row: ListedProposal) -> QueuedView:
         proposal = row.proposal
         look = state_sign("proposal", proposals.shown_status(proposal))
-        state = f"{proposal.risk} risk" if proposal.status == "pending" else look.word
+        state = look.word
+        if proposal.status == "pending":
+            age = duration(int(_age_s(row, self.host.engine.store.clock.now())))
+            state = f"{proposal.risk} risk · {age}"
         equal = f"{len(row.equal)} equal ones" if len(row.equal) > 1 else ""
-        origin = " · ".join(filter(None, (row.agent, proposal.task_id, row.session, equal)))
+        origin = " · ".join(
+            filter(None, (row.agent, row.where, proposal.task_id, row.session, equal))
+        )
         name = f"{proposal.kind}, revised" if proposal.revises else proposal.kind
         return QueuedView(
             proposal.proposal_id, proposal.title, look.sign, look.tone, state, origin, name
