@@ -1,4 +1,4 @@
-"""What external agents read for a task before the built-in agent takes it up.
+"""What agents read for a task before the built-in agent takes it up: external agents and earlier roles.
 
 Its first packet has the same lines, read anew through Observe: it need not ask for them, and a request for
 them is redundant. See ``docs/reference/agents.md``, what was read.
@@ -21,6 +21,8 @@ from cockpit.store.sessions.seen_files import SeenFile, select_seen
 
 MOST_READ_BEFORE = 20
 """Files that are read before the first wave, together with those of the task."""
+MOST_BYTES_BEFORE = 80_000
+"""Bytes of the parts that are taken over, about 20,000 tokens; the agent may request the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,10 @@ class ReadsBefore:
 async def take_over_reads(
     store: Store, task_id: str, root: Path, scope: Sequence[str], most: int
 ) -> ReadsBefore:
-    """Return up to ``most`` parts of files that external agents read for the task, the last read first.
+    """Return up to ``most`` parts of files that agents read for the task, the last read first.
 
-    Left out are files that ``scope`` has whole, that are gone, and whatever is no ordinary file of the
-    project.
+    Left out are parts beyond :data:`MOST_BYTES_BEFORE`, files that ``scope`` has whole, that are gone, and
+    whatever is no ordinary file of the project.
     """
     seen = await store.read(lambda connection: select_seen(connection, task_id))
     whole = {item.removeprefix("file:") for item in scope}
@@ -57,14 +59,18 @@ def _describe(parts: Sequence[SeenFile], root: Path, most: int) -> tuple[list[st
     lines: list[str] = []
     items: list[str] = []
     confined = Confined(root)
+    size = 0
     for part in parts:
         data = _load(confined, part.path)
         if data is None or len(items) >= most:
             continue
-        total = data.count(b"\n") + (not data.endswith(b"\n"))
+        rows = data.removesuffix(b"\n").split(b"\n")
+        total = len(rows)
         first, last = part.first, min(part.last, total)
-        if first > last:
+        part_size = sum(len(row) + 1 for row in rows[first - 1 : last])
+        if first > last or size + part_size > MOST_BYTES_BEFORE:
             continue
+        size += part_size
         is_whole = first == 1 and last == total
         item = ScopeItem("file", part.path, None if is_whole else (first, last))
         same = version_of(data) == part.version

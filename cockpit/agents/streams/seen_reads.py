@@ -22,11 +22,10 @@ from cockpit.loop.permissions.tool_commands import peel_shells
 from cockpit.loop.permissions.tool_names import SHELLS, join_words
 from cockpit.observe.scope_items import parse_item
 from cockpit.store.journal.details.agent_turns import RunnerFileSeen
+from cockpit.store.sessions.seen_files import VERSION_LENGTH
 
 LARGEST_SEEN = 2 * 1024 * 1024
 """Bytes of a file whose reading is noted."""
-VERSION_LENGTH = 16
-"""Letters of the digest that is a file's version."""
 _MOST_SEEN = 2_000
 _MOST_OF_CALL = 20
 _LONGEST_COMMAND = 8_000

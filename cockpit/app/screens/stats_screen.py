@@ -17,10 +17,11 @@ from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.chains.report.measure_rows import (
     MeasureComparison,
     MeasureRow,
-    compare_measures,
+    compare_rows,
     measure_rows,
 )
 from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
+from cockpit.chains.report.saving_rows import measure_savings, newest_saving, saving_rows
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from widgets.text.tone import DIM, Part
@@ -115,7 +116,7 @@ class StatsScreen(BacklogScreen):
         try:
             while self.is_attached and self._requested != self._drawn:
                 requested = self._requested
-                row = await store.read(newest_row)
+                row = await store.read(_find_newest)
                 if (*requested[:2], row) != measured:
                     measured = (*requested[:2], row)
                     await self._list.show(await store.read(self._measure))
@@ -127,14 +128,24 @@ class StatsScreen(BacklogScreen):
 
     def _measure(self, connection: sqlite3.Connection) -> list[MeasureView]:
         if self._date:
-            before = measure_chains(connection, "", self._date)
-            after = measure_chains(connection, self._date)
-            pairs = zip(measure_rows(after), compare_measures(before, after), strict=True)
+            before = _read_rows(connection, "", self._date)
+            after = _read_rows(connection, self._date, OPEN)
+            pairs = zip(after, compare_rows(before, after), strict=True)
             return [_view(row, change) for row, change in pairs]
         days = _PERIODS[self._period][1]
         now = self.host.engine.store.clock.now()
         since = format_time(now - timedelta(days=days)) if days else ""
-        return [_view(row) for row in measure_rows(measure_chains(connection, since, OPEN))]
+        return [_view(row) for row in _read_rows(connection, since, OPEN)]
+
+
+def _find_newest(connection: sqlite3.Connection) -> int:
+    return max(newest_row(connection), newest_saving(connection))
+
+
+def _read_rows(connection: sqlite3.Connection, since: str, before: str) -> list[MeasureRow]:
+    measures = measure_chains(connection, since, before)
+    savings = measure_savings(connection, since, before)
+    return [*measure_rows(measures), *saving_rows(savings)]
 
 
 def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureView:

@@ -176,9 +176,14 @@ class MeasureComparison:
 
 def compare_measures(before: Measures, after: Measures) -> tuple[MeasureComparison, ...]:
     """Return the measures of two periods side by side."""
-    pairs: Sequence[tuple[MeasureRow, MeasureRow]] = list(
-        zip(measure_rows(before), measure_rows(after), strict=True)
-    )
+    return compare_rows(measure_rows(before), measure_rows(after))
+
+
+def compare_rows(
+    before: Sequence[MeasureRow], after: Sequence[MeasureRow]
+) -> tuple[MeasureComparison, ...]:
+    """Return rows of two periods side by side; both have the same measures in the same order."""
+    pairs = zip(before, after, strict=True)
     return tuple(
         MeasureComparison(old.name, old.shown, new.shown, *_change(old, new)) for old, new in pairs
     )

@@ -16,8 +16,8 @@ from cockpit.core.text import pluralize
 if TYPE_CHECKING:
     import sqlite3
 
-    from cockpit.chains.report.guard_savings import GuardSavings
     from cockpit.chains.report.measures import Measures
+    from cockpit.chains.report.saving_rows import Savings
 
 _SPAN = re.compile(r"(\d{1,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -44,7 +44,9 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 @click.option("--after", metavar="WHEN", help="Compare the time before with the time after this.")
 @AS_JSON
 def stats(since: str | None, before: str | None, after: str | None, as_json: bool) -> None:
-    """Measure the workers of chains from the journal: context, batches, reviews, restarts, guards.
+    """Measure the workers of chains: context, batches, reviews, restarts, and the tokens saved.
+
+    Tokens saved by the guard, by compiling and by handover are three separate estimates.
 
     `--since 7d` measures a week. `--before DATE --after DATE` compares two spans: up to the first date,
     and from the second date on. --after alone compares the time before it with the time after it. Dates
@@ -65,54 +67,55 @@ def stats(since: str | None, before: str | None, after: str | None, as_json: boo
 
     measures, savings = _measured(first, until or OPEN)
     if as_json:
-        show_json({**measures.body(), "guards": savings.body()})
+        show_json({**measures.body(), **savings.body()})
         return
     _show(measures, savings)
 
 
-def _measured(since: str, before: str) -> tuple[Measures, GuardSavings]:
-    from cockpit.chains.report.guard_savings import GuardSavings, measure_guards
+def _measured(since: str, before: str) -> tuple[Measures, Savings]:
     from cockpit.chains.report.measures import Measures, measure_chains
+    from cockpit.chains.report.saving_rows import Savings, measure_savings
 
-    def read(connection: sqlite3.Connection) -> tuple[Measures, GuardSavings]:
-        savings = measure_guards(connection, since, before)
+    def read(connection: sqlite3.Connection) -> tuple[Measures, Savings]:
+        savings = measure_savings(connection, since, before)
         return measure_chains(connection, since, before), savings
 
-    return read_store(read, empty=(Measures(since, before), GuardSavings()))
+    return read_store(read, empty=(Measures(since, before), Savings()))
 
 
-def _show(measures: Measures, savings: GuardSavings) -> None:
+def _show(measures: Measures, savings: Savings) -> None:
     from cockpit.chains.report.measure_rows import measure_rows
+    from cockpit.chains.report.saving_rows import saving_rows
 
-    rows = [(row.name, row.shown, row.aim or "", row.detail) for row in measure_rows(measures)]
-    rows += [(name, count, "", detail) for name, count, detail in savings.list_rows()]
+    rows = [
+        (row.name, row.shown, row.aim or "", row.detail)
+        for row in (*measure_rows(measures), *saving_rows(savings))
+    ]
     show(format_table(("MEASURE", "NOW", "AIM", ""), rows))
     if not measures.workers:
         say("No worker has ended in that time. `cockpit work --all` starts a chain.")
 
 
 def _compare(since: str, before: str, after: str, as_json: bool) -> None:
-    from cockpit.chains.report.measure_rows import compare_measures
+    from cockpit.chains.report.measure_rows import compare_measures, compare_rows
     from cockpit.chains.report.measures import OPEN
+    from cockpit.chains.report.saving_rows import saving_rows
 
     (old, old_savings), (new, new_savings) = _measured(since, before), _measured(after, OPEN)
     if as_json:
         show_json(
             {
-                "before": {**old.body(), "guards": old_savings.body()},
-                "after": {**new.body(), "guards": new_savings.body()},
+                "before": {**old.body(), **old_savings.body()},
+                "after": {**new.body(), **new_savings.body()},
             }
         )
         return
     signs = {True: "better", False: "worse", None: ""}
     rows = [
         (each.name, each.before, each.after, each.change, signs[each.better])
-        for each in compare_measures(old, new)
-    ]
-    rows += [
-        (name, count, now, "", "")
-        for (name, count, _), (_, now, _) in zip(
-            old_savings.list_rows(), new_savings.list_rows(), strict=True
+        for each in (
+            *compare_measures(old, new),
+            *compare_rows(saving_rows(old_savings), saving_rows(new_savings)),
         )
     ]
     heads = ("MEASURE", f"BEFORE {before[:10]}", f"FROM {after[:10]}", "CHANGE", "")

@@ -20,7 +20,7 @@ from cockpit.store.sessions.seen_files import select_seen
 async def take_up_task(
     engine: Engine, opened: Opening, task: Task, agents: Callable[[], ExternalAgents]
 ) -> Opening:
-    """Return ``opened`` with where the task was left, and with what external agents read for it."""
+    """Return ``opened`` with where the task was left, and with what agents read for it."""
     before = await engine.store.read(
         lambda connection: handoffs.select_before(connection, task.task_id)
     )
