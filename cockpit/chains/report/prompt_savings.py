@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cockpit.core.canonical_json import parse_json
+from cockpit.store.context.packets import packet_from_body
 from cockpit.store.journal.event_types import Action
 
 MOST_OF_A_PROMPT = 200_000
@@ -24,11 +26,11 @@ MOST_SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PromptSavings:
-    """The prompts of cockpit's own agent from one time to another, in tokens of their facts."""
+    """The prompts of cockpit's own agent from one time to another, in tokens."""
 
     prompts: int = 0
     sent: int = 0
-    """Tokens of all packets."""
+    """Tokens of all prompts as they were rendered."""
     transcript: int = 0
     """Tokens of the transcripts that the prompts are compared with."""
     handovers: int = 0
@@ -64,38 +66,37 @@ def measure_prompts(connection: sqlite3.Connection, since: str, before: str) -> 
 
     Sessions whose facts were pruned are left out.
     """
-    packets = _select_packets(connection, since, before)
+    rendered = _select_rendered(connection, since, before)
     sent = transcript = prompts = handovers = by_handover = 0
-    for session_id, waves in packets.items():
+    for session_id, waves in rendered.items():
         grown = _grow_transcript(connection, session_id, list(waves))
-        if not grown:
-            continue
-        prompts += len(waves)
-        sent += sum(waves.values())
-        transcript += sum(grown.values())
-    for session_id, earlier in _select_earlier(connection, list(packets)).items():
-        last = _select_last(connection, earlier)
-        waves = packets[session_id]
-        if last:
+        if grown:
+            prompts += len(waves)
+            sent += sum(waves.values())
+            transcript += sum(grown.values())
+    for session_id, earlier in _select_earlier(connection, list(rendered)).items():
+        waves = rendered[session_id]
+        if last := _select_last(connection, earlier):
             handovers += 1
             by_handover += max(0, last - waves[min(waves)]) * len(waves)
     return PromptSavings(prompts, sent, transcript, handovers, by_handover)
 
 
-def _select_packets(
+def _select_rendered(
     connection: sqlite3.Connection, since: str, before: str
 ) -> Mapping[str, Mapping[int, int]]:
-    """Return the tokens of each wave's last packet, by session in the order of their first packets."""
-    packets: dict[str, dict[int, int]] = defaultdict(dict)
+    """Return the tokens of each wave's last prompt, by session in the order of their first ones."""
+    rendered: dict[str, dict[int, int]] = defaultdict(dict)
     for session_id, ordinal, tokens in connection.execute(
         "SELECT session_id, json_extract(detail_json,'$.ordinal'),"
-        " json_extract(detail_json,'$.token_used') FROM journal"
+        " json_extract(detail_json,'$.epoch.rendered_tokens') FROM journal"
         " WHERE action=? AND at>=? AND at<? ORDER BY seq",
         (str(Action.PACKET_COMPILED), since, before),
     ):
-        packets[str(session_id)][int(ordinal)] = int(tokens)
-    newest = list(packets)[-MOST_SESSIONS:]
-    return {session_id: packets[session_id] for session_id in newest}
+        if tokens is not None:
+            rendered[str(session_id)][int(ordinal)] = int(tokens)
+    newest = list(rendered)[-MOST_SESSIONS:]
+    return {session_id: rendered[session_id] for session_id in newest}
 
 
 def _grow_transcript(
@@ -103,15 +104,24 @@ def _grow_transcript(
 ) -> Mapping[int, int]:
     """Return the tokens that a transcript has in each of the waves; empty without stored facts."""
     observed = connection.execute(
-        "SELECT ordinal, sum(tokens_full) FROM session_facts WHERE session_id=? GROUP BY ordinal"
-        " ORDER BY ordinal",
+        "SELECT ordinal, sum(max(cost_full, tokens_full)) FROM session_facts WHERE session_id=?"
+        " GROUP BY ordinal",
         (session_id,),
     ).fetchall()
-    if not observed:
+    first = connection.execute(
+        "SELECT packet_json FROM wave_runs JOIN orientation_packets USING (wave_id)"
+        " WHERE session_id=? ORDER BY ordinal LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if not observed or first is None:
         return {}
+    packet = packet_from_body(parse_json(first[0]))
+    # The system text, the tools and the frames are those of the packet, whatever facts it has.
+    around = (packet.rendered_tokens or 0) - (packet.token_used - packet.overheads.total)
     return {
         wave: min(
-            MOST_OF_A_PROMPT, sum(int(tokens) for ordinal, tokens in observed if ordinal <= wave)
+            MOST_OF_A_PROMPT,
+            around + sum(int(tokens) for ordinal, tokens in observed if ordinal <= wave),
         )
         for wave in ordinals
     }
@@ -138,10 +148,10 @@ def _select_earlier(
 
 
 def _select_last(connection: sqlite3.Connection, session_id: str) -> int:
-    """Return the tokens of the session's last packet; 0 without one."""
+    """Return the tokens of the session's last prompt; 0 without one."""
     row = connection.execute(
-        "SELECT json_extract(detail_json,'$.token_used') FROM journal"
+        "SELECT json_extract(detail_json,'$.epoch.rendered_tokens') FROM journal"
         " WHERE session_id=? AND action=? ORDER BY seq DESC LIMIT 1",
         (session_id, str(Action.PACKET_COMPILED)),
     ).fetchone()
-    return 0 if row is None else int(row[0])
+    return int(row[0] or 0) if row is not None else 0

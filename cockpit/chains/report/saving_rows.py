@@ -13,7 +13,6 @@ from cockpit.chains.report.guard_savings import GuardSavings, measure_guards
 from cockpit.chains.report.measure_rows import MeasureRow
 from cockpit.chains.report.measures import OPEN
 from cockpit.chains.report.prompt_savings import (
-    MOST_OF_A_PROMPT,
     PromptSavings,
     measure_prompts,
 )
@@ -77,26 +76,24 @@ def saving_rows(savings: Savings) -> tuple[MeasureRow, ...]:
         ),
         MeasureRow(
             "Tokens saved by compiling",
-            float(prompts.by_compiling),
+            float(prompts.by_compiling) if prompts.prompts else None,
             "number",
             more_is_better=True,
             detail=_describe_compiling(prompts),
         ),
         MeasureRow(
             "Tokens saved by handover",
-            float(prompts.by_handover),
+            float(prompts.by_handover) if prompts.handovers else None,
             "number",
             more_is_better=True,
-            detail="estimated: against resuming the last packet of the task's session before;"
+            detail="estimated: against resuming the prompt of the session before;"
             f" {pluralize(prompts.handovers, 'handover')}",
         ),
     )
 
 
 def _describe_compiling(prompts: PromptSavings) -> str:
-    against = (
-        f"estimated: against transcripts that keep all facts, {MOST_OF_A_PROMPT:,} a prompt at most"
-    )
+    against = "estimated: against transcripts of all facts"
     if not prompts.transcript:
         return against
     share = 100 * prompts.by_compiling / prompts.transcript
