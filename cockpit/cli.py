@@ -70,6 +70,14 @@ COMMANDS = {
         "List and show actions and their receipts.",
     ),
     "prune": ("cockpit.commands.records.prune:prune", "Archive and delete data of old sessions."),
+    "backup": (
+        "cockpit.commands.records.backup:backup",
+        "Write this project's state to a file.",
+    ),
+    "restore": (
+        "cockpit.commands.records.backup:restore",
+        "Restore this project's state from a file.",
+    ),
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
     "knowledge": (

@@ -55,6 +55,7 @@ _REFUSED = frozenset(
         "adaptation_running",
         "already_decided",
         "altered",
+        "backup_refused",
         "band_invalid",
         "capability_relaxed",
         "command_refused",

@@ -160,6 +160,7 @@ def open_store(
 
     say = say or terminal.say
     place.prepare()
+    _finish_restore(place, say)
     with Store.open(place.database) as store:
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
@@ -170,6 +171,16 @@ def open_store(
         _absorb_hooks(store, place)
         _close_dead_chains(store, say)
         yield store
+
+
+def _finish_restore(place: ProjectPaths, say: Callable[[str], object]) -> None:
+    """Finish or undo a `cockpit restore` that was killed."""
+    if not os.path.isdir(place.state / "restore"):  # noqa: PTH112 - most projects have none
+        return
+    from cockpit.store.backup.restore_state import finish_restore
+
+    if finish_restore(place):
+        say("An interrupted `cockpit restore` was finished.")
 
 
 def _close_dead_chains(store: Store, say: Callable[[str], object]) -> None:

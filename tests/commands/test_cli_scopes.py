@@ -28,7 +28,7 @@ DECIDE_THEMSELVES = {
         "hook status",
     ),
     *("hook uninstall", "init", "doctor", "demo", "trust files"),
-    *("completions", "man"),
+    *("completions", "man", "backup", "restore"),
     *("settings", "settings list", "settings set", "settings unset"),
     *("trust rules accept", "trust rules suspend", "trust rules revoke"),
     *("state adopt", "state clean", "state list", "state move", "state show"),

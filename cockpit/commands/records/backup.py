@@ -1,0 +1,99 @@
+"""``cockpit backup`` and ``cockpit restore``: keep the state of a project in one file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.open_project import WrongUse, find_project, open_store, require_records
+from cockpit.commands.terminal import say, show_json
+from cockpit.core.text import pluralize
+
+if TYPE_CHECKING:
+    from cockpit.store.backup.backup_file import Contents
+
+
+@click.command(
+    short_help="Write this project's state to a file.",
+    epilog=examples("cockpit backup ~/parcel.backup", "cockpit backup --replace ~/parcel.backup"),
+)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--replace", is_flag=True, help="Replace the file if it exists.")
+@AS_JSON
+def backup(file: Path, replace: bool, as_json: bool) -> None:
+    """Write the state of this project to FILE, while other cockpits may go on.
+
+    It has the journal and everything else that cockpit keeps, but worktrees and the index of knowledge. The
+    journal in the copy is verified before FILE appears. Only you can read FILE: it has your root token.
+    """
+    from cockpit.store.backup.write_backup import write_backup
+
+    _require_user("backups of your projects")
+    require_records()
+    place = find_project()
+    with open_store(place) as store:
+        contents = write_backup(store, place, _absolute(file), replace=replace)
+    if as_json:
+        show_json(_body(contents) | {"file": str(_absolute(file))})
+    else:
+        say(
+            f"Wrote {file}: {pluralize(len(contents.parts), 'file')}, journal verified up to row"
+            f" {contents.seq}."
+        )
+
+
+@click.command(
+    short_help="Restore this project's state from a file.",
+    epilog=examples("cockpit restore ~/parcel.backup", "cockpit restore --replace ~/parcel.backup"),
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--replace", is_flag=True, help="Replace the state that the project has now.")
+@AS_JSON
+def restore(file: Path, replace: bool, as_json: bool) -> None:
+    """Make the backup FILE the state of this project.
+
+    The backup is verified before anything changes. End every cockpit of the project first. If the command is
+    killed, the state is the old one or the restored one, never a part of each.
+    """
+    from cockpit.store.backup.restore_state import restore_backup
+
+    _require_user("restoring a backup")
+    place = find_project()
+    contents = restore_backup(_absolute(file), place, replace=replace)
+    if as_json:
+        show_json(_body(contents))
+        return
+    say(
+        f"Restored the state of {contents.at}: {pluralize(len(contents.parts), 'file')}, journal verified"
+        f" up to row {contents.seq}."
+    )
+    if contents.identity != str(place.identity):
+        say(f"It was of {contents.home}. Worktrees did not come along; their branches are git's.")
+
+
+def _absolute(file: Path) -> Path:
+    return file.expanduser().absolute()
+
+
+def _require_user(activity: str) -> None:
+    from cockpit.access.user_presence import require_no_agent
+
+    require_no_agent(activity)
+    if os.environ.get("COCKPIT_TOKEN"):
+        raise WrongUse("Only you can back up and restore states, not the holder of a token.")
+
+
+def _body(contents: Contents) -> dict[str, Any]:
+    return {
+        "at": contents.at,
+        "cockpit": contents.cockpit,
+        "home": contents.home,
+        "seq": contents.seq,
+        "digest": contents.digest,
+        "files": len(contents.parts),
+        "bytes": sum(part.size for part in contents.parts),
+    }
