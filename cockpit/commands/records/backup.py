@@ -11,6 +11,7 @@ import click
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project, open_store, require_records
 from cockpit.commands.terminal import say, show_json
+from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def backup(file: Path, replace: bool, as_json: bool) -> None:
     short_help="Restore this project's state from a file.",
     epilog=examples("cockpit restore ~/parcel.backup", "cockpit restore --replace ~/parcel.backup"),
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace the state that the project has now.")
 @AS_JSON
 def restore(file: Path, replace: bool, as_json: bool) -> None:
@@ -62,6 +63,8 @@ def restore(file: Path, replace: bool, as_json: bool) -> None:
     from cockpit.store.backup.restore_state import restore_backup
 
     _require_user("restoring a backup")
+    if not _absolute(file).is_file():
+        raise NotFound(f"There is no file {file}; nothing was changed.")
     place = find_project()
     contents = restore_backup(_absolute(file), place, replace=replace)
     if as_json:
