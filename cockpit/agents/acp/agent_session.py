@@ -30,6 +30,7 @@ from cockpit.agents.acp.serve_permissions import (
 from cockpit.agents.acp.serve_terminals import AgentTerminals
 from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
+from cockpit.agents.acp.turn_limits import LIMIT, find_reached_limit
 from cockpit.agents.streams.final_status import read_status
 from cockpit.agents.streams.journal_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
@@ -181,9 +182,14 @@ class AgentSession:
     async def run_until_idle(self) -> Turn | None:
         """Send the user's messages until none is left; returns the last turn.
 
-        Cancelled, it cancels the agent's turn, which then ends within :data:`CANCEL_S` or with the agent.
+        Cancelled, it cancels the agent's turn, which then ends within :data:`CANCEL_S` or with the agent. At
+        a limit of cost or tokens the messages that are left wait.
         """
+        after_turn = False
         while True:
+            if limit := await self._find_reached_limit(after_turn):
+                self.turn = Turn(LIMIT, limit)
+                return self.turn
             prompt = await self._next_prompt()
             if prompt is None:
                 return self.turn
@@ -191,6 +197,14 @@ class AgentSession:
             self.turn = await self._take_turn(message_ids, text)
             if self.turn.reason == "failed" or self._cancelled:
                 return self.turn
+            after_turn = True
+
+    async def _find_reached_limit(self, after_turn: bool) -> str:
+        limits = self._engine.settings.limits
+        if limits.max_cost is None and limits.max_tokens is None:
+            return ""
+        title = self.context.agent.title
+        return find_reached_limit(await self._load(), limits, title, after_turn=after_turn)
 
     async def run_prompt(self, text: str) -> Turn:
         """Send a prompt of cockpit's own, and what the user adds meanwhile; returns the last turn."""
@@ -321,6 +335,8 @@ class AgentSession:
                 fail_session(tx, session_id, "agent_failed", turn.message)
             elif turn.reason == "cancelled":
                 self._stop(tx)
+            elif turn.reason == LIMIT:
+                _complete(tx, session_id, "limit", turn.message)
             elif turn.reason == "refusal":
                 fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
@@ -345,6 +361,9 @@ class AgentSession:
         def write(tx: Tx) -> None:
             if turn is not None and turn.reason == "failed":
                 fail_session(tx, session_id, "agent_failed", turn.message)
+                return
+            if turn is not None and turn.reason == LIMIT:
+                _complete(tx, session_id, "limit", turn.message)
                 return
             detail = SessionWaiting(for_="person", why="the agent ended its turn")
             sessions.set_status(tx, session_id, "waiting", detail=detail)

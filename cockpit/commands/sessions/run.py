@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -132,6 +132,8 @@ def run(
         raise WrongUse('No task. Say what to do, for example: cockpit run "review main..HEAD".')
     if where is not None and agent is None:
         raise WrongUse(f"--{where} is for external agents. Name one with --agent.")
+    if agent is not None:
+        _refuse_options_of_built_in(options)
     if where is not None and session is not None:
         raise WrongUse("A session stays where it began. Leave --worktree and --checkout out.")
     ctx.exit(_drive(text, session, task_id, agent=agent, where=where or "", **options))
@@ -159,6 +161,18 @@ def review(ctx: click.Context, /, target: str, session: str | None, **options: A
             "A review starts a new session. Resume one with `cockpit run --continue ID`."
         )
     ctx.exit(_drive(f"/review-pr {target}", None, None, prints_review=True, **options))
+
+
+def _refuse_options_of_built_in(options: Mapping[str, Any]) -> None:
+    if options["model"] is not None:
+        raise WrongUse(
+            "--model is for the built-in agent. Choose an external agent's model on the screen with /model,"
+            " or in its own settings."
+        )
+    if options["max_waves"] is not None:
+        raise WrongUse(
+            "--max-waves is for the built-in agent: an external one has turns, one for each message."
+        )
 
 
 def _drive(

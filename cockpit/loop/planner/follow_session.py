@@ -117,6 +117,7 @@ def learn_row(
         work_ms=used.work_ms or 0,
         expected=describe_expected(first) if comparable and first is not None else UNSET,
         again=True if row.learned_seq is not None else UNSET,
+        model=row.model,
     )
     seq = tx.journal(event, session_id=session_id, trace_id=trace_id)
     estimates.learn(

@@ -31,6 +31,7 @@ from cockpit.store.journal.details import (
 )
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.proposals import EDITED
+from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
 _LISTED_ITEMS = 6
 _SAYS_FAILED = ("failed", "rejected", "refused", "blocked")
@@ -216,22 +217,24 @@ def _state(kind: Kind, state: str, words: str | UnsetType) -> EventLine:
 def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
     match detail:
         case estimates.EstimateMade():
-            unit = (
-                "turn"
-                if detail.model.startswith("runner:") and detail.unit == "session"
-                else "wave"
-            )
-            text = expected_text(detail.expected, unit)
+            text = expected_text(detail.expected, _unit_of(detail))
             return EventLine("≈", text, "dim", basis_text(detail.expected))
         case estimates.EstimateRevised():
             return EventLine("≈", f"now {expected_text(detail.expected)}", "dim", detail.why)
         case estimates.EstimateLearned(expected=estimates.Expected() as expected):
-            likely = round(expected.waves.likely)
+            likely = pluralize(round(expected.waves.likely), _unit_of(detail))
             is_within = expected.waves.low <= detail.waves <= expected.waves.high
             remark = "within the estimate" if is_within else "outside the estimate"
-            return EventLine("≈", f"took {detail.waves:,} of about {likely:,} waves", "dim", remark)
+            return EventLine("≈", f"took {detail.waves:,} of about {likely}", "dim", remark)
         case _:
             return None
+
+
+def _unit_of(detail: estimates.EstimateMade | estimates.EstimateLearned) -> str:
+    """Return what is counted: an external agent's session has turns."""
+    model = detail.model
+    is_agents = model and model.startswith(RUNNER_PREFIX) and detail.unit == "session"
+    return "turn" if is_agents else "wave"
 
 
 def _rule(detail: trust.OfRule) -> EventLine | None:

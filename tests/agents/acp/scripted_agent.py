@@ -216,8 +216,10 @@ class Agent:
             block.get("text", "") for block in params["prompt"] if block["type"] == "text"
         )
         act, _, rest = text.partition(" ")
+        reads = int(rest) if act == "spend" else 100
         reason = getattr(self, "act_" + act, self.act_answer)(rest)
-        usage = {"totalTokens": 120, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 40}
+        usage = {"inputTokens": reads, "outputTokens": 20, "cachedReadTokens": 40}
+        usage["totalTokens"] = reads + 20
         return {"stopReason": reason or "end_turn", "usage": usage}
 
     # -- acts

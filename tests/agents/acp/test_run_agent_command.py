@@ -39,6 +39,7 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
     told = project.run("run", "--agent", "mine", "everything please").stdout
     for words in ("plan: 1 of 2", "First I look.", "Read room.py · seen, not gated", "All seen."):
         assert words in told
+    assert "took 1 of about 1 turn" in told
     document = project.json(
         "run", "--agent", "mine", "--continue", "last", "answer more", "--output-format", "json"
     )
@@ -133,4 +134,24 @@ def test_wrong_words_are_answered_before_anything_starts(project: Project) -> No
     assert project.json("sessions", "list", "--json") == []
     both = project.run("run", "--continue", "last", "--checkout", "--agent", "mine", "x", expect=2)
     assert "stays where it began" in both.stderr
+    model = project.run("run", "--agent", "mine", "--model", "large", "x", expect=2).stderr
+    assert "--model is for the built-in agent" in model
     assert "Name one with --agent" in project.run("run", "--worktree", "x", expect=2).stderr
+
+
+def test_limits_of_cost_and_tokens_are_kept_between_turns(project: Project) -> None:
+    run = ("run", "--agent", "mine", "--output-format", "json")
+    ended = project.json(*run, "--max-tokens", "1000", "spend 1500", expect=1)
+    assert ended["result"]["status"] == "limit"
+    assert "The limit of 1,000 tokens is reached (1,520 spent)." in ended["result"]["summary"]
+    last = ("--continue", "last")
+    more = project.json(*run, *last, "--max-tokens", "9000", "answer two")
+    assert more["result"]["status"] == "done"
+    # Nothing is sent to an agent that is over its limit; the message waits for a higher one.
+    again = project.json(*run, *last, "--max-tokens", "1000", "answer three", expect=1)
+    assert "(1,640 spent)" in again["result"]["summary"]
+    # Without a price the limit ends the session after its first turn.
+    unpriced = project.json(*run, "--max-cost", "1", "answer one", expect=1)
+    assert "The limit of $1.00 cannot be kept" in unpriced["result"]["summary"]
+    priced = project.json(*run, "--max-cost", "1", "everything please")
+    assert priced["result"]["status"] == "done"

@@ -83,3 +83,5 @@ class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
     """The first estimate; absent where the session became of another kind meanwhile."""
     again: bool | UnsetType = UNSET
     """True where it was learned before, because the session was resumed after its end."""
+    model: str | UnsetType = UNSET
+    """The model's full name, ``runner:NAME`` for an external agent; absent in older rows."""
