@@ -15,11 +15,20 @@ APPROVE = "orientation.approve"
 ADMIN = "orientation.admin"
 WORK_READ = "work.read"
 WORK_WRITE = "work.write"
+EVENTS_READ = "events.read"
+EVENTS_ENQUEUE = "events.enqueue"
+EVENTS_CLAIM = "events.claim"
+SESSIONS_RUN = "sessions.run"
+PROPOSALS_DECIDE = "proposals.decide"
 AUDIT_READ = "audit.read"
 CAP_ISSUE = "cap.issue"
 CAP_REVOKE = "cap.revoke"
 
-SCOPES = (READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE, AUDIT_READ, CAP_ISSUE, CAP_REVOKE)
+SCOPES = (
+    *(READ, PROPOSE, APPROVE, ADMIN, WORK_READ, WORK_WRITE),
+    *(EVENTS_READ, EVENTS_ENQUEUE, EVENTS_CLAIM, SESSIONS_RUN, PROPOSALS_DECIDE),
+    *(AUDIT_READ, CAP_ISSUE, CAP_REVOKE),
+)
 """Every scope, in the order in which lists name them."""
 
 AGENT_SCOPES = frozenset({READ, PROPOSE, WORK_READ, WORK_WRITE})

@@ -12,60 +12,88 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from cockpit import __version__
-from cockpit.api import audit, health_metrics, routes
 from cockpit.api.callers import At
-from cockpit.api.problem_documents import MEDIA_TYPE, of_error, problem
-from cockpit.api.schemas import PROBLEM
+from cockpit.api.declared import build_document
+from cockpit.api.journal_stream import JournalStream
+from cockpit.api.problem_documents import of_error, problem
+from cockpit.api.routes import (
+    audit,
+    chains,
+    events,
+    journal,
+    monitoring,
+    orientation,
+    proposals,
+    sessions,
+    tasks,
+    tokens,
+)
+from cockpit.api.served_project import ServedProject
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 DOCUMENT = "/openapi.json"
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "A problem document; its code says what is wrong.",
-        "content": {MEDIA_TYPE: {"schema": PROBLEM}},
-    }
-}
+ROUTERS = (
+    orientation.router,
+    proposals.router,
+    sessions.router,
+    tasks.router,
+    tasks.tools,
+    chains.router,
+    events.router,
+    journal.router,
+    tokens.router,
+    audit.router,
+    monitoring.router,
+)
+"""Every route, in the order of the document."""
 
 
 def application(
-    store: Store, settings: RuntimeSettings, refused: RefusedRequests | None = None
+    store: Store,
+    settings: RuntimeSettings,
+    refused: RefusedRequests | None = None,
+    project: ServedProject | None = None,
 ) -> FastAPI:
     """The routes over ``store``, without the gate before them (:mod:`cockpit.api.middleware`).
 
-    ``refused`` journals refusals; by default one of its own, which writes none after the first of a minute.
+    ``project`` runs sessions; by default the server runs none. ``refused`` journals refusals; by default
+    one of its own, which writes none after the first of a minute.
     """
     app = FastAPI(
         title="cockpit",
         version=__version__,
-        summary="Orientation profiles, packets and feedback of one project.",
+        summary="Proposals, sessions, tasks, chains, events and the journal of one project.",
         # The pages that show it load scripts from elsewhere, and the document wants a token.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        responses=_PROBLEMS,
         redirect_slashes=False,
     )
-    app.state.store = store
-    app.state.settings = settings
-    app.state.numbers = health_metrics.Numbers()
+    app.state.project = project or ServedProject(store, settings)
+    app.state.stream = JournalStream(store)
+    app.state.numbers = monitoring.Numbers()
     app.state.refused = refused or RefusedRequests(store, "http")
-    app.include_router(routes.router)
-    app.include_router(audit.router)
-    app.include_router(health_metrics.router)
+    for router in ROUTERS:
+        app.include_router(router)
 
     @app.get(DOCUMENT, include_in_schema=False)
     async def openapi(at: At) -> JSONResponse:
         await at.read(lambda connection, caller: None)
-        return JSONResponse(app.openapi())
+        return JSONResponse(document(app))
 
     app.exception_handler(CockpitError)(_answer_error)
     app.exception_handler(RequestValidationError)(_answer_invalid)
     app.exception_handler(HTTPException)(_answer_http_error)
     app.exception_handler(Exception)(_answer_crash)
     return app
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document: every route with its scope and every status that it answers with."""
+    return build_document(app.openapi)
 
 
 async def _answer_error(request: Request, error: CockpitError) -> Response:
@@ -95,12 +123,7 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
 
 def _methods_at(request: Request) -> list[str]:
     """The methods of every route at the address; the router names those of the first one only."""
-    every = [
-        *routes.router.routes,
-        *audit.router.routes,
-        *health_metrics.router.routes,
-        *request.app.routes,
-    ]
+    every = [*(route for router in ROUTERS for route in router.routes), *request.app.routes]
     own = [route for route in every if isinstance(route, Route)]
     matching = [route for route in own if route.matches(request.scope)[0] is Match.PARTIAL]
     return sorted({method for route in matching for method in route.methods or ()})

@@ -27,32 +27,28 @@ _STATUS = {
     405: ("method_not_allowed",),
     408: ("too_slow",),
     409: (
-        "already_decided",
-        "altered",
-        "stale",
-        "stale_base",
-        "adaptation_running",
-        "illegal_transition",
+        *("already_decided", "altered", "stale", "stale_base", "adaptation_running"),
+        *("illegal_transition", "after_end", "cycle"),
     ),
+    412: ("precondition_failed",),
     413: ("too_large",),
     415: ("not_json",),
     421: ("host_refused",),
-    422: (
-        *("band_invalid", "critical_source", "floor_below_minimum", "horizon_too_long"),
-        *("over_budget", "key_reused"),
-    ),
     428: ("digest_required",),
-    503: ("store_busy",),
+    500: ("error", "store", "store_corrupt", "store_too_new", "store_foreign"),
+    503: ("store_busy", "store_unwritable", "too_many_sessions", "too_many_clients"),
 }
 STATUS = {code: status for status, codes in _STATUS.items() for code in codes}
-"""The status of each code; of any other it is 500."""
+"""The status of each code."""
+REFUSED = 422
+"""The status of any other code: the request was understood, and cannot be done."""
 
 
 def problem(
     code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
 ) -> JSONResponse:
     """A problem document. ``members`` are further members of it."""
-    status = HTTPStatus(STATUS.get(code, 500))
+    status = HTTPStatus(STATUS.get(code, REFUSED))
     if len(detail) > _WORDS:
         detail = f"{detail[: _WORDS // 2]} … {detail[-_WORDS // 2 :]}"
     body = {

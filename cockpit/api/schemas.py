@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
@@ -21,6 +21,8 @@ from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.orient.profile_changes.parse_change import MAX_CHARACTERS, MAX_TEXT, ChangePayload
 from cockpit.store.context.profile_changes import ChangeProposal
 from cockpit.store.sessions.proposals import Proposal
+
+R = TypeVar("R")
 
 
 class BodyMalformed(CockpitError):
@@ -68,11 +70,16 @@ class Health:
 
 def read_decision(body: bytes) -> Decision:
     """Read a decision's body; an empty body is an empty decision. Raises :class:`BodyMalformed`."""
-    if not body:
-        return Decision()
+    return read_body(body, Decision, name="the decision")
+
+
+def read_body(
+    body: bytes, record: type[R], *, name: str, max_characters: int = MAX_CHARACTERS
+) -> R:
+    """Read a body into ``record``; an empty body is one without fields. Raises :class:`BodyMalformed`."""
     try:
-        fields = parse_object(body, name="the decision", max_characters=MAX_CHARACTERS)
-        return read_record(Decision, fields, name="the decision")
+        fields = parse_object(body or b"{}", name=name, max_characters=max_characters)
+        return read_record(record, fields, name=name)
     except InvalidRecord as error:
         raise BodyMalformed(str(error)) from error
 
@@ -114,12 +121,6 @@ def standing(outcome: DecisionOutcome) -> Standing:
     """The outcome as it is answered. Raises ``ProfileChangeRefused`` and ``Stale``."""
     outcome.raise_if_refused()
     return Standing(outcome.proposal_id, outcome.status, outcome.version)
-
-
-def carried(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    """The part of an operation that describes its body: it is read by hand, strictly."""
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": required, "content": content}}
 
 
 CHANGE = record_schema(ChangePayload, closed=True)

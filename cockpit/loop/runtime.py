@@ -7,7 +7,7 @@ they show what the journal says. See ``docs/reference/loop.md``, sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -24,7 +24,12 @@ from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference
 from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
-from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal, find_decider
+from cockpit.loop.decisions.decide_proposal import (
+    Decision,
+    FindCaller,
+    decide_and_tell,
+    find_decider,
+)
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.desks import Desks
@@ -48,7 +53,6 @@ from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.permissions.answer_questions import answer_questions
 from cockpit.loop.permissions.question_form import Answer
 from cockpit.loop.permissions.trust_rules import add_rule, read_rule
-from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
@@ -56,9 +60,11 @@ from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estima
 from cockpit.loop.planner.plan_desk import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
-from cockpit.loop.session_loop import USER_MESSAGE_SENT, run_session
+from cockpit.loop.session_loop import run_session
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
+from cockpit.loop.user_message import ACP, send_message
+from cockpit.loop.user_message import EVOLVE as EVOLVE
 from cockpit.loop.views import packet_inspection
 from cockpit.loop.views.log_lines import logged
 from cockpit.loop.wave_context import Engine
@@ -69,17 +75,13 @@ from cockpit.store.context.packets import Packet
 from cockpit.store.context.wave_feedback import Feedback
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import events, messages, outbox, proposals, sessions
+from cockpit.store.sessions import outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
 MAX_COMPLETIONS = 50
 DROP = "drop_worktree"
 """The type of the action that removes an agent's worktree: no agent may work in it."""
-ACP = "acp"
-"""The transport of sessions whose external agent cockpit drives."""
-EVOLVE = "evolve"
-"""The transport of sessions in which a tool grows: no wave runs them."""
 
 
 @asynccontextmanager
@@ -332,7 +334,7 @@ class Runtime(Desks):
 
     async def say(self, session_id: str, text: str) -> None:
         """Send the user's message: it is pinned in the next wave, and a waiting session wakes up."""
-        await self.store.write(lambda tx: _send_message(tx, session_id, text))
+        await self.store.write(lambda tx: send_message(tx, session_id, text))
 
     async def approve(
         self,
@@ -381,29 +383,19 @@ class Runtime(Desks):
 
         def decide(tx: Tx) -> DecisionOutcome:
             decider = by or find_decider(tx, settings)
-            outcome = decide_proposal(tx, settings, proposal_id, decision, decider, **arguments)
-            proposal = proposals.load(tx.connection, proposal_id)
-            # The words about a permission are its answer: the agent that waits for it gets them.
-            is_message = decision == "discussed" and proposal.kind != PERMISSION
-            if is_message and arguments["reason"] and proposal.session_id:
-                effect = find_approval_effect(settings.approval_effects, proposal)
-                words = arguments["reason"]
-                if effect is not None:
-                    words = effect.describe_discussion(proposal, words)
-                _send_message(tx, proposal.session_id, words)
-            return outcome
+            return decide_and_tell(tx, settings, proposal_id, decision, decider, **arguments)
 
         # Raised after the commit, so that the guard's refusal stays stored.
         (await self.store.write(decide)).raise_if_refused()
-        if decision == "approved" and settings.carry_out is not None:
-            await self._carry_out(proposal_id, settings.carry_out)
+        if decision == "approved":
+            await self.carry_out(proposal_id)
 
-    async def _carry_out(
-        self, proposal_id: str, carry_out: Callable[[Engine], Awaitable[None]]
-    ) -> None:
-        """Do what the approval queued outside any wave, and wait for it."""
+    async def carry_out(self, proposal_id: str) -> None:
+        """Do what the approval of a proposal queued outside any wave, and wait for it."""
+        carry_out, effects = self.engine.settings.carry_out, self.engine.settings.approval_effects
+        if carry_out is None:
+            return
         proposal = await self._load_proposal(proposal_id)
-        effects = self.engine.settings.approval_effects
         if not proposal.session_id or find_approval_effect(effects, proposal) is None:
             return
         if proposal.body["type"] == DROP and self._agents is not None:
@@ -429,17 +421,33 @@ class Runtime(Desks):
         """Return the text of an action or permission to edit, and a suffix for the editor's file."""
         return await load_editable_text(self.engine, proposal_id)
 
-    async def edit(self, proposal_id: str, *, shown_digest: str, text: str) -> str:
-        """Replace an action's text by the user's; returns the id of the revision to decide."""
-        return (await edit_action(self.engine, proposal_id, shown_digest, text)).proposal_id
+    async def edit(
+        self,
+        proposal_id: str,
+        *,
+        shown_digest: str,
+        text: str,
+        find_editor: FindCaller | None = None,
+    ) -> str:
+        """Replace an action's text by the user's; returns the id of the revision to decide.
+
+        ``find_editor`` says who edits; by default the user at the terminal, or the environment's token.
+        """
+        revision = await edit_action(self.engine, proposal_id, shown_digest, text, find_editor)
+        return revision.proposal_id
 
     async def answer(
-        self, proposal_id: str, *, shown_digest: str, answers: Sequence[Answer]
+        self,
+        proposal_id: str,
+        *,
+        shown_digest: str,
+        answers: Sequence[Answer],
+        find_editor: FindCaller | None = None,
     ) -> None:
         """Answer what an external agent asks its user. Raises ``AnswerInvalid``."""
         proposal = await self._load_proposal(proposal_id)
         settings = self.engine.settings
-        await answer_questions(self.store, settings, proposal, shown_digest, answers)
+        await answer_questions(self.store, settings, proposal, shown_digest, answers, find_editor)
 
     async def feedback(self, wave_id: str, verdict: str, words: str = "") -> Feedback:
         """Store the user's verdict on a wave, ``good`` or ``bad``; it replaces an earlier one.
@@ -578,19 +586,3 @@ def _policy_of(kind: TaskType, settings: RuntimeSettings) -> str:
 
 def _limits_record(limits: Limits) -> dict[str, Any]:
     return {name: value for name, value in asdict(limits).items() if value is not None}
-
-
-def _send_message(tx: Tx, session_id: str, text: str) -> None:
-    session = sessions.load(tx.connection, session_id)
-    message_id = messages.complete(tx, session_id=session_id, role="person", text=text)
-    if session.transport in (ACP, EVOLVE):
-        return  # its driver reads the message itself; no wave takes an event of it
-    events.ingest(
-        tx,
-        source=session.source,
-        source_event_id=message_id,
-        event_type=USER_MESSAGE_SENT,
-        payload={"message_id": message_id},
-        trace_id=session.trace_id,
-        tier=0,
-    )

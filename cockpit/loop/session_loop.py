@@ -49,9 +49,8 @@ from cockpit.store.sessions.waves import Wave
 HEARTBEAT_S = 15.0
 """Seconds between renewals of the lease on a session."""
 
-USER_MESSAGE_SENT = "person.said"
 TASK_SUBMITTED = "task.submitted"
-"""Events that a wave begins for."""
+"""The event that a session's first wave begins for."""
 
 LEASE_S = 86_400.0
 """Seconds that a wave leases its events for. While the wave is open nobody else claims them."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cockpit.chains.report.chain_document import chain_document
 from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
 from cockpit.commands.chains import branch_commands
-from cockpit.commands.chains.chain_text import chain_document, chain_text
+from cockpit.commands.chains.chain_text import chain_text
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,

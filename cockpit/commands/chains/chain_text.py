@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 from cockpit.chains.chain_after_session import session_before
 from cockpit.chains.chain_lifecycle import chain_usage
 from cockpit.chains.progress_lines import describe_status
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
-from cockpit.store.chains import chains, worker_metrics, workers
+from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
-
-
-def chain_document(connection: sqlite3.Connection, chain: Chain) -> dict[str, Any]:
-    """Return the chain with its progress, its cost and its workers (``sessions``) with their measures."""
-    usage = chain_usage(connection, chain)
-    metrics = {
-        row.ordinal: row for row in worker_metrics.select_for_chain(connection, chain.chain_id)
-    }
-    sessions = []
-    for worker in workers.select_for_chain(connection, chain.chain_id):
-        measured = metrics.get(worker.ordinal)
-        sessions.append(
-            {
-                **worker.body(),
-                "tasks_done": measured.tasks_done if measured else 0,
-                "tasks_blocked": measured.tasks_blocked if measured else 0,
-                "interrupted": measured.interrupted if measured else 0,
-                "review_failures": measured.review_failures if measured else 0,
-            }
-        )
-    return {
-        **chain.body(),
-        "watched": chains.is_watched(chain),
-        "progress": chains.count_progress(connection, chain).body(),
-        "tokens": usage.tokens,
-        "cost_usd": usage.cost_usd,
-        "wall_s": round(usage.wall_s, 3),
-        "sessions": sessions,
-    }
 
 
 def chain_text(connection: sqlite3.Connection, chain: Chain) -> str:

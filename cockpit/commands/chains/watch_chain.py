@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cockpit.commands.chains.chain_text import chain_document
+from cockpit.chains.report.chain_document import chain_document
 from cockpit.commands.chains.run_worker import request_stop
 from cockpit.commands.chains.work_on_task import say_uncommitted
 from cockpit.commands.exit_codes import Exit

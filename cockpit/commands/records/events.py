@@ -107,8 +107,9 @@ def retry_event(event_id: str, token: str, as_json: bool) -> None:
     if as_json:
         show_json(_record(event))
         return
-    session = event.source.removeprefix("session/")
-    say(f"{event_id} waits to be handled. Resume its session: cockpit -r {session}")
+    kind, _, session = event.source.partition("session/")
+    resume = f" Resume its session: cockpit -r {session}" if session and not kind else ""
+    say(f"{event_id} waits to be handled.{resume}")
 
 
 def _record(event: StoredEvent) -> dict[str, Any]:

@@ -7,13 +7,13 @@ of the proposal: context request, action, plan or profile change. Only expiry by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from cockpit.access import user_presence
 from cockpit.access.capability_tokens import TOKEN_VARIABLE, caller
 from cockpit.access.principals import Caller
-from cockpit.access.token_scopes import NotAllowed
+from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.loop.decisions.approval_effects import find_approval_effect
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
@@ -22,11 +22,15 @@ from cockpit.loop.permissions.question_form import AnswerNeeded
 from cockpit.loop.permissions.waiting_permission import GONE, KIND, is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import learn_decision
+from cockpit.loop.user_message import send_message
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import as_recorded, proposals
 from cockpit.store.sessions.proposals import Proposal
 
 Decision = Literal["approved", "rejected", "discussed"]
+
+FindCaller = Callable[[Tx], Caller]
+"""Looks up who decides, in the transaction that decides. Raises ``TokenRefused`` and ``NotAllowed``."""
 
 
 def find_decider(tx: Tx, settings: RuntimeSettings, token: str | None = None) -> Caller:
@@ -60,9 +64,10 @@ def decide_proposal(
     """Decide a pending proposal, once, and apply what its approval does.
 
     ``decider`` is a caller (see :func:`find_decider`) or the name of a policy, such as ``policy:all``.
-    The user decides everything; a service with the scope for it decides profile changes; agents decide
-    nothing. ``kind`` limits the call to profile changes. ``shown_digest`` is the digest of what the
-    decider saw, ``narrowed`` the items that stay of a context request, ``reason`` the text for the agent.
+    The user decides everything; a service with the scope for it decides profile changes, or other kinds;
+    agents decide nothing. ``kind`` limits the call to profile changes. ``shown_digest`` is the digest of
+    what the decider saw, ``narrowed`` the items that stay of a context request, ``reason`` the text for the
+    agent.
 
     Raises ``NotAllowed``, ``NotFound``, ``AlreadyDecided``, ``Stale``, ``Altered``, and the errors of an
     approval effect; then nothing changed. A profile change that the guard refuses is in the outcome.
@@ -75,12 +80,7 @@ def decide_proposal(
         return decide_profile_change(
             tx, settings, proposal_id, decision, decider, shown_digest=shown_digest, reason=reason
         )
-    if isinstance(decider, Caller):
-        if decider.kind != "person":
-            raise NotAllowed(f"{decider.namespace} may not decide this: only the user may.")
-        by = "person"
-    else:
-        by = decider
+    by = name_decider(decider) if isinstance(decider, Caller) else decider
     if decision == "approved" and is_abandoned(proposal):
         proposals.decide(tx, proposal_id, "expired", by="engine", reason=GONE)
         return DecisionOutcome(proposal_id, "expired", reason=GONE)
@@ -106,6 +106,43 @@ def decide_proposal(
     elif effect is not None and decision == "rejected":
         effect.turn_down(tx, decided)
     return DecisionOutcome(proposal_id, decided.status)
+
+
+def decide_and_tell(
+    tx: Tx,
+    settings: RuntimeSettings,
+    proposal_id: str,
+    decision: Decision,
+    decider: Caller | str,
+    **arguments: Any,
+) -> DecisionOutcome:
+    """Decide as :func:`decide_proposal` does; the words of a discussion become the session's next message."""
+    outcome = decide_proposal(tx, settings, proposal_id, decision, decider, **arguments)
+    proposal = proposals.load(tx.connection, proposal_id)
+    words = arguments.get("reason", "")
+    # The words about a permission are its answer: the agent that waits for it gets them.
+    is_message = decision == "discussed" and proposal.kind != KIND
+    if is_message and words and proposal.session_id:
+        effect = find_approval_effect(settings.approval_effects, proposal)
+        if effect is not None:
+            words = effect.describe_discussion(proposal, words)
+        send_message(tx, proposal.session_id, words)
+    return outcome
+
+
+def name_decider(caller: Caller) -> str:
+    """Return the name under which ``caller`` decides: ``person`` for the user, else its namespace.
+
+    A service needs the scope ``proposals.decide``, which the user has given to it. Raises ``NotAllowed``.
+    """
+    if caller.kind == "person":
+        return "person"
+    if caller.kind == "agent" or PROPOSALS_DECIDE not in caller.scopes:
+        raise NotAllowed(
+            f"{caller.namespace} may not decide this: only the user may, or a service to which the user has"
+            f" given the scope {PROPOSALS_DECIDE}."
+        )
+    return caller.namespace
 
 
 def _require_answers(proposal: Proposal) -> None:

@@ -38,12 +38,19 @@ class DecisionOutcome:
         Raises :class:`ProfileChangeRefused` when the guard refused, and ``Stale`` when the deadline had
         passed.
         """
+        failure = self.failure()
+        if failure is not None:
+            raise failure
+        return self
+
+    def failure(self) -> CockpitError | None:
+        """Return the error of a refusal or a missed deadline, which is raised after the commit; else None."""
         if self.refusals:
-            raise ProfileChangeRefused(self.refusals, self.proposal_id)
+            return ProfileChangeRefused(self.refusals, self.proposal_id)
         if self.status == "expired" and self.reason:
-            raise Stale(
+            return Stale(
                 f"{self.reason} Proposal {self.proposal_id} is closed; nothing was allowed."
             )
         if self.status == "expired":
-            raise Stale(f"The deadline of proposal {self.proposal_id} has passed; it expired.")
-        return self
+            return Stale(f"The deadline of proposal {self.proposal_id} has passed; it expired.")
+        return None

@@ -18,7 +18,7 @@ from cockpit.act.tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect
-from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
+from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
 from cockpit.loop.permissions.changed_input import editable_text
 from cockpit.loop.permissions.edit_permission import edit_permission
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
@@ -71,16 +71,25 @@ async def load_editable_text(engine: Engine, proposal_id: str) -> tuple[str, str
     return text, PurePosixPath(path).suffix or ".txt"
 
 
-async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text: str) -> Proposal:
+async def edit_action(
+    engine: Engine,
+    proposal_id: str,
+    shown_digest: str,
+    text: str,
+    find_editor: FindCaller | None = None,
+) -> Proposal:
     """Replace the agent's text by the user's ``text``; returns the new revision, which is pending.
+
+    ``find_editor`` says who edits; by default the user at the terminal, or the environment's token.
 
     Raises :class:`NotEditable`, the errors of parsing and previewing a call, and those of
     :func:`~cockpit.loop.decisions.decide_proposal.decide_proposal`; then nothing changed.
     """
     settings = engine.settings
+    find = find_editor or (lambda tx: find_decider(tx, settings))
     proposal = await engine.store.read(lambda connection: proposals.load(connection, proposal_id))
     if proposal.kind == PERMISSION:
-        return await edit_permission(engine.store, settings, proposal, shown_digest, text)
+        return await edit_permission(engine.store, settings, proposal, shown_digest, text, find)
     effect = find_approval_effect(settings.approval_effects, proposal)
     if effect is not None:
         return await engine.store.write(
@@ -91,7 +100,7 @@ async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text:
                 proposal_id,
                 shown_digest,
                 text,
-                editor=find_decider(tx, settings),
+                editor=find(tx),
             )
         )
     if proposal.body["type"] in ADDED_ACTIONS:
@@ -117,7 +126,7 @@ async def edit_action(engine: Engine, proposal_id: str, shown_digest: str, text:
             preview.title,
             body,
             preview.risk,
-            editor=find_decider(tx, settings),
+            editor=find(tx),
         )
 
     return await engine.store.write(write_revision)

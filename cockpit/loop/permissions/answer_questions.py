@@ -11,7 +11,7 @@ from typing import Any
 
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import IllegalTransition, Stale
-from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
+from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
 from cockpit.loop.permissions.question_form import (
     Answer,
     check_answers,
@@ -32,6 +32,7 @@ async def answer_questions(
     proposal: Proposal,
     shown_digest: str,
     answers: Sequence[Answer],
+    find_editor: FindCaller | None = None,
 ) -> Proposal:
     """Give the user's answers to a pending question; returns the revision that was approved with them.
 
@@ -50,7 +51,7 @@ async def answer_questions(
     revised = _revise(body, answers)
 
     def write(tx: Tx) -> Proposal:
-        decider = find_decider(tx, settings)
+        decider = find_editor(tx) if find_editor else find_decider(tx, settings)
         decide_proposal(
             tx,
             settings,

@@ -15,7 +15,7 @@ from typing import Any
 
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
-from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
+from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
 from cockpit.loop.permissions.changed_input import InputNotChanged, change_input, editable_text
 from cockpit.loop.permissions.permission_body import (
     PermissionProposal,
@@ -33,7 +33,12 @@ from cockpit.store.sessions.proposals import EDITED, Proposal
 
 
 async def edit_permission(
-    store: Store, settings: RuntimeSettings, proposal: Proposal, shown_digest: str, text: str
+    store: Store,
+    settings: RuntimeSettings,
+    proposal: Proposal,
+    shown_digest: str,
+    text: str,
+    find_editor: FindCaller | None = None,
 ) -> Proposal:
     """Replace a pending permission by the revision that the user's ``text`` makes of it.
 
@@ -50,7 +55,7 @@ async def edit_permission(
             settings,
             proposal.proposal_id,
             "discussed",
-            find_decider(tx, settings),
+            find_editor(tx) if find_editor else find_decider(tx, settings),
             shown_digest=shown_digest,
             reason=EDITED,
         )

@@ -76,13 +76,14 @@ class StoredEvent:
     payload_json: str
 
 
-_STATE = (
+STATE = (
     "CASE WHEN acked_at IS NOT NULL THEN 'handled' WHEN dead_letter_at IS NOT NULL THEN 'dead'"
     " WHEN lease_owner IS NOT NULL THEN 'leased' WHEN nacked_at IS NOT NULL THEN 'returned'"
     " ELSE 'waiting' END"
 )
+"""The state of an event, in SQL."""
 _SELECT = (
-    f"SELECT event_id, source, event_type, tier, {_STATE}, attempts, max_attempts, created_at,"  # noqa: S608 - fixed columns
+    f"SELECT event_id, source, event_type, tier, {STATE}, attempts, max_attempts, created_at,"  # noqa: S608 - fixed columns
     " available_at, lease_owner, coalesce(acked_at, dead_letter_at), coalesce(last_error, ''),"
     " trace_id, payload_json FROM events"
 )
@@ -223,6 +224,12 @@ def nack(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
     _return(tx, event_id, event_type, trace_id, attempts, error)
 
 
+def dead_letter(tx: Tx, event_id: str, lease_token: str, error: str) -> None:
+    """Give an event up that can never be handled. Raises :class:`Stale` for a wrong or expired lease."""
+    event_type, trace_id, _, _ = _held(tx, event_id, lease_token)
+    _dead_letter(tx, event_id, event_type, trace_id, error)
+
+
 def ack_owned(tx: Tx, owner: str) -> None:
     """Mark every event that ``owner`` has leased as handled.
 
@@ -296,12 +303,47 @@ def select_recent(
     connection: sqlite3.Connection, limit: int, *, state: EventState | None = None
 ) -> list[StoredEvent]:
     """Read events of one state (None: of every state), newest first."""
-    where = "" if state is None else f" WHERE {_STATE}=?"
+    where = "" if state is None else f" WHERE {STATE}=?"
     values = () if state is None else (state,)
     rows = connection.execute(
         f"{_SELECT}{where} ORDER BY created_at DESC, event_id DESC LIMIT ?", (*values, limit)
     )
     return [StoredEvent(*row) for row in rows]
+
+
+def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -> str | None:
+    """Return the id of the event that a source calls ``source_event_id``, or None."""
+    row = connection.execute(
+        "SELECT event_id FROM events WHERE source=? AND source_event_id=?",
+        (source, source_event_id),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """The events of one source by state."""
+
+    source: str
+    counts: Mapping[EventState, int]
+    oldest: str | None
+    """When the oldest event that waits was created."""
+
+
+def count_by_source(connection: sqlite3.Connection, prefix: str) -> list[SourceCounts]:
+    """Count the events of each source whose name starts with ``prefix``, by state."""
+    rows = connection.execute(
+        f"SELECT source, {STATE}, count(*), min(created_at) FROM events"  # noqa: S608 - fixed columns
+        " WHERE source>=? AND source<? GROUP BY 1, 2 ORDER BY 1, 2",
+        (prefix, f"{prefix}\U0010ffff"),
+    )
+    counts: dict[str, dict[EventState, int]] = {}
+    oldest: dict[str, str] = {}
+    for source, state, number, since in rows:
+        counts.setdefault(source, dict.fromkeys(EVENT_STATES, 0))[state] = number
+        if state == "waiting":
+            oldest[source] = since
+    return [SourceCounts(source, states, oldest.get(source)) for source, states in counts.items()]
 
 
 def count_new(connection: sqlite3.Connection, source: str) -> int:

@@ -435,6 +435,12 @@ def load(connection: sqlite3.Connection, session_id: str) -> Session:
     return _read(row)
 
 
+def exists(connection: sqlite3.Connection, session_id: str) -> bool:
+    """Whether there is a session of that id."""
+    row = connection.execute("SELECT 1 FROM sessions WHERE session_id=?", (session_id,)).fetchone()
+    return row is not None
+
+
 def load_in(tx: Tx, session_id: str) -> Session:
     """Read the session of that id in a write. Raises :class:`NotFound`."""
     session: Session | None = tx.rows.get(("session", session_id))

@@ -13,12 +13,13 @@ from cockpit import __version__
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ
 from cockpit.api.callers import At
+from cockpit.api.declared import declared, declared_problems
 from cockpit.api.schemas import Health
 
 if TYPE_CHECKING:
     from cockpit.loop.views.metrics import Metrics
 
-router = APIRouter(tags=["watching"])
+router = APIRouter(tags=["monitoring"])
 
 
 class Numbers:
@@ -43,13 +44,22 @@ class Numbers:
             return await at.read(look)
 
 
-@router.get("/health", summary="Whether the server is there (no token)")
+@router.get(
+    "/health",
+    summary="Ask whether the server is there",
+    responses=declared_problems(400, 403, 421, 500),
+)
 async def health() -> Health:
     """Says nothing of the project."""
     return Health("ok", __version__)
 
 
-@router.get("/metrics", summary="The numbers (orientation.read)", response_class=PlainTextResponse)
+@router.get(
+    "/metrics",
+    summary="Read the metrics",
+    response_class=PlainTextResponse,
+    **declared(READ),
+)
 async def metrics(at: At, request: Request) -> PlainTextResponse:
     """Return the metrics in Prometheus' text format."""
     numbers: Numbers = request.app.state.numbers

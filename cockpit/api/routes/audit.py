@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -10,11 +11,12 @@ from fastapi import APIRouter, Query
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ
 from cockpit.api.callers import At
+from cockpit.api.declared import declared
 from cockpit.store.journal import journal
 
 router = APIRouter(prefix="/api/admin", tags=["audit"])
 
-After = Annotated[int, Query(ge=0, description="Only rows after this seq.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="Only rows after this seq.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 Action = Annotated[
     str, Query(max_length=100, description="Only rows of this event type, such as access.refused.")
@@ -22,7 +24,18 @@ Action = Annotated[
 Session = Annotated[str, Query(max_length=100, description="Only rows of this session.")]
 
 
-@router.get("/audit", summary="The audit log (audit.read)")
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Rows of the journal, oldest first."""
+
+    rows: list[dict[str, Any]]
+    next: int | None
+    last_seq: int
+
+
+@router.get(
+    "/audit", summary="Read the audit log", response_model=AuditPage, **declared(AUDIT_READ)
+)
 async def read_audit(
     at: At, after: After = 0, limit: Limit = 100, action: Action = "", session_id: Session = ""
 ) -> dict[str, Any]:

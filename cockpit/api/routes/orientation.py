@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from cockpit.access.principals import Caller
-from cockpit.access.socket_peer import explain_peer_absence
-from cockpit.access.token_scopes import APPROVE, PROPOSE, READ, NotAllowed
-from cockpit.api.callers import At, Counter
+from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
+from cockpit.api.answers import tagged
+from cockpit.api.callers import At, Counter, require_presence
+from cockpit.api.declared import declared
 from cockpit.api.schemas import (
     APPROVAL,
     CHANGE,
     DECISION,
     DigestMissing,
     Standing,
-    carried,
     change_body,
     read_decision,
     request_digest,
@@ -55,8 +55,20 @@ Status = Annotated[ChangeStatus, Query(description="Only changes of this status.
 Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
 
-@router.get("/profile/current", summary="The current profile (orientation.read)")
-async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Profile changes, newest first."""
+
+    proposals: list[dict[str, Any]]
+
+
+@router.get(
+    "/profile/current",
+    summary="Show the current profile",
+    response_model=dict[str, Any],
+    **declared(READ, 404, has_tag=True),
+)
+async def current_profile(at: At, request: Request, profile_id: Named = "") -> Response:
     """The profile's current version, and the adaptation that runs; before any session the version that
     the first one would get."""
 
@@ -72,10 +84,12 @@ async def current_profile(at: At, profile_id: Named = "") -> dict[str, Any]:
             "adaptation": profile_changes.running_body(connection, name),
         }
 
-    return await at.read(look)
+    return tagged(request, await at.read(look))
 
 
-@router.get("/proposals", summary="Changes that were proposed (orientation.read)")
+@router.get(
+    "/proposals", summary="List profile changes", response_model=ChangePage, **declared(READ)
+)
 async def list_changes(
     at: At, status: Status | None = None, limit: Limit = 50
 ) -> dict[str, list[dict[str, Any]]]:
@@ -90,7 +104,12 @@ async def list_changes(
     return {"proposals": await at.write(step)}
 
 
-@router.get("/proposals/{id}", summary="One proposed change (orientation.read)")
+@router.get(
+    "/proposals/{id}",
+    summary="Show a profile change",
+    response_model=dict[str, Any],
+    **declared(READ, 404),
+)
 async def show_change(at: At, id: str) -> dict[str, Any]:  # noqa: A002 - the name in the path
     """The change as whoever decides has to see it, and the digest that its approval has to carry."""
 
@@ -104,9 +123,16 @@ async def show_change(at: At, id: str) -> dict[str, Any]:  # noqa: A002 - the na
 
 @router.post(
     "/proposals",
-    summary="Propose a profile change (orientation.propose)",
+    summary="Propose a profile change",
     status_code=201,
-    openapi_extra=carried(CHANGE, required=True),
+    **declared(
+        PROPOSE,
+        404,
+        409,
+        422,
+        body=CHANGE,
+        answers={200: {"model": Standing, "description": "It was proposed before."}},
+    ),
 )
 async def propose(
     at: At, request: Request, response: Response, profile_id: Named = "", key: Key = ""
@@ -141,8 +167,8 @@ async def propose(
 
 @router.post(
     "/proposals/{id}/approve",
-    summary="Approve a change (orientation.approve)",
-    openapi_extra=carried(APPROVAL, required=True),
+    summary="Approve a profile change",
+    **declared(APPROVE, 404, 409, 422, 428, body=APPROVAL),
 )
 async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
     """It is the current version when this is answered. The body carries the digest of what was shown.
@@ -152,16 +178,21 @@ async def approve(at: At, request: Request, id: str) -> Standing:  # noqa: A002 
 
 @router.post(
     "/proposals/{id}/reject",
-    summary="Reject a change (orientation.approve)",
-    openapi_extra=carried(DECISION, required=False),
+    summary="Reject a profile change",
+    **declared(APPROVE, 404, 409, 422, body=DECISION, required=False),
 )
 async def reject(at: At, request: Request, id: str) -> Standing:  # noqa: A002 - the name in the path
     """Attention stays as it is."""
     return await _decided(at, request, id, "rejected")
 
 
-@router.get("/packets/{wave_id}", summary="The packet of a wave (orientation.read)")
-async def packet_of_wave(at: At, wave_id: str) -> dict[str, Any]:
+@router.get(
+    "/packets/{wave_id}",
+    summary="Show the packet of a wave",
+    response_model=dict[str, Any],
+    **declared(READ, 404, has_tag=True),
+)
+async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
     """What the wave knew: its packet as it was stored, and the sources of the facts in it by fact."""
 
     def look(connection: sqlite3.Connection, caller: Caller) -> dict[str, Any]:
@@ -179,10 +210,15 @@ async def packet_of_wave(at: At, wave_id: str) -> dict[str, Any]:
             "sources": {identity: text.source_ref for identity, text in texts.items()},
         }
 
-    return await at.read(look)
+    return tagged(request, await at.read(look))
 
 
-@router.get("/estimates/{subject:path}", summary="An estimate (orientation.read)")
+@router.get(
+    "/estimates/{subject:path}",
+    summary="Show an estimate",
+    response_model=dict[str, Any],
+    **declared(READ, 404),
+)
 async def show_estimate(at: At, subject: str) -> dict[str, Any]:
     """The estimate of a session, or of a run of a task (``T-4/1``): the first, the current, what it took."""
 
@@ -196,7 +232,12 @@ async def show_estimate(at: At, subject: str) -> dict[str, Any]:
     return await at.read(look)
 
 
-@router.get("/feedback/{wave_id}", summary="The feedback of a wave (orientation.read)")
+@router.get(
+    "/feedback/{wave_id}",
+    summary="Show the feedback of a wave",
+    response_model=dict[str, Any],
+    **declared(READ, 404),
+)
 async def feedback_of_wave(at: At, wave_id: str) -> dict[str, Any]:
     """How good the wave's decision was, as far as is known by now, and how that picture changed."""
 
@@ -217,18 +258,12 @@ async def _decided(
     at: Counter, request: Request, proposal_id: str, verdict: Literal["approved", "rejected"]
 ) -> Standing:
     body = await request.body()
-    client, server = request.scope.get("client"), request.scope.get("server")
-    # The user's own token is a file that any process of the user can read: who sends it counts as well.
-    absence = await asyncio.to_thread(explain_peer_absence, client, server)
+    absence = await at.explain_absence()
 
     def step(tx: Tx, caller: Caller) -> DecisionOutcome:
         # Who may not decide does not learn whether their body could be read.
         caller.require(APPROVE, "decide on profile changes")
-        if caller.kind == "person" and absence:
-            raise NotAllowed(
-                f"Nothing was done: deciding with the token of {caller.namespace} is for you alone, and"
-                f" {absence}. Decide in a terminal of your own, or issue a service a token for it."
-            )
+        require_presence(caller, absence, "deciding")
         decision = read_decision(body)
         if verdict == "approved" and decision.shown_digest is None:
             change = profile_changes.load(tx.connection, proposal_id)

@@ -1,0 +1,125 @@
+"""The journal as server-sent events. See ``docs/reference/http.md``, journal."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from cockpit.access.capability_tokens import TokenRefused
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import AUDIT_READ, NotAllowed
+from cockpit.api.callers import At, Counter
+from cockpit.api.declared import declared
+from cockpit.api.journal_stream import (
+    MEDIA_TYPE,
+    RETRY_MS,
+    Filter,
+    JournalStream,
+    check_start,
+    encode_event,
+    read_last_id,
+)
+from cockpit.api.schemas import BodyMalformed
+from cockpit.core.errors import CockpitError
+
+router = APIRouter(prefix="/api", tags=["journal"])
+
+CHECK_S = 2.0
+"""Seconds between two looks whether a stream's token is still valid."""
+_MOST_SEQ = 2**53
+
+After = Annotated[int, Query(ge=0, le=_MOST_SEQ, description="Only rows after this seq.")]
+LastId = Annotated[
+    str,
+    Header(
+        alias="Last-Event-ID",
+        max_length=40,
+        description="The seq of the last row that was seen; it comes before `after`.",
+    ),
+]
+Session = Annotated[str, Query(max_length=100, description="Only rows of this session.")]
+Action = Annotated[str, Query(max_length=100, description="Only rows of this event type.")]
+Follow = Annotated[bool, Query(description="False ends the stream at the journal's end.")]
+
+
+@router.get(
+    "/journal",
+    summary="Follow the journal",
+    response_class=Response,
+    **declared(
+        AUDIT_READ,
+        409,
+        answers={
+            200: {
+                "description": "Rows as server-sent events; the id of each is its seq.",
+                "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+            }
+        },
+    ),
+)
+async def follow_journal(
+    at: At,
+    request: Request,
+    after: After = 0,
+    session_id: Session = "",
+    action: Action = "",
+    follow: Follow = True,
+    last_event_id: LastId = "",
+) -> Response:
+    """Each row once, in order. A client that connects again with the last id misses none.
+
+    The event ``pruned`` says up to which row older rows are gone; ``end`` says why the stream ends.
+    """
+    place = after
+    if last_event_id:
+        seen = read_last_id(last_event_id)
+        if seen is None:
+            raise BodyMalformed("Last-Event-ID must be the seq of a row.")
+        place = seen
+
+    def look(connection: sqlite3.Connection, caller: Caller) -> int:
+        caller.require(AUDIT_READ, "follow the journal")
+        return check_start(connection, place)
+
+    pruned = await at.read(look)
+    stream: JournalStream = request.app.state.stream
+    wanted = Filter(session_id, action)
+    return StreamingResponse(
+        _send(at, stream, place, wanted, pruned, follow), media_type=MEDIA_TYPE
+    )
+
+
+async def _send(
+    at: Counter, stream: JournalStream, place: int, wanted: Filter, pruned: int, follows: bool
+) -> AsyncIterator[bytes]:
+    yield f"retry: {RETRY_MS}\n\n".encode()
+    if pruned:
+        yield encode_event("pruned", {"through": pruned})
+    clock = at.store.clock
+    checked_at = clock.monotonic()
+    events = stream.events(place, wanted, follows=follows)
+    try:
+        async for data in events:
+            if clock.monotonic() - checked_at >= CHECK_S:
+                checked_at = clock.monotonic()
+                ended = await _explain_end(at)
+                if ended is not None:
+                    yield encode_event("end", {"code": ended.code, "detail": str(ended)})
+                    return
+            if data:
+                yield data
+    finally:
+        await events.aclose()
+
+
+async def _explain_end(at: Counter) -> CockpitError | None:
+    """Return why the caller may no longer follow the journal; None where it may."""
+    try:
+        await at.read(lambda _, caller: caller.require(AUDIT_READ, "follow the journal"))
+    except (TokenRefused, NotAllowed) as error:
+        return error
+    return None
