@@ -5,6 +5,7 @@
 #   make test-fast  the tests without processes, chains and terminals
 #   make test-agents  real programs of agents: from npm into .agents, or those in COCKPIT_AGENTS=/folder:/folder
 #   make check      format, lint, types, import contracts, links, the installed package
+#   make test-http  many generated requests for every route (EXAMPLES=500)
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
@@ -28,10 +29,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-agents check chaos defences bench docs snapshots clean
+.PHONY: help setup demo test test-fast test-agents test-http check chaos defences bench docs snapshots clean
 
 help:
-	@sed -n '3,15s/^# *//p' Makefile
+	@sed -n '3,16s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -43,6 +44,9 @@ test: $(DEVELOPMENT)
 
 test-fast: $(DEVELOPMENT)
 	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
+
+test-http: $(DEVELOPMENT)
+	@COCKPIT_HTTP_EXAMPLES=$(or $(EXAMPLES),200) $(BIN)/pytest tests/api/test_api_contract.py
 
 # One after the other: each program needs more than a processor to itself while it starts.
 test-agents: $(DEVELOPMENT)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from cockpit.api.describe_routes import routes_markdown
 from cockpit.app.actions.registry import keys_markdown
 from cockpit.cli import COMMANDS, root
 from cockpit.config.all_settings import KEYS, OTHER_VARIABLES, Key
@@ -132,6 +133,7 @@ def markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> st
 PAGES: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
+    "http.md": routes_markdown,
     "journal.md": events_markdown,
     "keys.md": keys_markdown,
     "mcp.md": tools_markdown,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from cockpit.access.principals import MAIN, PERSON, Caller, ensure_principal
+from cockpit.access.principals import MAIN, PERSON, Caller, ensure_principal, kind_of
 from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.clock import format_time
@@ -76,9 +76,14 @@ def issue(
 ) -> tuple[Token, str]:
     """Issue a token and return it with its secret, which is not stored.
 
-    Raises ``NotAllowed`` for a scope that ``by`` lacks, and ``NamespaceInvalid``.
+    Raises ``NotAllowed`` for a scope that ``by`` lacks and for a namespace above its own kind, and
+    ``NamespaceInvalid``.
     """
     by.require(CAP_ISSUE, "issue tokens")
+    kind = kind_of(namespace)
+    # A token of a service never makes its holder the user, and an agent's never makes it a service.
+    if by.kind != "person" and (kind == "person" or (by.kind == "agent" and kind != "agent")):
+        raise NotAllowed(f"{by.namespace} may not issue a token for {namespace[:100]!r}.")
     beyond = sorted(scopes - by.scopes)
     if beyond:
         raise NotAllowed(f"{by.namespace} may not grant {beyond[0]}: it does not have it itself.")

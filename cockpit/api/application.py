@@ -62,16 +62,7 @@ def application(
     ``project`` runs sessions; by default the server runs none. ``refused`` journals refusals; by default
     one of its own, which writes none after the first of a minute.
     """
-    app = FastAPI(
-        title="cockpit",
-        version=__version__,
-        summary="Proposals, sessions, tasks, chains, events and the journal of one project.",
-        # The pages that show it load scripts from elsewhere, and the document wants a token.
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    app = new_application()
     app.state.project = project or ServedProject(store, settings)
     app.state.stream = JournalStream(store)
     app.state.numbers = monitoring.Numbers()
@@ -89,6 +80,20 @@ def application(
     app.exception_handler(HTTPException)(_answer_http_error)
     app.exception_handler(Exception)(_answer_crash)
     return app
+
+
+def new_application() -> FastAPI:
+    """Return an application without routes."""
+    return FastAPI(
+        title="cockpit",
+        version=__version__,
+        summary="Proposals, sessions, tasks, chains, events and the journal of one project.",
+        # The pages that show it load scripts from elsewhere, and the document wants a token.
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
 
 
 def document(app: FastAPI) -> dict[str, Any]:

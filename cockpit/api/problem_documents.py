@@ -16,7 +16,7 @@ _TYPE = "urn:problem-type:cockpit:"
 _WORDS = 2_000
 """Characters of a detail: it may quote what it refuses, and that may be of any length."""
 
-_STATUS = {
+STATUS_CODES = {
     400: ("malformed", "usage"),
     401: ("token_missing", "token_unknown", "token_expired", "token_revoked"),
     403: (
@@ -38,7 +38,8 @@ _STATUS = {
     500: ("error", "store", "store_corrupt", "store_too_new", "store_foreign"),
     503: ("store_busy", "store_unwritable", "too_many_sessions", "too_many_clients"),
 }
-STATUS = {code: status for status, codes in _STATUS.items() for code in codes}
+"""The codes of each status; any other code has :data:`REFUSED`."""
+STATUS = {code: status for status, codes in STATUS_CODES.items() for code in codes}
 """The status of each code."""
 REFUSED = 422
 """The status of any other code: the request was understood, and cannot be done."""

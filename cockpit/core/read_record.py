@@ -31,7 +31,13 @@ _QUOTED = 200
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _TEXT_ONLY = {str}
 _CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
-_LIMITS = {"ge": "minimum", "le": "maximum", "max_length": "maxLength"}
+_LIMITS = {
+    "ge": "minimum",
+    "le": "maximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "pattern": "pattern",
+}
 
 
 class InvalidRecord(CockpitError):

@@ -18,13 +18,17 @@ from state_for_tests import kept_variables
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
+from cockpit.backlog import service
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains import chains
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_changes import ChangeProposal, select_changes
 from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
+from cockpit.store.sessions import events, proposals, sessions
 
 COMMAND = warm.command()
 PATIENCE_S = 60
@@ -152,11 +156,99 @@ def raw(address: str, request: bytes) -> tuple[int, str]:
     return int(head.split()[1]), body.decode()
 
 
+def issue(store: Store, namespace: str, *scopes: str) -> dict[str, str]:
+    """The header of a new token of a store."""
+    _, secret = store.write_now(
+        lambda tx: capability_tokens.issue(
+            tx, namespace=namespace, scopes=frozenset(scopes), by=PERSON
+        )
+    )
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def api_client(app: Any) -> httpx2.AsyncClient:
+    """A client of an application in memory, at the address 127.0.0.1:1."""
+    transport = httpx2.ASGITransport(app, client=("127.0.0.1", 2))
+    return httpx2.AsyncClient(base_url="http://127.0.0.1:1", transport=transport)
+
+
+def ask(tx: Tx, proposal_id: str, **fields: Any) -> proposals.Proposal:
+    """A proposal of a session that waits: a command of low risk."""
+    session = begin_session(tx)
+    body = {"type": "run", "key": proposal_id, "arguments": {"command": "make test"}}
+    return proposals.create(
+        tx,
+        proposal_id=proposal_id,
+        session_id=session.session_id,
+        wave_id="w-1",
+        **{"kind": "action", "title": "run make test", "body": body, "risk": "low", **fields},
+    )
+
+
+def begin_session(tx: Tx) -> sessions.Session:
+    """A session that no process runs."""
+    profile = profiles.ensure_default(tx, 150_000)
+    session = sessions.create(
+        tx,
+        task_type="implement",
+        title="mend it",
+        words="mend it",
+        target={},
+        model="offline",
+        policy="ask",
+        interactive=True,
+        root=Path("/nowhere"),
+        rev=None,
+        profile_id=profile.profile_id,
+        limits={},
+        project="p",
+        branch="main",
+    )
+    return sessions.set_status(tx, session.session_id, "waiting")
+
+
+def fill_store(store: Store) -> dict[str, str]:
+    """One row of each kind: their ids by the names of the paths' parameters."""
+
+    def fill(tx: Tx) -> dict[str, str]:
+        proposal = ask(tx, "p-waits")
+        task = service.create_task(tx, "a task", by="person")
+        chain = chains.create(
+            tx,
+            scope_kind="all",
+            scope_id="",
+            headless=True,
+            batch="auto",
+            approve="ask",
+            model=None,
+            runner=None,
+            max_chains=1,
+            max_cost=None,
+            max_wall_s=None,
+            base_branch="main",
+            base_commit="0" * 40,
+        )
+        event_id = events.ingest(
+            tx, source="ns:ci:jobs", source_event_id="1", event_type="job", payload={"n": 1}
+        )
+        token, _ = capability_tokens.issue(tx, namespace="ci", scopes=frozenset({READ}), by=PERSON)
+        return {
+            "proposal_id": proposal.proposal_id,
+            "session_id": proposal.session_id,
+            "task_id": task.task_id,
+            "chain_id": chain.chain_id,
+            "event_id": event_id,
+            "cap_id": token.cap_id,
+            "wave_id": "w-none",
+        }
+
+    return store.write_now(fill)
+
+
 def told(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     """The problem document of an answer, which must be of that status and code."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.headers["cache-control"] == "no-store"
     body: dict[str, Any] = answer.json()
     assert (body["status"], body["code"]) == (status, code), body
     assert body["type"].endswith(f":{code}")

@@ -51,6 +51,7 @@ def test_without_a_token_that_opens_it_nothing_is_served(
     before = len(at.changes())
     missing = http.request(method, path)
     told(missing, 401, "token_missing")
+    assert missing.headers["cache-control"] == "no-store"
     assert missing.headers["www-authenticate"] == "Bearer"
     for given in ("Basic Zm9vOmJhcg==", "Bearer", "ckp_x"):
         told(http.request(method, path, headers={"Authorization": given}), 401, "token_missing")

@@ -137,9 +137,10 @@ class NewEvent:
     queue: _QueueName
     event_type: Annotated[str, Meta(min_length=1, max_length=100)]
     payload: dict[str, Any]
-    source_event_id: Annotated[
-        str | None, Meta(max_length=200), describe("The sender's id: each is stored once.")
-    ] = None
+    source_event_id: (
+        Annotated[str, Meta(max_length=200), describe("The sender's id: each is stored once.")]
+        | None
+    ) = None
     tier: Annotated[int, Meta(ge=0, le=3), describe("Lower tiers are claimed first.")] = 1
     trace_id: _Id = ""
 

@@ -32,6 +32,16 @@ CHECK_S = 2.0
 """Seconds between two looks whether a stream's token is still valid."""
 _MOST_SEQ = 2**53
 
+_EVENT = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "id": {"type": "string", "description": "The row's seq; absent of other events."},
+        "event": {"type": "string", "description": "`pruned` or `end`; absent of rows."},
+        "data": {"type": "string", "description": "The row as a JSON object."},
+    },
+}
+
 After = Annotated[int, Query(ge=0, le=_MOST_SEQ, description="Only rows after this seq.")]
 LastId = Annotated[
     str,
@@ -56,7 +66,7 @@ Follow = Annotated[bool, Query(description="False ends the stream at the journal
         answers={
             200: {
                 "description": "Rows as server-sent events; the id of each is its seq.",
-                "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+                "content": {MEDIA_TYPE: {"schema": _EVENT}},
             }
         },
     ),

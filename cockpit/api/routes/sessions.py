@@ -107,11 +107,11 @@ class SentBody:
 @dataclass(frozen=True, slots=True)
 class NewSession:
     text: Annotated[str, Meta(max_length=MAX_TEXT), describe("The task in the user's words.")]
-    task_id: Annotated[
-        str | None, Meta(max_length=40), describe("Work on this task of the backlog.")
-    ] = None
-    task_type: Annotated[str | None, Meta(max_length=100)] = None
-    model: Annotated[str | None, Meta(max_length=200)] = None
+    task_id: (
+        Annotated[str, Meta(max_length=40), describe("Work on this task of the backlog.")] | None
+    ) = None
+    task_type: Annotated[str, Meta(max_length=100)] | None = None
+    model: Annotated[str, Meta(max_length=200)] | None = None
     policy: Annotated[
         Policy | None,
         describe("What is approved without the user; more than `reads` needs proposals.decide."),
@@ -119,9 +119,9 @@ class NewSession:
     interactive: Annotated[
         bool, describe("Wait for further messages, rather than end with the task.")
     ] = True
-    max_waves: Annotated[int | None, Meta(ge=1, le=10_000)] = None
-    max_cost: Annotated[float | None, Meta(ge=0, le=1_000_000), describe("In US dollars.")] = None
-    max_tokens: Annotated[int | None, Meta(ge=1, le=10_000_000_000)] = None
+    max_waves: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    max_cost: Annotated[float, Meta(ge=0, le=1_000_000), describe("In US dollars.")] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000_000)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,9 @@ class NewToken:
     scopes: Annotated[
         tuple[str, ...], describe("What it allows.", items={"type": "string", "enum": list(SCOPES)})
     ]
-    expires_s: Annotated[
-        float | None, Meta(ge=1, le=3_153_600_000), describe("Seconds until it expires.")
-    ] = None
+    expires_s: (
+        Annotated[float, Meta(ge=1, le=3_153_600_000), describe("Seconds until it expires.")] | None
+    ) = None
 
 
 @router.get(

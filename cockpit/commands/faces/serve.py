@@ -50,7 +50,7 @@ _HOST, _PORT = "127.0.0.1", 8787
 @click.option(
     "--tls-cert",
     type=click.Path(path_type=Path),
-    help="Encrypt with this certificate chain, a PEM file.",
+    help="Use this certificate chain, a PEM file, to encrypt.",
 )
 @click.option(
     "--tls-key",

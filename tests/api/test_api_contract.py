@@ -1,0 +1,173 @@
+"""Every operation of the OpenAPI document: schemathesis, tokens and scopes.
+
+``COCKPIT_HTTP_EXAMPLES=200 pytest tests/api/test_api_contract.py`` tries more requests of each operation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import schemathesis
+from api_world import api_client, fill_store, issue, told
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from cockpit.access import capability_tokens
+from cockpit.access.principals import PERSON
+from cockpit.access.token_scopes import SCOPES
+from cockpit.api.application import application, document
+from cockpit.api.declared import SCOPE, operations
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = int(os.environ.get("COCKPIT_HTTP_EXAMPLES", "2"))
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.negative_data_rejection,
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store.open(tmp_path_factory.mktemp("contract") / "cockpit.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def existing(store: Store) -> Mapping[str, str]:
+    """The ids of one row of each kind, by the name of the path's parameter."""
+    return fill_store(store)
+
+
+@pytest.fixture(scope="module")
+def app(store: Store) -> FastAPI:
+    return application(store, RuntimeSettings())
+
+
+def test_no_request_breaks_the_document(
+    store: Store, app: FastAPI, existing: Mapping[str, str]
+) -> None:
+    """No 5xx, no status, header or body that the document does not name, no invalid request accepted."""
+    bearer = issue(store, "ci", *SCOPES)
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        # The client that calls applications in memory has a name for an address.
+        await app({**scope, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}, receive, send)
+
+    api = schemathesis.openapi.from_dict(document(app))
+    api.app = served
+    tried = []
+    for found in api.get_all_operations():
+        operation = found.ok()
+
+        @settings(
+            max_examples=EXAMPLES,
+            database=None,
+            deadline=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def send(case: Any) -> None:
+            named = {
+                name: existing[name] for name in case.path_parameters or () if name in existing
+            }
+            # Each second request is about something that is there.
+            if named and len(tried) % 2:
+                case.path_parameters = {**case.path_parameters, **named}
+            if case.path == "/api/journal":
+                case.query = {**(case.query or {}), "follow": "false"}
+            tried.append(case.path)
+            answer = case.call(app=served, headers=bearer)
+            case.validate_response(answer, checks=CHECKS)
+
+        send()
+    assert len(set(tried)) > 70
+
+
+@contextlib.asynccontextmanager
+async def calling(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
+    async with api_client(app) as client:
+        yield client
+
+
+async def test_without_a_token_that_opens_it_nothing_is_served(
+    tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
+) -> None:
+    """Missing, wrong, revoked, expired and foreign tokens get 401, one without the scope gets 403."""
+    cap_id, revoked = store.write_now(
+        lambda tx: (
+            (
+                made := capability_tokens.issue(
+                    tx, namespace="ci", scopes=frozenset(SCOPES), by=PERSON
+                )
+            )
+            and (made[0].cap_id, made[1])
+        )
+    )
+    store.write_now(lambda tx: capability_tokens.revoke(tx, cap_id, PERSON))
+    _, late = store.write_now(
+        lambda tx: capability_tokens.issue(
+            tx, namespace="ci", scopes=frozenset(SCOPES), by=PERSON, expires_s=0
+        )
+    )
+    with Store.open(tmp_path / "other.db") as other:
+        foreign = issue(other, "main", *SCOPES)
+    codes = {
+        "": "token_missing",
+        "Bearer ckp_wrong": "token_unknown",
+        foreign["Authorization"]: "token_unknown",
+        f"Bearer {revoked}": "token_revoked",
+        f"Bearer {late}": "token_expired",
+    }
+    lacking = {scope: issue(store, "ci", *(set(SCOPES) - {scope})) for scope in SCOPES}
+    # Whoever may decide profile changes is asked for the other scope by the kind of the proposal.
+    lacking["proposals.decide"] = issue(
+        store, "ci", *(set(SCOPES) - {"proposals.decide", "orientation.approve"})
+    )
+    open_paths = []
+    async with calling(app) as client:
+        for path, method, operation in operations(document(app)):
+            address = path.format_map({**existing, "id": "p-none", "subject": "s-none"})
+            if SCOPE not in operation:
+                open_paths.append(path)
+                continue
+            assert operation["security"] == [{"HTTPBearer": []}]
+            for authorization, code in codes.items():
+                headers = {"Authorization": authorization} if authorization else {}
+                answer = await client.request(method, address, headers=headers)
+                body = told(answer, 401, code)
+                assert "ckp_" not in str(body)
+            refused = await client.request(method, address, headers=lacking[operation[SCOPE]])
+            assert operation[SCOPE] in told(refused, 403, "not_allowed")["detail"], path
+    assert open_paths == ["/health"]
+
+
+async def test_the_document_names_every_status_and_no_other_body(app: FastAPI) -> None:
+    for path, _, operation in operations(document(app)):
+        statuses = set(operation["responses"])
+        assert "default" not in statuses, path
+        if SCOPE in operation:
+            assert statuses >= {"400", "401", "403", "421", "500", "503"}, path
+        for status, answer in operation["responses"].items():
+            kinds = set(answer.get("content", {}))
+            if status >= "400":
+                assert kinds == {"application/problem+json"}, (path, status)
+        content = operation.get("requestBody", {}).get("content", {})
+        for body in content.values():
+            assert body["schema"]["additionalProperties"] is False, path
