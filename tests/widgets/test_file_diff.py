@@ -89,12 +89,12 @@ async def test_only_lines_in_view_are_coloured(stage: Any, width: int) -> None:
         (diff,) = diffs.files
         assert diff.size.height > 5_000
         assert "valu" in pilot.app.drawn
-        assert {stretch for _, stretch, _ in diff.text._coloured} == {0}
+        assert max(max(lines) for lines in diff.text._coloured.values()) < 100
         diffs.focus()
         await pilot.press("G")
         await pilot.pause()
         assert "+ end" in pilot.app.drawn
-        assert len(diff.text._coloured) <= 8
+        assert sum(map(len, diff.text._coloured.values())) < 400
 
 
 async def test_text_of_a_diff_can_be_selected(stage: Any) -> None:

@@ -147,7 +147,9 @@ class FileDiff(LineView):
         if (pieces := self._pieces.get(key)) is not None:
             return pieces
         place, other = (row.new, row.old) if side else (row.old, row.new)
-        content = self.text.line(side, place, theme)
+        # The sides of an unchanged line are the same: only one is coloured.
+        source, at = (1, row.new) if sign == " " and row.new >= 0 else (side, place)
+        content = self.text.line(source, at, theme)
         if sign != " " and row.pair >= 0:
             content = self.text.marked(side, place, other if layout.split else row.pair, content)
         pieces = content.fold(layout.room) if content.cell_length > layout.room else [content]

@@ -20,8 +20,9 @@ from widgets.text.language import PLAIN, name_language
 
 AROUND = 3
 """Lines of context around a change."""
-_STRETCH = 64
-_LEAD = 16
+_STRETCH = 48
+"""Lines that are coloured at once: about a page."""
+_LEAD = 8
 """Lines above a stretch that are coloured with it: it may begin inside a string."""
 _MOST_COLOURED = 20_000
 """Characters of a stretch that are coloured; minified code stays plain."""
@@ -51,7 +52,8 @@ class DiffText:
         self.is_new, self.is_removed = before is None, after is None
         self.changes: list[Change] = compare_lines(*self.sides)
         self.added, self.removed = count_changed(self.changes)
-        self._coloured: dict[tuple[int, int, type], list[Content]] = {}
+        self._coloured: dict[tuple[int, type], dict[int, Content]] = {}
+        """Lines in their colours, by side and theme."""
         self._language: tuple[str, ...] = ()
 
     @property
@@ -76,11 +78,13 @@ class DiffText:
 
     def line(self, side: int, place: int, theme: type[highlight.HighlightTheme]) -> Content:
         """Return a line in the colours of its language."""
-        stretch = place // _STRETCH
-        key = (side, stretch, theme)
-        if (lines := self._coloured.get(key)) is None:
-            lines = self._coloured[key] = self._colour(side, stretch * _STRETCH, theme)
-        return lines[place - stretch * _STRETCH]
+        coloured = self._coloured.setdefault((side, theme), {})
+        if place not in coloured:
+            # A whole stretch, in the direction of reading: a page needs one, and a step up needs none.
+            first = max(0, place + 1 - _STRETCH) if place + 1 in coloured else place
+            for step, line in enumerate(self._colour(side, first, theme)):
+                coloured.setdefault(first + step, line)
+        return coloured[place]
 
     def marked(self, side: int, place: int, other: int, line: Content) -> Content:
         """Mark the characters of a changed line that are not on the other side."""
@@ -179,6 +183,8 @@ def _height(line: str, room: int) -> int:
 def _heights(lines: Sequence[str], room: int) -> list[int]:
     if max(map(len, lines), default=0) * 2 <= room:  # no character is wider than two cells
         return [1] * len(lines)
+    if all(map(str.isascii, lines)):
+        return [-(-len(line) // room) or 1 for line in lines]
     return [_height(line, room) for line in lines]
 
 

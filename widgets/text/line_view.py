@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.visual import Visual
+from textual.style import Style
 from textual.widget import Widget
 
 
@@ -66,10 +68,35 @@ def draw_line(widget: Widget, content: Content, y: int, width: int) -> Strip:
         first, last = span
         style = widget.screen.get_visual_style("screen--selection")
         content = content.stylize(style, first, len(content) if last == -1 else last)
-    (strip,) = Visual.to_strips(
-        widget, content, width, 1, widget.visual_style, pad=True, apply_selection=False
-    )
-    return strip
+    return _to_strip(widget, content, width)
+
+
+def _to_strip(widget: Widget, content: Content, width: int) -> Strip:
+    """Render one line, with stretches of one style joined.
+
+    Textual's own way gives each stretch the place of its first character, for the mouse, which makes a style
+    of its own for each: more than half of the time of a frame. Here the mouse asks for single lines.
+    """
+    base, get_style = widget.visual_style, widget._get_style
+    drawn: dict[Style, RichStyle] = {}
+    segments: list[Segment] = []
+    before: RichStyle | None = None
+    texts: list[str] = []
+    cells = content.cell_length
+    for text, style in content.render(base, end="", parse_style=get_style):
+        rich_style = drawn.get(style)
+        if rich_style is None:
+            rich_style = drawn[style] = (base + style).rich_style
+        if rich_style is not before and before is not None:
+            segments.append(Segment("".join(texts), before))
+            texts = []
+        texts.append(text)
+        before = rich_style
+    if before is not None:
+        segments.append(Segment("".join(texts), before))
+    if cells < width:
+        segments.append(Segment(" " * (width - cells), base.rich_style))
+    return Strip(segments, max(cells, width))
 
 
 def extract_lines(widget: LineView, selection: Selection, count: int) -> str:
