@@ -231,6 +231,10 @@ class Host(Protocol):
         """Close the screen on top."""
         ...
 
+    def press_key(self, key: str) -> None:
+        """Press a key on the screen on top, as the user would."""
+        ...
+
     async def edit_in_editor(
         self, text: str, suffix: str, *, is_prompt: bool = False
     ) -> str | None:

@@ -174,12 +174,12 @@ async def test_a_chain_is_drained_then_stopped(still, running):
     async with app.run_test(size=WIDE) as pilot:
         screen = await settled(pilot)
         await to_row(pilot, screen, "ch-2/T-2")
-        await until(pilot, lambda: "D drain" in text(app))
-        await pilot.press("D")
+        await until(pilot, lambda: "p drain" in text(app))
+        await pilot.press("p")
         await until(pilot, lambda: chain(still).status == "draining")
-        await until(pilot, lambda: "draining" in text(app) and "D drain" not in text(app))
+        await until(pilot, lambda: "draining" in text(app) and "p drain" not in text(app))
         assert not chain(still).stop_now
-        await pilot.press("S")
+        await pilot.press("z")
         await until(pilot, lambda: chain(still).stop_now)
         await until(pilot, lambda: "stopping" in text(app))
 
@@ -194,12 +194,12 @@ async def test_a_chain_whose_processes_are_gone_is_stopped_at_once(still, runnin
     async with app.run_test(size=WIDE) as pilot:
         screen = await settled(pilot)
         await to_row(pilot, screen, "ch-2")
-        await pilot.press("D")
+        await pilot.press("p")
         await until(pilot, lambda: chain(still).status == "stopped")
         await until(pilot, lambda: "✗ s3" in text(app))
 
 
-@pytest.mark.parametrize("key", ["R", "u"])
+@pytest.mark.parametrize("key", ["r", "u"])
 async def test_a_blocked_task_is_tried_again(still, running, key):
     app = CockpitApp(still)
     async with app.run_test(size=WIDE) as pilot:
@@ -221,7 +221,7 @@ async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, proje
     async with app.run_test(size=WIDE) as pilot:
         screen = await settled(pilot)
         await to_row(pilot, screen, made.chain_id)
-        await pilot.press("R")
+        await pilot.press("r")
         await until(pilot, lambda: chain(still, made.chain_id).status == "completed")
         await until(pilot, lambda: f"✔ {made.chain_id}" in text(app))
 
@@ -324,7 +324,7 @@ async def test_a_chain_that_cannot_go_on_says_why(still, project):
         await to_row(pilot, screen, "ch-1")
         still.place.folder.mkdir(exist_ok=True)
         (still.place.folder / "config.toml").write_text("[work\n")
-        await pilot.press("R")
+        await pilot.press("r")
         await until(pilot, lambda: any("ch-1 was not resumed" in told for told in toasts(app)))
 
 

@@ -245,7 +245,7 @@ async def test_reject_asks_for_a_reason_and_the_draft_stays(cockpit):
         await pilot.press(*"half", "tab")
         while screen.pane != "proposals":
             await pilot.press("tab")
-        await pilot.press("r")
+        await pilot.press("x")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press(*"not now", "enter")
         await until(pilot, lambda: decided(runtime)[0] == ("context", "rejected"))

@@ -223,7 +223,7 @@ async def test_lists_open_from_the_prompt_and_their_verbs_decide(ran, project) -
         await until(pilot, lambda: isinstance(app.screen, PickOne))
         await pilot.press("enter")
         await until(pilot, lambda: stored()["Cents alone. Yes."] == "forgotten")
-        await pilot.press("escape", "a")
+        await pilot.press("escape", "h")
         await until(pilot, lambda: len(screen.rows) == 4)
         assert {row.reason.split()[0] for row in screen.rows if row.reason} == {
             "merged",
@@ -312,7 +312,7 @@ async def test_sessions_are_found_renamed_and_followed(ran, snap_compare):
             assert words in shown
         await pilot.press("slash", *"nothing-such", "enter")
         assert screen.row is None
-        await pilot.press("escape", "n")
+        await pilot.press("escape", "e")
         await until(pilot, lambda: isinstance(app.screen, Ask))
         app.screen.query_one(Input).value = "Rounds\x1b[2J to even"
         await pilot.press("enter")

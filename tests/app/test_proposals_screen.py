@@ -123,7 +123,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await pilot.press("G")
         await until(pilot, lambda: screen.row.proposal.proposal_id == new)
         assert screen.row.rules == tuple(world.offers())
-        await pilot.press("t")
+        await pilot.press("a")
         await until(pilot, lambda: "lets such requests pass from now on: read file" in text(pilot))
         rule = screen.row.rules[0]
         await pilot.press("y")

@@ -503,7 +503,7 @@ async def test_every_screen_draws_at_any_size(filled):
     async with app.run_test(size=WIDE) as pilot:
         board = await on_board(pilot, app)
         await to_card(pilot, board, "T-2")
-        for keys in ((), ("enter",), ("escape", "w"), ("escape", "f"), ("escape", "r"),
+        for keys in ((), ("enter",), ("escape", "w"), ("escape", "f"), ("escape", "f9"),
                      ("escape", "e"), ("escape", "t")):  # fmt: skip
             await pilot.press(*keys)
             await settled(pilot)

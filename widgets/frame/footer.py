@@ -16,6 +16,8 @@ from widgets.views import KeyHintView
 
 _GAP = 3
 _MORE = "…"
+ELLIPSIS = KeyHintView(_MORE, "")
+"""What stands for the hints that have no room."""
 
 
 class KeyBar(Widget):
@@ -36,6 +38,9 @@ class KeyBar(Widget):
 
         key: str
 
+    class More(Message):
+        """The user clicked the ellipsis: they want the hints that had no room."""
+
     def show(self, hints: Sequence[KeyHintView]) -> None:
         """Draw ``hints``, the most important first."""
         self.hints = tuple(hints)
@@ -46,7 +51,10 @@ class KeyBar(Widget):
     def on_click(self, event: events.Click) -> None:
         """Report the hint under the mouse."""
         hint = hint_at(self.hints, self.content_size.width, event.x - self.gutter.left)
-        if hint is not None and hint.press:
+        if hint is ELLIPSIS:
+            event.stop()
+            self.post_message(self.More())
+        elif hint is not None and hint.press:
             event.stop()
             self.post_message(self.Pressed(hint.press))
 
@@ -68,15 +76,15 @@ def hint_line(hints: Sequence[KeyHintView], width: int, *, dim: bool = False) ->
 
 def _fit(
     hints: Sequence[KeyHintView], width: int, *, dim: bool
-) -> Iterator[tuple[KeyHintView | None, Content]]:
-    """Yield the hints that fit, and an ellipsis without a hint where some do not."""
+) -> Iterator[tuple[KeyHintView, Content]]:
+    """Yield the hints that fit, and an ellipsis where some do not."""
     used = 0
     for place, hint in enumerate(hints):
         content = _draw(hint, dim)
         last = place == len(hints) - 1
         room = width - used - (0 if last else _GAP + len(_MORE))
         if content.cell_length > room:
-            yield None, line((_MORE, DIM))
+            yield ELLIPSIS, line((_MORE, DIM))
             return
         yield hint, content
         used += content.cell_length + _GAP

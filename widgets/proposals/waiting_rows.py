@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from textual import events
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from widgets.text.clean import clean
@@ -38,6 +42,19 @@ class WaitingRows(Widget):
         self._view, self._most = view, most
         self.display = bool(self._rows())
         self.refresh(layout=True)
+
+    @dataclass
+    class Chosen(Message):
+        """The user clicked a proposal."""
+
+        proposal_id: str
+
+    def on_click(self, event: events.Click) -> None:
+        """Report the proposal that was clicked."""
+        rows = self._rows()
+        if 0 <= event.y < len(rows):
+            event.stop()
+            self.post_message(self.Chosen(rows[event.y].proposal_id))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._rows()) + (self._most > _FEW)

@@ -143,7 +143,7 @@ class WorkPane(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Open the row that was clicked."""
         at = event.y - self.gutter.top + self.scroll_offset.y
-        if at in self._places:
+        if event.y >= self.gutter.top and at in self._places:  # not on the border
             self.cursor = self._places.index(at)
             self.action_open()
 

@@ -93,8 +93,22 @@ _KEY_NAMES = {
     "plus": "+",
     "minus": "−",
     "slash": "/",
+    "comma": ",",
+    "delete": "del",
     "underscore": "_",
 }
+
+
+_NAMED_KEYS = {name: key for key, name in _KEY_NAMES.items()}
+
+
+def find_key(name: str) -> str:
+    """Return the key of Textual that :func:`key_name` writes as ``name``; empty for a word that is no key."""
+    if name.startswith("^") and len(name) > 1:
+        return f"ctrl+{_NAMED_KEYS.get(name[1:], name[1:])}"
+    if name in _NAMED_KEYS:
+        return _NAMED_KEYS[name]
+    return name if len(name) == 1 and name.isalpha() else ""
 
 
 def key_name(key: str) -> str:

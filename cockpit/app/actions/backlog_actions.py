@@ -260,7 +260,7 @@ BACKLOG_ACTIONS: tuple[Action[Host], ...] = (
         run=show_handoff, when=has_task, needs=_TASK, footer=8, footer_when=_on_task_screen,
     ),
     Action(
-        "queue", "Tasks", "Show the queue: which task is next, and why", "queue", ("f9",), ("r",),
+        "queue", "Tasks", "Show the queue: which task is next, and why", "queue", ("f9",), (),
         "tasks", run=open_queue, footer=9, footer_when=_on_task_screen, command="queue",
         synonyms="next order",
     ),

@@ -335,16 +335,16 @@ CHAIN_ACTIONS: tuple[Action[Host], ...] = (
         run=close_tree, when=_in_tree, needs="a chain under the cursor", palette=False,
     ),
     Action(
-        "drain", "Chains", "Drain the chain: finish running steps, then stop", "drain", (), ("D",),
+        "drain", "Chains", "Drain the chain: finish running steps, then stop", "drain", (), ("p",),
         "work", run=drain_chain, when=_chain_is("running"), needs="a running chain", footer=3,
     ),
     Action(
-        "stop_chain", "Chains", "Stop the chain now; you can resume it later", "stop", (), ("S",),
+        "stop_chain", "Chains", "Stop the chain now; you can resume it later", "stop", (), ("z",),
         "work", run=stop_chain, when=_chain_is("running", "draining"), needs="a running chain",
         footer=3,
     ),
     Action(
-        "retry", "Chains", "Unblock the task, or resume the stopped chain", "retry", (), ("R",),
+        "retry", "Chains", "Unblock the task, or resume the stopped chain", "retry", (), ("r",),
         "work", run=retry, when=_can_retry, needs="a stopped chain or a blocked task", footer=2,
     ),
 )  # fmt: skip

@@ -332,7 +332,7 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
     ),
     Action(
         "reject", "Decide", "Reject the proposal in front, with a reason", "reject", ("ctrl+x",),
-        ("r",), "proposals", run=reject, when=_is_undisturbed, needs=_OPEN, footer=4,
+        ("x",), "proposals", run=reject, when=_is_undisturbed, needs=_OPEN, footer=4,
     ),
     Action(
         "next", "Decide", "Show the next proposal", "next", ("alt+n", "ctrl+down"),

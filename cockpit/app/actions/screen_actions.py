@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from textual.binding import Binding
 
@@ -31,6 +31,11 @@ def bindings(actions: Sequence[AnyAction]) -> list[Binding]:
     return [*chords, *letters]
 
 
+def _pane_of(action: AnyAction) -> str:
+    """Return the pane of the main screen in which the letters of an action work."""
+    return "work" if action.pane == "tasks" else action.pane
+
+
 class ScreenActions:
     """The actions of one screen, by id: whether they are valid, and how to run them."""
 
@@ -46,6 +51,17 @@ class ScreenActions:
         """Run the function of an action; one without a function is handled by a widget."""
         if (function := self._by_id[action_id].run) is not None:
             function(host)
+
+    def pressable(self, context: ActionContext) -> Iterator[tuple[str, Action[Host]]]:
+        """Yield the keys that work in the focused pane now, each with its action: one key for each action."""
+        taken: set[str] = set()
+        for action in self.actions:
+            in_pane = _pane_of(action) == context.pane or context.pane == "tasks" == action.pane
+            keys = [*(action.pane_keys if in_pane else ()), *action.keys]
+            is_here = in_pane or not action.pane or action.is_bound
+            if keys and is_here and keys[0] not in taken and action.when(context):
+                taken.add(keys[0])
+                yield keys[0], action
 
     def valid(self, context: ActionContext) -> Iterable[Action[Host]]:
         """Yield the actions that the palette lists now."""

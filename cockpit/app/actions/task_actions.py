@@ -281,7 +281,7 @@ TASK_ACTIONS: tuple[Action[Host], ...] = (
         "tasks", run=remove_dependency, when=has_task, needs=_TASK,
     ),
     Action(
-        "archive", "Tasks", "Archive the task: it is not needed", "archive", (), ("A",), "tasks",
+        "archive", "Tasks", "Archive the task: it is not needed", "archive", (), ("delete",), "tasks",
         run=archive_task, when=task_is(*_OPEN, "blocked", "done"),
         needs="a task that is not archived",
     ),

@@ -90,10 +90,41 @@ def open_palette(host: Host) -> None:
 
 
 def open_help(host: Host) -> None:
-    """Open the help screen."""
+    """Open the help screen; an action that is clicked there runs where it is valid."""
     from cockpit.app.dialogs.help import Help
 
-    host.open_screen(Help(host.actions, host.prompt_commands))
+    host.open_screen(Help(host.actions, host.prompt_commands), partial(_do_by_id, host))
+
+
+def _do_by_id(host: Host, action_id: str | None) -> None:
+    from cockpit.app.actions.palette import CommandSource
+    from cockpit.app.dialogs.key_menu import KeySource
+
+    screen = host.screen
+    if not action_id or not isinstance(screen, CommandSource):
+        return
+    pairs = screen.pressable() if isinstance(screen, KeySource) else ()
+    key = next((key for key, action in pairs if action.id == action_id), "")
+    if key:
+        host.press_key(key)
+    elif any(action.id == action_id for action in screen.valid_actions()):
+        screen.act(action_id)
+    else:
+        needs = next(action.needs for action in host.actions if action.id == action_id)
+        host.show_notice(f"It needs {needs or 'another screen'}.")
+
+
+def open_keys(host: Host) -> None:
+    """Show the keys that work on this screen; the next key is pressed there."""
+    from cockpit.app.dialogs.key_menu import HELP, KeyMenuDialog, list_keys
+
+    def press(key: str | None) -> None:
+        if key == HELP:
+            open_help(host)
+        elif key:
+            host.press_key(key)
+
+    host.open_screen(KeyMenuDialog(*list_keys(host.screen)), press)
 
 
 def quit_program(host: Host) -> None:
@@ -162,6 +193,11 @@ PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "palette", "Program", "Show all commands", "palette", ("ctrl+p",), run=open_palette,
         when=_list_is_closed, needs="no open list", footer=11, palette=False,
+    ),
+    Action(
+        "keys", "Program", "Show the keys that work here", "keys", ("alt+h",), run=open_keys,
+        when=_list_is_closed, needs="no open list", command="keys",
+        synonyms="shortcuts hints bindings which mouse",
     ),
     Action(
         "help", "Program", "Show keys and commands", "help", ("f1",), run=open_help, footer=14,

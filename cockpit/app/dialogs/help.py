@@ -6,11 +6,14 @@ Specified in ``docs/reference/keys.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from cockpit.app.actions.action import GROUPS, AnyAction, key_name
@@ -33,8 +36,11 @@ _IN_PANES = (
 )
 
 
-class Help(Dialog[None]):
-    """The keys and the prompt's commands, each a name with a hint, over the screen."""
+class Help(Dialog[str]):
+    """The keys and the prompt's commands, each a name with a hint, over the screen.
+
+    Its answer is the id of the action that was clicked.
+    """
 
     BINDINGS = [Binding("f1,q,question_mark", "leave", "close", show=False)]  # noqa: RUF012
 
@@ -50,9 +56,19 @@ class Help(Dialog[None]):
             box.border_subtitle = Content("esc back")
             yield HelpText(self._actions, self._commands)
 
+    def on_help_text_picked(self, event: HelpText.Picked) -> None:
+        """Answer with the action that was clicked."""
+        self.dismiss(event.action_id)
+
 
 class HelpText(Static):
     """The text of the help screen: groups of actions, with keys in one column and titles in the other."""
+
+    @dataclass
+    class Picked(Message):
+        """The user clicked an action."""
+
+        action_id: str
 
     def __init__(
         self, actions: Sequence[AnyAction], commands: Sequence[tuple[str, str]] = ()
@@ -62,9 +78,13 @@ class HelpText(Static):
             line("Enter approves, Escape discusses. Keys work once you have seen the proposal"),
             line("for half a second. With text in the prompt, Enter only sends the text."),
         ]
+        self._ids: dict[int, str] = {}
         for group in GROUPS:
             rows += [Content(""), line((group, STRONG))]
-            rows += [_action_row(action) for action in actions if action.group == group]
+            for action in actions:
+                if action.group == group:
+                    self._ids[len(rows)] = action.id
+                    rows.append(_action_row(action))
         for title, pairs in (
             ("In the prompt", _IN_PROMPT),
             ("Commands of the prompt", sorted(commands)),
@@ -75,6 +95,16 @@ class HelpText(Static):
 
     def render(self) -> Content:
         return Content("\n").join(self._rows)
+
+    def on_click(self, event: events.Click) -> None:
+        """Report the action under the mouse."""
+        width, below = self.content_size.width, event.y
+        for place, row in enumerate(self._rows):
+            below -= max(1, len(row.wrap(width)))
+            if below < 0:
+                if place in self._ids:
+                    self.post_message(self.Picked(self._ids[place]))
+                return
 
 
 def _action_row(action: AnyAction) -> Content:

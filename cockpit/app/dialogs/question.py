@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -12,7 +13,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from cockpit.app.actions.action import find_key
 from widgets.forms.pick_list import PickList, PickRow
+from widgets.frame.footer import KeyBar
 from widgets.text.clean import clean
 
 T = TypeVar("T")
@@ -25,13 +28,28 @@ def without_blinking(field: Input) -> Input:
 
 
 class Dialog(ModalScreen[T]):
-    """A screen above the cockpit that Escape closes without an answer."""
+    """A screen above the cockpit that Escape closes without an answer.
+
+    The keys in the lower border of its box can be clicked.
+    """
 
     BINDINGS = [Binding("escape", "leave", "close", show=False)]  # noqa: RUF012 -- Textual's way
 
     def action_leave(self) -> None:
         """Close without an answer."""
         self.dismiss(None)
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key whose hint was clicked in a lower border."""
+        box = event.widget
+        if box is None or event.screen_y != box.region.bottom - 1 or not box.border_subtitle:
+            return
+        drawn = self.screen._compositor.render_strips()[event.screen_y].text
+        before, after = drawn[: event.screen_x], drawn[event.screen_x :]
+        hint = before.rpartition("·")[2] + after.partition("·")[0]
+        if key := find_key(hint.strip("─━╰└ ").partition(" ")[0]):
+            event.stop()
+            self.post_message(KeyBar.Pressed(key))
 
 
 class Ask(Dialog[str]):

@@ -27,6 +27,7 @@ from widgets.views import KeyHintView
 _EVERYWHERE = (
     "palette",
     "help",
+    "keys",
     "board",
     "queue",
     "stats",
@@ -47,7 +48,10 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
 
     NAME: ClassVar[str] = ""
     IS_BOARD: ClassVar[bool] = False
-    BINDINGS = [Binding("escape,q", "leave", "back", show=False)]  # noqa: RUF012 -- Textual's way
+    BINDINGS = [  # noqa: RUF012 -- Textual's way
+        Binding("escape,q", "leave", "back", show=False),
+        Binding("question_mark", "do('keys')", show=False),
+    ]
 
     def __init__(self, host: Host) -> None:
         super().__init__()
@@ -102,6 +106,14 @@ class BacklogScreen(TaskCursorScreen, Screen[None]):
     def valid_actions(self) -> Iterable[Action[Host]]:
         """Return the actions that the palette lists now."""
         return self._actions.valid(self.context)
+
+    def pressable(self) -> Iterable[tuple[str, Action[Host]]]:
+        """Return the keys that work now, each with its action."""
+        return self._actions.pressable(self.context)
+
+    def on_key_bar_more(self) -> None:
+        """Show all keys: the footer has no room for them."""
+        self.act("keys")
 
     def act(self, action_id: str) -> None:
         """Run an action of the registry."""

@@ -40,6 +40,7 @@ from widgets.frame.header import HeaderBar
 from widgets.prompt.completions import Completions
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
+from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean
 from widgets.views import CompletionView, KeyHintView, QueueView
 from widgets.work.work_pane import WorkPane
@@ -90,6 +91,7 @@ class CockpitScreen(Screen[None]):
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("enter", "pane_enter", show=False),
         Binding("escape", "pane_escape", show=False),
+        Binding("question_mark", "do('keys')", show=False),
     ]
 
     def __init__(self, host: MainHost, draft: str = "") -> None:
@@ -213,6 +215,14 @@ class CockpitScreen(Screen[None]):
         """Return the actions that the palette lists now."""
         return self._actions.valid(self.context)
 
+    def pressable(self) -> Iterable[tuple[str, Action[Host]]]:
+        """Return the keys that work now, each with its action."""
+        return self._actions.pressable(self.context)
+
+    def on_key_bar_more(self) -> None:
+        """Show all keys: the footer has no room for them."""
+        self.act("keys")
+
     def act(self, action_id: str) -> None:
         """Run an action of the registry."""
         self._actions.run(action_id, self.host)
@@ -301,8 +311,8 @@ class CockpitScreen(Screen[None]):
         decision_actions.carry_out(self.host, step)
 
     def on_prompt_help_requested(self) -> None:
-        """Open the help screen on ``?`` in an empty prompt."""
-        self.act("help")
+        """Show the keys on ``?`` in an empty prompt."""
+        self.act("keys")
 
     def action_pane_enter(self) -> None:
         """Decide with Enter in the proposals pane, as in the prompt, which must be empty; open a block."""
@@ -353,6 +363,10 @@ class CockpitScreen(Screen[None]):
         """List the facts of a band."""
         packet_actions.show_band_facts(self.host, event.name)
 
+    def on_waiting_rows_chosen(self, event: WaitingRows.Chosen) -> None:
+        """Go to the proposal that was clicked, and to its session."""
+        decision_actions.go_to(self.host, event.proposal_id)
+
     def on_work_pane_row_opened(self, event: WorkPane.RowOpened) -> None:
         """Follow a session or show a task."""
         chain_actions.open_row(self.host, event.key)
@@ -378,6 +392,10 @@ class CockpitScreen(Screen[None]):
         """Turn to the clicked tab."""
         self.panes.turn_to(event.pane)
         self.schedule_paint()
+
+    def on_panes_title_clicked(self, event: Panes.TitleClicked) -> None:
+        """Give the pane the whole screen, or all panes their places."""
+        self.act(event.pane)
 
     def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
         return self.host.completions.get("/" if kind == "command" else "@", prefix)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
@@ -61,6 +62,13 @@ class Panes(Container):
     ``foot`` (the prompt) is below the conversation and stays when another pane is alone.
     """
 
+    class TitleClicked(Message):
+        """The user clicked the upper border of a pane."""
+
+        def __init__(self, pane: Pane) -> None:
+            super().__init__()
+            self.pane = pane
+
     def __init__(self, *foot: Widget) -> None:
         super().__init__(id="panes")
         self._foot = foot
@@ -92,6 +100,14 @@ class Panes(Container):
 
     def on_mount(self) -> None:
         self._arrange()
+
+    def on_click(self, event: events.Click) -> None:
+        """Show a pane alone after a click on its title, and all panes again after another."""
+        for name in PANES:
+            pane = self.pane(name)
+            if event.widget is pane and event.screen_y == pane.region.y and not self.narrow:
+                event.stop()
+                self.post_message(self.TitleClicked(name))
 
     @property
     def solo(self) -> Pane | None:

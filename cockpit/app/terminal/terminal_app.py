@@ -75,8 +75,12 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         """Press the key that was clicked, on whatever screen: it has the meaning of the key, no other."""
         event.stop()
+        self.press_key(event.key)
+
+    def press_key(self, key: str) -> None:
+        """Press a key on the screen on top, as the user would."""
         # As the application: a key that a screen sends goes no further than that screen.
-        self.call_later(self.simulate_key, event.key)
+        self.call_later(self.simulate_key, key)
 
     def announce(self, title: str, note: str = "") -> None:
         """Set the terminal's title; show a note of the terminal's while the user looks at another window."""

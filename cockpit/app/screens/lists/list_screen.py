@@ -29,7 +29,9 @@ from widgets.views import KeyHintView
 from widgets.work.queue_list import QueueList
 from widgets.work.task_views import QueuedView
 
-_EVERYWHERE = frozenset({"palette", "help", "board", "queue", "stats", "theme", "quit", *LISTS})
+_EVERYWHERE = frozenset(
+    {"palette", "help", "keys", "board", "queue", "stats", "theme", "quit", *LISTS}
+)
 _WIDE = 110
 """Columns from which the detail is drawn next to the list."""
 _BETWEEN_S = 0.25
