@@ -134,3 +134,32 @@ def test_the_panel_tells_of_the_second_key():
 )
 def test_keys_are_written_as_people_do(key, word):
     assert key_name(key) == word
+
+
+def test_no_letter_and_its_capital_do_different_things_in_a_pane():
+    pairs = {
+        ("find_older", "find_newer"),
+        ("wave_after", "wave_before"),
+        ("proposal_after", "proposal_before"),
+    }
+    panes: dict[str, dict[str, str]] = {}
+    for action in ACTIONS:
+        pane = "work" if action.pane == "tasks" else action.pane
+        panes.setdefault(pane, {}).update(dict.fromkeys(action.pane_keys, action.id))
+    for pane, letters in panes.items():
+        for key, action_id in letters.items():
+            other = letters.get(key.upper()) if key.islower() and len(key) == 1 else None
+            is_allowed = other is None or (action_id, other) in pairs or (pane, key) in COMMON_PAIRS
+            assert is_allowed, f"{key} does {action_id} in {pane}, and {key.upper()} {other}"
+
+
+COMMON_PAIRS = {("work", "b"), ("work", "w")}
+"""Both only ask or show: ``B`` shows a branch, and ``W`` asks what a chain works on."""
+
+
+def test_the_same_verb_has_the_same_key():
+    keys: dict[str, set[str]] = {}
+    for action in ACTIONS:
+        if action.group == "Lists" and action.pane_keys:
+            keys.setdefault(action.label, set()).add(action.pane_keys[0])
+    assert {verb: some for verb, some in keys.items() if len(some) > 1} == {}

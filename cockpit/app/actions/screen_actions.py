@@ -31,9 +31,10 @@ def bindings(actions: Sequence[AnyAction]) -> list[Binding]:
     return [*chords, *letters]
 
 
-def _pane_of(action: AnyAction) -> str:
-    """Return the pane of the main screen in which the letters of an action work."""
-    return "work" if action.pane == "tasks" else action.pane
+def _is_in_pane(action: AnyAction, context: ActionContext) -> bool:
+    """Return True where the letters of an action work."""
+    places = ("tasks", "work") if action.pane == "tasks" else (action.pane,)
+    return bool(action.pane) and context.pane in places
 
 
 class ScreenActions:
@@ -55,10 +56,13 @@ class ScreenActions:
     def pressable(self, context: ActionContext) -> Iterator[tuple[str, Action[Host]]]:
         """Yield the keys that work in the focused pane now, each with its action: one key for each action."""
         taken: set[str] = set()
-        for action in self.actions:
-            in_pane = _pane_of(action) == context.pane or context.pane == "tasks" == action.pane
+        for action in sorted(self.actions, key=lambda each: not _is_in_pane(each, context)):
+            in_pane = _is_in_pane(action, context)
             keys = [*(action.pane_keys if in_pane else ()), *action.keys]
-            is_here = in_pane or not action.pane or action.is_bound
+            # A key of a widget means something only where that widget has the focus.
+            is_here = (
+                in_pane or action.is_bound or (not action.pane and action.footer_when(context))
+            )
             if keys and is_here and keys[0] not in taken and action.when(context):
                 taken.add(keys[0])
                 yield keys[0], action

@@ -1,7 +1,7 @@
 """Each action of the registry is reached by key, by palette and by mouse: one without a way in fails here.
 
-Where an action is not valid in the scene, the condition that it needs is set; what runs is noted. Focus, bindings,
-footer, palette and the menu of keys are the real ones.
+Where an action is not valid in the scene, the condition that it needs is set; what runs is noted. Focus,
+bindings, footer, palette and the menu of keys are the real ones.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 from app_scenes import Scene
-from app_world import calm, look, screen_of, settled, until
+from app_world import calm, look, settled, until
 from textual.command import CommandList
 from textual.containers import VerticalScroll
+from textual.events import Paste
 from textual.widgets import Input
 
 from cockpit.app.actions.action import Action
@@ -28,12 +29,16 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.backlog_form import FormDialog
 from cockpit.app.dialogs.help import Help, HelpText
 from cockpit.app.dialogs.key_menu import KeyMenuDialog
+from cockpit.app.dialogs.peek_session import PeekDialog
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.app.screens.board_screen import BoardScreen
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.app.screens.panes import PANES
+from cockpit.app.screens.task_screen import TaskScreen
+from cockpit.backlog import service
 from cockpit.store.sessions import proposals
+from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
 from widgets.frame.key_menu import KeyMenu
 from widgets.proposals.waiting_rows import WaitingRows
@@ -41,14 +46,15 @@ from widgets.proposals.waiting_rows import WaitingRows
 pytestmark = pytest.mark.slow
 
 SIZE = (160, 45)
+LOOKS = 50
 OPENERS = ("palette", "keys", "help")
 """Ways to other actions, which run for real."""
 WIDGETS_OWN = {action.id for action in ACTIONS if action.run is None}
+ON_BOARD = [action for action in ACTIONS if action.needs == "the board" or action.id == "open_task"]
 TRIES: dict[str, tuple[Any, ...]] = {
     "proposal_kind": ("action", "context", "permission"),
     "task_status": ("todo", "in_progress", "review", "done", "blocked", "archived"),
     "chain_status": ("running", "stopped"),
-    "row_verbs": (tuple(verb.partition("_")[2] for verb in ()),),
     "proposal_count": (2,),
 }
 
@@ -76,6 +82,7 @@ class Ways:
     def __init__(self, app: CockpitApp, monkeypatch: pytest.MonkeyPatch) -> None:
         self.app = app
         self.ran: list[str] = []
+        self.wrong: list[str] = []
         self.forced: dict[str, Any] = {}
         self.keyed: set[str] = set()
         self.listed: set[str] = set()
@@ -145,9 +152,14 @@ class Ways:
             self.ran.clear()
             pilot.app.simulate_key(key)
             await pilot.pause()
-            await until(pilot, lambda: self.ran or pilot.app.screen is not screen)
-            assert self.ran == [action.id], f"{key} of {action.id} ran {self.ran}"
-            self.keyed.add(action.id)
+            for _ in range(LOOKS):
+                if self.ran:
+                    break
+                await pilot.pause()
+            if self.ran == [action.id]:
+                self.keyed.add(action.id)
+            else:
+                self.wrong.append(f"{key} of {action.id} ran {self.ran} under {self.forced}")
 
     async def list_in_palette(self, pilot: Any, screen: Any, actions: list[Action[Any]]) -> None:
         bar = screen.query_one(KeyBar)
@@ -200,6 +212,8 @@ async def test_each_action_is_reached_by_key_palette_and_mouse(still, project, m
     scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
     app = CockpitApp(still)
     ways = Ways(app, monkeypatch)
+    # The pane copies by itself, as it does without a screen around it.
+    monkeypatch.setattr(Conversation, "action_copy", lambda _: ways.ran.append("copy_block"))
     async with app.run_test(size=SIZE) as pilot:
         app.attach(scene.session_id)
         main = await settled(pilot)
@@ -210,17 +224,18 @@ async def test_each_action_is_reached_by_key_palette_and_mouse(still, project, m
                 {pane, "tasks"} if pane == "work" else {pane, ""} if pane == "prompt" else {pane}
             )
             here = [each for each in ACTIONS if each.pane in places and each.id != "save"]
-            board = [each for each in here if each.needs == "the board"]
-            await ways.try_all(pilot, main, [each for each in here if each not in board])
+            await ways.try_all(pilot, main, [each for each in here if each not in ON_BOARD])
         for screen, actions in [
-            (BoardScreen(app), [each for each in ACTIONS if each.needs == "the board"]),
+            (BoardScreen(app), ON_BOARD),
             *((_load_class(name)(app), [a for a in ACTIONS if a.pane == name]) for name in LISTS),
         ]:
             await app.open_screen(screen)
             await calm(pilot)
+            screen.body.focus()  # a field of questions has the focus first, where there is one
             await ways.try_all(pilot, screen, actions)
             screen.dismiss(None)
             await until(pilot, lambda: app.screen is main)
+    assert not ways.wrong, "\n".join(ways.wrong)
     palette_only = {action.id for action in ACTIONS if not action.press}
     by_widget = WIDGETS_OWN | set(OPENERS)
     every = {action.id for action in ACTIONS}
@@ -228,3 +243,123 @@ async def test_each_action_is_reached_by_key_palette_and_mouse(still, project, m
     in_palette = {action.id for action in ACTIONS if action.palette} - set(OPENERS)
     assert in_palette - ways.listed == set(), "the palette does not reach these"
     assert every - ways.clicked - ways.listed - {"save"} == set(), "no click reaches these"
+
+
+async def test_keys_of_widgets_and_clicks_elsewhere(still, project, monkeypatch):
+    """The actions that a widget handles itself, and what can be clicked besides footers and menus."""
+    other = Scene(still.store, project).begin("fix it", title="Fix it").wave("observing").ask("p-1")
+    scene = Scene(still.store, project).begin().wave("observing")
+    scene.propose("p-2", risk="high", body="Do it.").propose("p-3", risk="low", body="And it.")
+    still.store.write_now(lambda tx: service.create_task(tx, "Seed the jitter", by="person"))
+    app = CockpitApp(still)
+    sent: list[str] = []
+    keyed: set[str] = set()
+
+    def status(name: str) -> str:
+        return still.store.read_now(lambda c: proposals.load(c, name)).status
+
+    async with app.run_test(size=SIZE) as pilot:
+        app.attach(scene.session_id)
+        main = await look(pilot)
+        prompt, panes = main.prompt, main.panes
+        monkeypatch.setattr(app, "send_message", lambda text, *_: sent.append(text))
+
+        # Decisions: a high risk takes two keys.
+        await pilot.press("escape")
+        await until(pilot, lambda: main.key_policy.discussing is not None)
+        await pilot.press("escape")
+        await until(pilot, lambda: main.key_policy.discussing is None)
+        await look(pilot)
+        await pilot.press("enter", "y")
+        await until(pilot, lambda: status("p-2") == "approved")
+        await until(pilot, lambda: main.queue.front is not None and main.front_id == "p-3")
+        await look(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: status("p-3") == "approved")
+        keyed |= {"discuss", "approve", "second"}
+
+        # The prompt.
+        for key in ("shift+enter", "ctrl+j", "alt+enter"):
+            await pilot.press("a", key, "b")
+            assert prompt.text == "a\nb", key
+            await pilot.press("ctrl+u", "ctrl+u", "ctrl+u")
+        assert prompt.text == ""
+        await pilot.press("ctrl+underscore")
+        assert prompt.text != ""
+        prompt.put("later")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: prompt.text == "")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: prompt.text == "later")
+        prompt.put("")
+        app.post_message(Paste("\n".join(["long"] * 3_000)))
+        await until(pilot, lambda: "lines]" in prompt.text)
+        await pilot.press("alt+o")
+        await until(pilot, lambda: prompt.text.count("long") == 3_000)
+        prompt.put("go on")
+        await pilot.press("enter")
+        await until(pilot, lambda: sent == ["go on"])
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: main.context.list_open)
+        await pilot.press("escape", "ctrl+z")
+        await until(pilot, lambda: any("No shell" in each.message for each in app._notifications))
+        keyed |= {"newline", "clear", "undo", "stash", "unfold_paste", "send", "history", "suspend"}
+        prompt.put("")
+
+        # A row of another session takes you there; a title fills the screen, and gives it back.
+        rows = main.query_one(WaitingRows)
+        await until(pilot, lambda: rows.size.height and not main.context.list_open)
+        await pilot.click(rows)
+        await until(pilot, lambda: app.session_id == other.session_id and main.front_id == "p-1")
+        await settled(pilot)
+        for _ in range(2):
+            before = panes.is_zoomed
+            await pilot.click(panes.conversation, offset=(4, 0))
+            await until(pilot, lambda before=before: panes.is_zoomed != before)
+
+        # The ellipsis of a footer shows all keys; the help runs what is clicked, where it is valid.
+        await pilot.resize_terminal(60, 24)
+        await settled(pilot)
+        bar = main.query_one(KeyBar)
+        await pilot.click(bar, offset=(bar.gutter.left + str(bar.render()).index("…"), 0))
+        await until(pilot, lambda: isinstance(app.screen, KeyMenuDialog))
+        drawn = app.screen._compositor.render_strips()
+        y = next(at for at, strip in enumerate(drawn) if "esc back" in strip.text)
+        await pilot.click(offset=(drawn[y].text.index("esc back") + 1, y))
+        await until(pilot, lambda: app.screen is main)
+        await pilot.resize_terminal(*SIZE)
+        await settled(pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, Help))
+        text = app.screen.query_one(HelpText)
+        place = next(at for at, name in text._ids.items() if name == "board")
+        app.screen.query_one("#help", VerticalScroll).scroll_to(
+            y=place, animate=False, immediate=True
+        )
+        await calm(pilot)
+        await pilot.click(text, offset=(4, place))
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+
+        # Rows of tasks and sessions, and a form.
+        await calm(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen))
+        await pilot.press("escape", "n")
+        await until(pilot, lambda: isinstance(app.screen, FormDialog))
+        app.screen.query_one(Input).value = "Written down"
+        await calm(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "T-2" in app.state.work.tasks)
+        await until(pilot, lambda: isinstance(app.screen, BoardScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        panes.work.focus()
+        panes.work.turn_to(scene.session_id)
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, PeekDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session_id == scene.session_id)
+        keyed |= {"open_task", "save", "glimpse", "attach"}
+    assert WIDGETS_OWN - keyed == set(), "no key reaches these"
