@@ -29,6 +29,9 @@ MOST_S = 0.040
 MOST_RATIO = 3.5
 BURST = 40
 GUARDED = "before a reading command, with the guard"
+AFTER = "after a reading command, with the guard"
+AGAIN = "before the same one again, with the guard"
+WITH_GUARD = (GUARDED, AFTER, AGAIN)
 
 
 def rows() -> list[Row]:
@@ -49,6 +52,7 @@ def rows() -> list[Row]:
         suspect = {**tests, "tool_response": {"stdout": "token: x\n" * 300, "stderr": ""}}
         asks = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
         reads = {"tool_name": "Bash", "tool_input": {"command": "sed -n 1,40p a.py"}}
+        printed = {"stdout": "".join(f"x = {number}\n" for number in range(40)), "stderr": ""}
         calls = {
             # First, when nothing waits: what happened between two starts is mostly absorbed by then.
             "the start of a session": payload(project, "SessionStart", source="compact"),
@@ -57,18 +61,25 @@ def rows() -> list[Row]:
             "an output that may hold secrets": payload(project, "PostToolUse", **suspect),
             "before a command": payload(project, "PreToolUse", **asks),
             "before a reading command": payload(project, "PreToolUse", **reads),
-            GUARDED: payload(project, "PreToolUse", **reads),
+            # What this one reads is never recorded, so that it is new each time.
+            GUARDED: payload(project, "PreToolUse", session_id="new", **reads),
+            AFTER: payload(project, "PostToolUse", **reads, tool_response=printed),
+            AGAIN: payload(project, "PreToolUse", **reads),
+            "after a reading command": payload(
+                project, "PostToolUse", **reads, tool_response=printed
+            ),
             "a permission": payload(project, "PermissionRequest", **asks),
             "a folder that is no project": payload(other, "PostToolUse", **edit),
         }
         empty, took = taken(calls, environment, project)
         burst = absorbing(project, environment, calls["an edit"])
     table = [row("empty Python process, wall", empty[0], "s"), row("… CPU", empty[1], "s")]
-    reading = took["before a reading command"]
-    table.append(row(f"{GUARDED}, CPU over without it", took[GUARDED][1] / reading[1], "×"))
+    for name in WITH_GUARD:
+        without = took["after a reading command" if name == AFTER else "before a reading command"]
+        table.append(row(f"{name}, CPU over without it", took[name][1] / without[1], "×"))
     for name, (wall, processor) in took.items():
         # The guard is off until asked for: what it costs is told, without a bar.
-        most = (None, None) if name == GUARDED else (MOST_RATIO, MOST_S)
+        most = (None, None) if name in WITH_GUARD else (MOST_RATIO, MOST_S)
         table += [
             row(f"{name}, wall over an empty Python", wall / empty[0], "×", most=most[0]),
             row(f"{name}, CPU over an empty Python", processor - empty[1], "s", most=most[1]),
@@ -89,7 +100,7 @@ def prepare(project: Path) -> None:
 
 def payload(folder: Path, event: str, **told: object) -> bytes:
     """A hook event as an agent writes it."""
-    body = {"session_id": "bench", "cwd": str(folder), "hook_event_name": event, **told}
+    body = {"session_id": "bench", "cwd": str(folder), "hook_event_name": event} | told
     return json.dumps(body).encode()
 
 
@@ -104,7 +115,7 @@ def taken(
     hook = [str(Path(sys.executable).with_name("cockpit")), "hook", "--agent", "claude"]
     kinds = {
         "": (nothing, b""),
-        **{n: ([*hook, "--guard"] if n == GUARDED else hook, told) for n, told in calls.items()},
+        **{n: ([*hook, "--guard"] if n in WITH_GUARD else hook, told) for n, told in calls.items()},
     }
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     for turn in range(RUNS + 1):

@@ -412,7 +412,7 @@ def test_the_guard_is_off_until_it_is_asked_for(project: Project) -> None:
     assert "lines 1-1 of" in answer["permissionDecisionReason"]
     saved = json.loads(project.cockpit("stats", "--json").stdout)["guards"]
     assert saved["external"] == {"refused_reads": 1, "tokens_saved": 0}
-    assert "Redundant reads refused, external agents" in project.cockpit("stats").stdout
+    assert "Reads refused, external agents" in project.cockpit("stats").stdout
     project.cockpit("hook", "install", "claude", "--guard", "--yes")
     settings = (project.root / ".claude/settings.json").read_text()
     assert "--guard" in settings and "Bash|mcp__.*|Read|Grep|Glob|Task|Agent" in settings

@@ -22,7 +22,6 @@ from cockpit.access.reads.program_options import Arguments, match_arguments, par
 from cockpit.access.reads.program_table import AGENT_GIT_VARIABLES, HARMLESS_VARIABLES
 from cockpit.access.reads.reading_place import ReadingPlace
 from cockpit.access.secret_files import is_sensitive
-from cockpit.core.secrets import mask
 
 NAMES_SECRETS = "it names a file that may hold secrets"
 """Why a command of git that only reads is none."""
@@ -216,5 +215,9 @@ def _tracks_secrets(git_folder: Path) -> bool:
 
 
 def _why_not_remotes(config: Path) -> str:
+    from cockpit.core.secrets import (
+        mask,
+    )  # an agent waits for a hook, which needs it for few commands
+
     text = _read(config)
     return "the address of a remote holds a password" if mask(text) != text else ""

@@ -17,7 +17,6 @@ from itertools import islice
 
 from cockpit.access.reads.program_table import BUILTINS
 from cockpit.access.secret_files import is_sensitive
-from cockpit.core.secrets import mask
 from cockpit.core.state_folder import state_root
 
 MAX_ENTRIES = 20_000
@@ -212,6 +211,8 @@ class ReadingPlace:
                 text = file.read(_CONFIG_BYTES)
         except OSError:
             return False
+        from cockpit.core.secrets import mask  # as in cockpit.access.reads.git_reads
+
         return mask(text) != text or "extraheader" in text.lower()
 
 

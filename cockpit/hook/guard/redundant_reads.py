@@ -10,7 +10,14 @@ from __future__ import annotations
 import re
 
 from cockpit.hook.guard.read_ledger import ReadLedger
-from cockpit.hook.guard.tool_reads import LONGEST_LINE, SEARCHES, find_reads
+from cockpit.hook.guard.tool_reads import (
+    LONGEST_LINE,
+    SEARCHES,
+    find_reads,
+    key_command,
+    names_any,
+    only_prints,
+)
 from cockpit.loop.permissions.tool_names import SHELLS
 
 TYPE_CHECKING = False
@@ -101,7 +108,7 @@ def _is_blurred(event: Event, entries: list[list[Any]]) -> bool:
 
 def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
     entries = ledger.load()
-    if _is_blurred(event, entries):
+    if _is_blurred(event, entries) or not _is_worth_parsing(event, root, entries):
         return None
     reads = find_reads(event, root)
     if reads is None:
@@ -124,6 +131,20 @@ def _check(event: Event, ledger: ReadLedger, root: str) -> RedundantRead | None:
         tokens,
         about,
     )
+
+
+def _is_worth_parsing(event: Event, root: str, entries: list[list[Any]]) -> bool:
+    """Whether a command may be refused, or has to be noted before it runs.
+
+    The rules of reading commands take longer to load than all else of a hook call, so a look at the text
+    decides first. Where it errs, the agent reads.
+    """
+    if event.tool not in SHELLS or not only_prints(event.command):
+        return True
+    key = key_command(event, root)
+    if any(entry[0] == _ANSWER and entry[1] == key for entry in entries):
+        return True
+    return names_any(event, root, {str(entry[1]) for entry in entries if entry[0] == _READ})
 
 
 def _describe_request(reads: ToolReads) -> str:

@@ -36,6 +36,12 @@ _SEARCHING = frozenset(
 _ANSWERING = _SEARCHING | frozenset("sort uniq cut wc tr cd echo true column".split())  # noqa: SIM905 - as above
 """Programs whose output follows from the files alone."""
 _MAY_READ = re.compile(rf"(?:^|[\s/|;&])(?:{'|'.join(sorted(_SEARCHING))})\s")
+_PRINTS = re.compile(
+    r"\s*(?:cd\s+\S+|(?:cat|nl|head|tail)\b.*|sed\s+-n\s+['\"]?\d+(?:,(?:\d+|\$|\+\d+))?p['\"]?(?:\s.*)?)\s*"
+)
+_JOINS = re.compile(r"&&|\|\||[;|\n]")
+_WORD_ENDS = re.compile(r"[\s'\";|&]+")
+_MOST_WORDS = 50
 _SUBSTITUTES = ("`", "$(", "<<", "<(", ">(")
 _GIT = frozenset(("diff", "show", "log", "grep", "blame"))
 _CLOCK = (
@@ -97,6 +103,28 @@ def find_reads(event: Event, root: str) -> ToolReads | None:
     if event.tool in SHELLS and event.command:
         return _find_command(event, root, cwd)
     return None
+
+
+def names_any(event: Event, root: str, paths: set[str]) -> bool:
+    """Whether a command's text may name one of the files; False only where it is not worth parsing."""
+    command = event.command
+    if any(os.path.basename(path) in command for path in paths):
+        return True
+    folder = os.path.realpath(event.cwd or root)
+    words = [word for word in _WORD_ENDS.split(command) if "/" in word or "." in word]
+    return any(
+        os.path.realpath(os.path.join(folder, word)) in paths for word in words[:_MOST_WORDS]
+    )
+
+
+def only_prints(command: str) -> bool:
+    """Whether a command looks as if it printed lines of files and nothing else, by its text alone."""
+    return all(_PRINTS.fullmatch(part) for part in _JOINS.split(command))
+
+
+def key_command(event: Event, root: str) -> str:
+    """Return the key of a command as a whole, in its folder."""
+    return _digest("shell", os.path.realpath(event.cwd or root), event.command)
 
 
 def read_file(path: str, root: str) -> FileNow | None:
@@ -168,7 +196,7 @@ def _find_command(event: Event, root: str, cwd: str) -> ToolReads | None:
         stays_in_folder,
     )
 
-    key = _digest("shell", real, command)
+    key = key_command(event, root)
     printed = find_printed_lines(command, real)
     if printed is not None:
         parts = []
