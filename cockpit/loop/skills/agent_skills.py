@@ -20,13 +20,13 @@ from cockpit.loop.skills.session_skills import (
     record_skill,
     refresh_skills,
     select_skills,
+    unload_skill,
 )
 from cockpit.loop.skills.skill_shelf import describe_purpose
 from cockpit.loop.wave_context import Engine
 from cockpit.orient.skills.choose_skills import Choice
-from cockpit.orient.skills.keep_skills import LOADED_BY_USER
+from cockpit.orient.skills.keep_skills import LOADED_BY_USER, Removal
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.skills import SkillUnloaded
 from cockpit.store.sessions import sessions, waves
 
 _COMMAND = "/"
@@ -128,13 +128,6 @@ def _record(tx: Tx, engine: Engine, session_id: str, wave_id: str, change: _Chan
     for link in select_skills(tx.connection, session_id):
         name = link.skill.name
         if name in change.left:
-            tx.execute(
-                "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
-                " AND superseded_at IS NULL",
-                (wave.ordinal, session_id, link.fact_id),
-            )
-            why = "you unloaded it"
-            gone = SkillUnloaded(name=name, how="user", why=why, ordinal=wave.ordinal)
-            tx.journal(gone, session_id=session_id, wave_id=wave_id, actor="engine")
+            unload_skill(tx, wave, link, Removal(name, "user", "you unloaded it"))
     for choice in change.new:
         record_skill(tx, engine, wave, choice)

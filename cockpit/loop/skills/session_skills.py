@@ -106,7 +106,8 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     gone = {removal.name for removal in removals} - set(mine)
     for link in present:
         if link.skill.name in gone:
-            _unload(tx, context, link, next(r for r in removals if r.name == link.skill.name))
+            removal = next(each for each in removals if each.name == link.skill.name)
+            unload_skill(tx, context.wave, link, removal)
     stays = [link for link in present if link.skill.name not in gone]
     for choice in list_new(shelf, chosen, stays):
         record_skill(tx, context.engine, context.wave, choice)
@@ -411,12 +412,18 @@ def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> No
     )
 
 
-def _unload(tx: Tx, context: WaveContext, link: SkillLink, removal: Removal) -> None:
-    ordinal = context.wave.ordinal
+def unload_skill(tx: Tx, wave: waves.Wave, link: SkillLink, removal: Removal) -> None:
+    """Take a loaded or named skill out of the session of ``wave``, and say why."""
     tx.execute(
         "UPDATE session_facts SET superseded_at=? WHERE session_id=? AND fact_id=?"
         " AND superseded_at IS NULL",
-        (ordinal, context.session.session_id, link.fact_id),
+        (wave.ordinal, wave.session_id, link.fact_id),
     )
-    detail = SkillUnloaded(name=removal.name, how=removal.how, why=removal.why, ordinal=ordinal)
-    context.journal(tx, detail)
+    tx.journal(
+        SkillUnloaded(name=removal.name, how=removal.how, why=removal.why, ordinal=wave.ordinal),
+        session_id=wave.session_id,
+        wave_id=wave.wave_id,
+        trace_id=wave.trace_id,
+        packet_id=wave.packet_id,
+        actor="engine",
+    )
