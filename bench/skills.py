@@ -5,6 +5,10 @@ bodies are generated, of one typical length. A packet holds the best skill in fu
 others in one line; both are at most three. So there are two hit rates: of what is *loaded*, and of what is
 *loaded or named*, which an agent gets at without a search.
 
+``data/skills/examples.tsv`` has four example requests a skill, as an author may write them. They were written
+from names and descriptions, after all prompts, by somebody who had read none of them; nothing was changed
+after they were measured. Skills without them, as most public ones are, are measured too.
+
 Four sets of prompts were written by hand, some of each need no skill (``-``):
 
 - ``prompts.tsv`` by who wrote the first ranking, before it. Weights and thresholds are tuned with it.
@@ -21,7 +25,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measure import Row, row
@@ -45,9 +49,9 @@ Prompt = tuple[frozenset[str], str]
 
 def rows() -> Iterator[Row]:
     """Yield hits, quiet negatives and tokens by set, by words alone and with vectors, and the cost."""
-    with tempfile.TemporaryDirectory() as made:
-        skills = _install(Path(os.path.realpath(made)))
+    skills = install_skills()
     yield row("skills installed", len(skills), "", least=60)
+    with_examples = install_skills(examples=True)
     full = {name: make_skill_fact(skill).cost.full for name, skill in skills.items()}
     line = {name: make_skill_line(skill).cost.full for name, skill in skills.items()}
     yield row("tokens of loading all", sum(full.values()), "tokens")
@@ -56,12 +60,18 @@ def rows() -> Iterator[Row]:
     for name, group in list_groups().items():
         yield from _measure(Library(skills, index, full, line), name, group, {})
     yield from _measure_cost(skills)
-    if (nearness := _compare(skills)) is None:
-        print("  with vectors: skipped, the extra 'vector' is not installed")
-        return
+    libraries = {"with vectors": Library(skills, index, full, line)}
+    index = build_index(with_examples.values())
+    libraries["with vectors and examples"] = Library(with_examples, index, full, line)
     for name, group in list_groups().items():
-        library = Library(skills, index, full, line)
-        yield from _measure(library, f"{name}, with vectors", group, nearness)
+        library = libraries["with vectors and examples"]
+        yield from _measure(library, f"{name}, with examples", group, {})
+    for label, library in libraries.items():
+        if (nearness := _compare(library.skills)) is None:
+            print(f"  {label}: skipped, the extra 'vector' is not installed")
+            continue
+        for name, group in list_groups().items():
+            yield from _measure(library, f"{name}, {label}", group, nearness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +170,18 @@ def load_prompts(name: str = "prompts.tsv") -> list[Prompt]:
     return pairs
 
 
-def _install(folder: Path) -> dict[str, Skill]:
+def install_skills(*, examples: bool = False) -> dict[str, Skill]:
+    """Load the skills of the data, with their example requests or without. Their folders are gone then."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _install(Path(os.path.realpath(folder)), examples=examples)
+
+
+def _install(folder: Path, *, examples: bool) -> dict[str, Skill]:
     """Write the skills of the data as folders, each with a core of typical length, and load all layers."""
+    requests: dict[str, list[str]] = {}
+    for line in (DATA / "examples.tsv").read_text(encoding="utf-8").splitlines():
+        name, request = line.split("\t")
+        requests.setdefault(name, []).append(request)
     for line in (DATA / "skills.tsv").read_text(encoding="utf-8").splitlines():
         name, description = line.split("\t")
         (folder / name).mkdir()
@@ -170,16 +190,23 @@ def _install(folder: Path) -> dict[str, Skill]:
             f"- {about}, step {number}: look at it, change one thing, check what came of it."
             for number in range(1, _BODY_LINES)
         ]
-        text = "\n".join(
-            ["---", f"name: {name}", f"description: '{description.replace(chr(39), chr(39) * 2)}'"]
-        )
+        front = ["---", f"name: {name}", f"description: {_quote(description)}"]
+        if examples:
+            front += ["metadata:", f"  examples: {_quote(' | '.join(requests[name]))}"]
+        text = "\n".join(front)
         (folder / name / "SKILL.md").write_text(
             f"{text}\n---\n# {name}\n" + "\n".join(lines) + "\n"
         )
     places = [SkillPlace("built-in", BUILT_IN), SkillPlace("user", folder)]
     loaded = load_skills(places)
     assert not loaded.problems, loaded.problems
-    return dict(loaded.skills)
+    if examples:
+        return dict(loaded.skills)
+    return {name: replace(skill, examples=()) for name, skill in loaded.skills.items()}
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _share(flags: Sequence[bool]) -> float:

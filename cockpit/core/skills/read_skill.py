@@ -27,13 +27,15 @@ LARGEST_FILE = 256 * 1024
 """Bytes of a ``SKILL.md``; a larger one is refused."""
 _LARGEST_FRONT = 16 * 1024
 _MOST_NODES = 2_000
+_MOST_EXAMPLES = 20
+_LONGEST_EXAMPLE = 200
 _FENCE = "---"
 _PLAIN_FIELD = re.compile(r"([A-Za-z][\w-]*):[ \t]+(\S.*)")
 _QUOTED = "'\"[{|>&*!"
 _KNOWN = frozenset(
     {
         *("name", "description", "license", "compatibility", "metadata", "allowed-tools"),
-        *("keywords", "task-types", "tools"),
+        *("keywords", "task-types", "tools", "examples"),
     }
 )
 """Fields of the public layout, and ours."""
@@ -100,6 +102,7 @@ def read_skill(
         digest=hashlib.sha256(data).hexdigest(),
         keywords=_words(front, metadata, "keywords"),
         task_types=_words(front, metadata, "task-types"),
+        examples=_examples(front),
         tools=_tools(front),
         license=_one_line(_field(front, "license"), remarks),
         compatibility=compatibility[:LONGEST_COMPATIBILITY],
@@ -205,6 +208,16 @@ def _words(front: Mapping[str, Any], metadata: Mapping[str, str], key: str) -> t
     parts = value if isinstance(value, list) else str(value).split(",")
     words = (" ".join(_clean(str(part)).split()) for part in parts)
     return tuple(dict.fromkeys(word for word in words if word))[:100]
+
+
+def _examples(front: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return requests that it is for: a list, or a text with bars between, at the top or in the metadata."""
+    metadata = front.get("metadata")
+    inner = metadata.get("examples", "") if isinstance(metadata, dict) else ""
+    value = front.get("examples", inner)
+    parts = value if isinstance(value, list) else str(value).split("|")
+    texts = (" ".join(_clean(str(part)).split())[:_LONGEST_EXAMPLE] for part in parts)
+    return tuple(dict.fromkeys(text for text in texts if text))[:_MOST_EXAMPLES]
 
 
 def _tools(front: Mapping[str, Any]) -> tuple[str, ...]:

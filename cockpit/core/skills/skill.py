@@ -54,6 +54,8 @@ class Skill:
     keywords: tuple[str, ...] = ()
     task_types: tuple[str, ...] = ()
     """Task types whose tasks the skill is for."""
+    examples: tuple[str, ...] = ()
+    """Requests that it is for, in the words of a user who does not know it."""
     tools: tuple[str, ...] = ()
     """Tools that the skill names (``allowed-tools``). It is allowed none of them by that."""
     license: str = ""

@@ -75,6 +75,7 @@ def _list_lines(skill: Skill) -> list[str]:
         f"{name}: {purpose}",
         " ".join(named.split()),
         *(f"{name}: {topic}" for topic in topics[:_MOST_TOPICS] if topic),
+        *skill.examples,
     ]
 
 

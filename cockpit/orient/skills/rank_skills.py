@@ -21,6 +21,8 @@ KEYWORD_WEIGHT = 1.6
 NAME_PART_WEIGHT = 1.2
 """Weight of one word of a name of several: "load" alone is not the skill for load testing."""
 DESCRIPTION_WEIGHT = 1.0
+EXAMPLE_WEIGHT = 0.5
+"""Weight of a word of an example request, which may be there by chance."""
 KEYWORD_PART_WEIGHT = 0.9
 """Weight of one word of a keyword of several."""
 PART_WEIGHTS = {NAME_WEIGHT: NAME_PART_WEIGHT, KEYWORD_WEIGHT: KEYWORD_PART_WEIGHT}
@@ -74,6 +76,7 @@ def build_index(skills: Iterable[Skill]) -> SkillIndex:
     phrases: dict[tuple[str, str], set[int]] = {}
     for place, skill in enumerate(ordered):
         fields = (
+            (EXAMPLE_WEIGHT, skill.examples),
             (DESCRIPTION_WEIGHT, [skill.description]),
             (KEYWORD_WEIGHT, skill.keywords),
             (NAME_WEIGHT, [skill.name]),

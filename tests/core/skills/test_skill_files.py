@@ -45,15 +45,17 @@ def test_every_field_of_the_public_layout_is_read() -> None:
     skill = parse(
         "---\nname: tea\ndescription: >\n  Brew tea\n  for guests.\nlicense: Apache-2.0\n"
         "compatibility: Needs a kettle\nmetadata:\n  author: me\n  version: 1.0\n"
-        "  keywords: kettle, hot water\n  task-types: chore\nallowed-tools: Bash(git:*) Read\n"
+        "  keywords: kettle, hot water\n  task-types: chore\n"
+        "  examples: I am tired, and cold | guests are coming |\nallowed-tools: Bash(git:*) Read\n"
         "---\n\n# Tea\n\n1. Boil.\n"
     )
     assert (skill.name, skill.description) == ("tea", "Brew tea for guests.")
     assert skill.metadata["version"] == "1.0"
     assert skill.keywords == ("kettle", "hot water")
     assert skill.task_types == ("chore",)
+    assert skill.examples == ("I am tired, and cold", "guests are coming")
     assert skill.tools == ("Bash(git:*)", "Read")
-    assert (skill.body, skill.first_line) == ("# Tea\n\n1. Boil.", 16)
+    assert (skill.body, skill.first_line) == ("# Tea\n\n1. Boil.", 17)
     assert skill.remarks == ()
 
 

@@ -34,7 +34,7 @@ def skill(name: str, description: str, **fields: object) -> Skill:
 
 SKILLS = [
     skill("deploy", "Ship it: canaries, rollbacks. Use before a release.", keywords=("prod",)),
-    skill("brew", "Make coffee: beans, water."),
+    skill("brew", "Make coffee: beans, water.", examples=("I am tired",)),
     skill("quiet", "Only by name.", only_by_name=True),
 ]
 
@@ -51,6 +51,7 @@ def test_each_topic_of_a_description_has_a_line_of_its_own() -> None:
         "deploy: rollbacks",
         "deploy: Use before a release.",
     ]
+    assert documents["skill:brew"].text.split("\n")[-1] == "I am tired"
 
 
 def test_a_skill_is_as_near_as_its_whole_and_its_nearest_topic_and_no_search_finds_its_lines() -> (
