@@ -15,7 +15,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,6 +42,8 @@ INSIDE = Path("/run/cockpit")
 _RELAY = INSIDE / "relay.py"
 _MOST_COPIED = 64 * 1024 * 1024
 _LARGEST_LOGIN = 1024 * 1024
+_MOST_LINKS = 40
+"""As many as Linux follows."""
 _CERTIFICATES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -357,11 +359,25 @@ def _installation(runner: RunnerSettings, environment: Mapping[str, str]) -> lis
     program = shutil.which(runner.command[0], path=environment.get("PATH"))
     if program is None:
         return []
-    real = Path(program).resolve()
-    modules = [above for above in real.parents if above.name == "node_modules"]
-    places = [Path(program).parent, modules[-1] if modules else real.parent]
+    places = [Path(program).parent]
+    for place in (*_follow_links(Path(program)), Path(program).resolve()):
+        modules = [above for above in place.parents if above.name == "node_modules"]
+        places.append(modules[-1] if modules else place.parent)
     home = _home(environment)
-    return [place for place in places if not home.is_relative_to(place)]
+    return [place for place in dict.fromkeys(places) if not home.is_relative_to(place)]
+
+
+def _follow_links(program: Path) -> Iterator[Path]:
+    """Yield where the program's links lead as names: a folder on the way may be a link, too.
+
+    In the sandbox the folders on the PATH have their names from outside, and links start from those.
+    """
+    place = program
+    for _ in range(_MOST_LINKS):
+        if not place.is_symlink():
+            return
+        place = Path(os.path.normpath(place.parent / os.readlink(place)))  # noqa: PTH115 - as written
+        yield place
 
 
 def _bring_login_back(

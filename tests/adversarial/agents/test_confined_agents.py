@@ -112,8 +112,12 @@ async def test_a_confined_agent_reaches_what_it_needs_and_nothing_else(
     ):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text)
-    program = tmp_path / "bin" / "claude"
-    program.parent.mkdir()
+    # As managers of Node.js versions have it: a link to a version, and in there one to the program.
+    (tmp_path / "node" / "bin").mkdir(parents=True)
+    (tmp_path / "current").symlink_to("node")
+    (tmp_path / "node" / "bin" / "claude").symlink_to("../lib/node_modules/claude/cli.js")
+    program = tmp_path / "node" / "lib" / "node_modules" / "claude" / "cli.js"
+    program.parent.mkdir(parents=True)
     program.write_text(f"#!/usr/bin/env python3\n{SCRIPT}")
     program.chmod(0o755)
     runs_git(root, "branch", "other")
@@ -121,7 +125,7 @@ async def test_a_confined_agent_reaches_what_it_needs_and_nothing_else(
     command = ("claude", "{mcp_config}", "{hooks}", str(ports[0]), str(ports[1]))
     runner = RunnerSettings("claude", command, "text", ("MY_KEY",))
     environment = {
-        **os.environ, "HOME": str(home), "PATH": f"{program.parent}:{os.environ['PATH']}",
+        **os.environ, "HOME": str(home), "PATH": f"{tmp_path / 'current' / 'bin'}:{os.environ['PATH']}",
         "MY_KEY": "k", "AWS_SECRET": "s", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{ports[0]}",
     }  # fmt: skip
 
