@@ -17,12 +17,22 @@ from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
         ("\x1b[27;2;13~", "shift+enter"),
         ("\x1b[13;2u", "shift+enter"),
         ("\x1b[27;5;117~", "ctrl+u"),
+        ("\x1b,", "alt+comma"),
+        ("\x1b\x7f", "ctrl+w"),
+        ("\x1bb", "ctrl+left"),
         ("\r", "enter"),
         ("\x1f", "ctrl+underscore"),
     ],
 )
 def test_a_key(sent, key):
     assert [event.key for event in KeyParser().feed(sent)] == [key]
+
+
+def test_alt_with_a_character_types_nothing_also_in_a_row():
+    events = list(KeyParser().feed("\x1bn\x1bn\x1b.\x1bNx\x1bé"))
+    keys = ["alt+n", "alt+n", "alt+full_stop", "alt+shift+n", "x", "alt+é"]
+    assert [event.key for event in events] == keys
+    assert [event.character for event in events if event.character] == ["x"]
 
 
 @pytest.mark.parametrize("sent", ["one\rtwo", "one\r\ntwo\r\n", "\ry", "def f():\n\treturn 1\n"])

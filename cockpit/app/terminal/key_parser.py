@@ -13,6 +13,8 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 
 _ALT_ENTER = ("\x1b\r", "\x1b\n")
 """Alt+Enter where keys have no protocol. Textual takes it for Enter, which approves."""
+_ALT_CHARACTER = re.compile(r"\x1b([^\x00-\x1f\x7f\[\]OP^_])")
+"""Alt with a character, where keys have no protocol: no sequence that terminals send begins so."""
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 """xterm's modifyOtherKeys: ``CSI 27 ; modifiers ; code ~`` is kitty's ``CSI code ; modifiers u``."""
 
@@ -35,7 +37,21 @@ class KeyParser(XTermParser):
             return (events.Key("alt+enter", None),)
         if match := _MODIFIED.fullmatch(sequence):
             sequence = f"\x1b[{match[2]};{match[1]}u"
-        return super()._sequence_to_key_events(sequence, alt)
+        keys = list(super()._sequence_to_key_events(sequence, alt))
+        if alt:
+            return [_press_alt(key) for key in keys]
+        if not keys and (match := _ALT_CHARACTER.fullmatch(sequence)):
+            # At once: with a second key right behind it, Textual takes both for text.
+            return [_press_alt(key) for key in super()._sequence_to_key_events(match[1], True)]
+        return keys
+
+
+def _press_alt(key: events.Key) -> events.Key:
+    """Return a key with Alt. It types nothing: where it means nothing now, its character is no text."""
+    if not key.is_printable:
+        return key
+    name = key.key if key.key.startswith("alt+") else f"alt+{key.key}"
+    return events.Key(name, None)
 
 
 class PasteFinder:
