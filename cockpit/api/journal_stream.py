@@ -8,12 +8,14 @@ costs no memory, and no reader misses a row or gets one twice. See ``docs/refere
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
@@ -25,6 +27,8 @@ from cockpit.store.journal.journal import Row
 MEDIA_TYPE = "text/event-stream"
 RETRY_MS = 500
 """Milliseconds after which a client connects again."""
+LOOK_S = 1.0
+"""Seconds of silence after which a reader's loop gets a turn, to look at its token."""
 BEAT_S = 15.0
 """Seconds of silence after which a comment shows that the connection lives."""
 PACE_S = 0.02
@@ -32,6 +36,8 @@ PACE_S = 0.02
 KEPT_BYTES = 4_000_000
 """Bytes of encoded rows in memory."""
 _LONGEST_ID = 17
+_PART = 100
+"""Rows that are dropped from memory together."""
 _PAGE = 300
 """Rows that a reader who is behind takes from the store at once."""
 
@@ -80,11 +86,17 @@ class JournalStream:
     """The rows of one store for all readers of a server."""
 
     def __init__(
-        self, store: Store, *, kept_bytes: int = KEPT_BYTES, beat_s: float = BEAT_S
+        self,
+        store: Store,
+        *,
+        kept_bytes: int = KEPT_BYTES,
+        beat_s: float = BEAT_S,
+        look_s: float = LOOK_S,
     ) -> None:
         self._store = store
         self._kept_bytes = kept_bytes
         self._beat_s = beat_s
+        self._look_s = look_s
         self._parts: deque[_Part] = deque()
         self._size = 0
         self._start = 0
@@ -93,19 +105,26 @@ class JournalStream:
         self._readers = 0
         self._changed = asyncio.Event()
         self._follower: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._closing = False
+
+    @property
+    def readers(self) -> int:
+        """How many follow the journal."""
+        return self._readers
 
     @property
     def memory(self) -> int:
         """Bytes of encoded rows in memory."""
         return self._size
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End every stream; their clients connect again when there is a server."""
         self._closing = True
         self._wake()
-        if self._follower is not None:
-            self._follower.cancel()
+        for follower in (*self._ending, *filter(None, (self._follower,))):
+            follower.cancel()
+            await asyncio.wait([follower])
 
     async def events(
         self, after: int, wanted: Filter, *, follows: bool = True
@@ -117,16 +136,19 @@ class JournalStream:
         if follows:
             await self._join()
         try:
-            place = after
+            place, silence = after, 0.0
             while not self._has_ended(follows):
                 changed = self._changed
                 if follows and self._start <= place:
                     part = self._find(place)
-                    if part is None:
-                        yield await self._wait(changed)
-                    else:
+                    if part is not None:
                         yield part.after(place, wanted)
-                        place = part.seqs[-1]
+                        place, silence = part.seqs[-1], 0.0
+                    elif not await self._wait(changed):
+                        silence += self._look_s
+                        beats = silence >= self._beat_s
+                        silence = 0.0 if beats else silence
+                        yield b": \n\n" if beats else b""
                     continue
                 data, place, is_end = await self._store.read(
                     partial(_read_page, place=place, wanted=wanted)
@@ -141,14 +163,13 @@ class JournalStream:
     def _has_ended(self, follows: bool) -> bool:
         return self._closing or (follows and self._follower is not None and self._follower.done())
 
-    async def _wait(self, changed: asyncio.Event) -> bytes:
-        """Wait for rows; return nothing then, and after a time of silence a comment."""
+    async def _wait(self, changed: asyncio.Event) -> bool:
+        """Wait for rows; False after a moment without any."""
         try:
-            async with asyncio.timeout(self._beat_s):
-                await changed.wait()
+            async with asyncio.timeout(self._look_s):
+                return await changed.wait()
         except TimeoutError:
-            return b": \n\n"
-        return b""
+            return False
 
     def _find(self, place: int) -> _Part | None:
         """Return the first part in memory with a row after ``place``."""
@@ -173,14 +194,20 @@ class JournalStream:
         self._readers -= 1
         if self._readers == 0 and self._follower is not None:
             self._follower.cancel()
+            self._ending.add(self._follower)
+            self._follower.add_done_callback(self._ending.discard)
             self._follower = None
             self._parts.clear()
             self._size = 0
 
     async def _follow(self) -> None:
-        async for batch in follow(self._store, after=self._start):
-            self._add(batch)
-            await asyncio.sleep(PACE_S)
+        batches = cast("AsyncGenerator[list[Row], None]", follow(self._store, after=self._start))
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                for first in range(0, len(batch), _PART):
+                    self._add(batch[first : first + _PART])
+                self._wake()
+                await asyncio.sleep(PACE_S)
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -200,7 +227,6 @@ class JournalStream:
             oldest = self._parts.popleft()
             self._size -= len(oldest.whole)
             self._start = oldest.seqs[-1]
-        self._wake()
 
 
 def encode_row(row: Row) -> bytes:

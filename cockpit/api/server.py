@@ -66,7 +66,7 @@ async def serve(
     ``place`` is the checkout that sessions work in; without one no session is run.
     """
     shield_process()
-    context = _load_certificate(where)
+    context = load_certificate(where)
     refused = RefusedRequests(store, "http")
     project = ServedProject(store, settings, place)
     with _open(where, tls=context is not None) as (listener, address):
@@ -97,6 +97,8 @@ async def serve(
 class Server(uvicorn.Server):
     """uvicorn's server, with a limit for handshakes, and streams that end with it."""
 
+    protocol: type[GuardedProtocol] = GuardedProtocol
+
     def __init__(
         self, config: uvicorn.Config, context: ssl.SSLContext | None, stream: JournalStream
     ) -> None:
@@ -109,7 +111,7 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
 
         def create_protocol() -> GuardedProtocol:
-            return GuardedProtocol(self.config, self.server_state, {}, loop)
+            return self.protocol(self.config, self.server_state, {}, loop)
 
         timeout = None if self._context is None else _HANDSHAKE_S
         self.servers = [
@@ -126,7 +128,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, whose clients connect again; then let answers end, and stop."""
-        self._stream.close()
+        await self._stream.close()
         await super().shutdown(sockets)
 
 
@@ -153,7 +155,8 @@ def _open(where: Listening, *, tls: bool) -> Iterator[tuple[socket.socket, Addre
         remove_socket(where.path)
 
 
-def _load_certificate(where: Listening) -> ssl.SSLContext | None:
+def load_certificate(where: Listening) -> ssl.SSLContext | None:
+    """Return what TLS is served with; None for plain HTTP. Raises ``CannotListen``."""
     if where.certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,0 +1,226 @@
+"""Connections: slow senders, slow readers, many clients, Unix sockets and TLS, on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+import uvicorn
+from api_world import PATIENCE_S, project, served, told
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
+from cockpit.api.application import application
+from cockpit.api.http_protocol import GuardedProtocol
+from cockpit.api.middleware import Gate
+from cockpit.api.server import Listening, Server, load_certificate
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+
+pytestmark = pytest.mark.slow
+
+HALF = b"GET /health HTTP/1.1\r\nHost: "
+
+
+class Impatient(GuardedProtocol):
+    """Limits that a test can wait for."""
+
+    head_s = 0.3
+    read_s = 0.3
+    most_connections = 4
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    store: Store, listener: socket.socket, address: Address, context: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
+    app = application(store, RuntimeSettings())
+    config = uvicorn.Config(
+        Gate(app, address), log_level="error", lifespan="off", http=Impatient, ws="none"
+    )
+    server = Server(config, context, app.state.stream)
+    server.protocol = Impatient
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup([listener])
+    try:
+        yield server
+    finally:
+        await server.shutdown([listener])
+
+
+async def ask_raw(address: Address, request: bytes) -> tuple[int, dict[str, object]]:
+    """The status and problem document that a connection which sends this, and no more, ends with."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+    writer.write(request)
+    async with asyncio.timeout(PATIENCE_S):
+        answer = await reader.read()
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not head:
+        return 0, {}
+    assert b"application/problem+json" in head
+    return int(head.split()[1]), json.loads(body)
+
+
+async def test_slow_and_many_clients_are_cut_off(tmp_path: Path) -> None:
+    listener, address = listening("127.0.0.1", 0)
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address) as server:
+            host = f"127.0.0.1:{address.port}".encode()
+            # Half a head, nothing at all, and half of a second request.
+            status, body = await ask_raw(address, HALF)
+            assert (status, body["code"]) == (408, "too_slow")
+            assert await ask_raw(address, b"") == (0, {})
+            whole = HALF + host + b"\r\n\r\n"
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            writer.write(whole)
+            await reader.readuntil(b'"ok"')
+            writer.write(HALF)
+            async with asyncio.timeout(PATIENCE_S):
+                assert b"too_slow" in await reader.read()
+            writer.close()
+            status, body = await ask_raw(address, b"not http\r\n\r\n")
+            assert (status, body["code"]) == (400, "malformed")
+            # As many as may be, and one more; when one leaves, there is room again.
+            held = [await asyncio.open_connection("127.0.0.1", address.port) for _ in range(4)]
+            async with asyncio.timeout(PATIENCE_S):
+                while len(server.server_state.connections) < 4:
+                    await asyncio.sleep(0.005)
+            status, body = await ask_raw(address, whole)
+            assert (status, body["code"]) == (503, "too_many_clients")
+            for _, each in held:
+                each.close()
+            async with asyncio.timeout(PATIENCE_S):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.005)
+            async with httpx2.AsyncClient(base_url=address.url) as client:
+                assert (await client.get("/health")).status_code == 200
+
+
+async def test_a_reader_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
+    listener, address = listening("127.0.0.1", 0)
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address) as server:
+            line = socket.create_connection(("127.0.0.1", address.port))
+            with line:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+                line.setblocking(False)
+                async with asyncio.timeout(PATIENCE_S):
+                    while not server.server_state.connections:
+                        await asyncio.sleep(0.005)
+                    (connection,) = server.server_state.connections
+                    connection.transport.write(b"x" * 20_000_000)
+                    while server.server_state.connections:
+                        await asyncio.sleep(0.005)
+
+
+async def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    listener, address = listening_at(path)
+    assert (path.stat().st_mode & 0o777, address.url) == (0o600, f"unix:{path}")
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address):
+            transport = httpx2.AsyncHTTPTransport(uds=str(path))
+            async with httpx2.AsyncClient(
+                base_url="http://localhost", transport=transport
+            ) as client:
+                with pytest.raises(CannotListen, match="Another server"):
+                    await asyncio.to_thread(listening_at, path)
+                assert (await client.get("/health")).status_code == 200
+                wrong = await client.get("/health", headers={"Host": "evil.example"})
+                told(wrong, 421, "host_refused")
+                page = await client.get("/health", headers={"Origin": "http://localhost"})
+                told(page, 403, "origin_refused")
+    listener.close()
+    # What a dead server left is replaced; what is no socket is not.
+    again, _ = listening_at(path)
+    again.close()
+    path.unlink()
+    path.write_text("mine")
+    with pytest.raises(CannotListen, match="no socket"):
+        listening_at(path)
+    with pytest.raises(CannotListen, match="too long"):
+        listening_at(tmp_path / ("x" * 200))
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of its own for 127.0.0.1, and its key."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(private, hashes.SHA256())
+    )
+    file, key = folder / "cert.pem", folder / "key.pem"
+    file.write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return file, key
+
+
+async def test_tls_is_served_and_nothing_else_on_that_port(tmp_path: Path) -> None:
+    file, key = certificate(tmp_path)
+    context = load_certificate(Listening(certificate=file, key=key))
+    with pytest.raises(CannotListen, match="--tls-key"):
+        load_certificate(Listening(certificate=file))
+    listener, address = listening("127.0.0.1", 0, tls=True)
+    assert address.url.startswith("https://")
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address, context):
+            shown = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", address.port))
+            assert shown.split() == file.read_text().split()
+            async with httpx2.AsyncClient(base_url=address.url, verify=trusting) as client:
+                own = {"Origin": address.url}
+                assert (await client.get("/health", headers=own)).status_code == 200
+                plain = {"Origin": address.url.replace("https", "http")}
+                told(await client.get("/health", headers=plain), 403, "origin_refused")
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+            async with asyncio.timeout(PATIENCE_S):
+                assert b"HTTP/1.1 200" not in await reader.read()
+            writer.close()
+
+
+def test_the_command_listens_on_a_socket_and_removes_it(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with project(tmp_path) as made:
+        with served(made, "--socket", str(path)) as address:
+            assert address == f"unix:{path}"
+            with httpx2.Client(
+                base_url="http://localhost",
+                transport=httpx2.HTTPTransport(uds=str(path)),
+                timeout=PATIENCE_S,
+            ) as client:
+                bearer = made.bearer("ci", "work.read")
+                assert client.get("/api/tasks", headers=bearer).json() == {
+                    "items": [],
+                    "next": None,
+                }
+        assert not os.path.lexists(path)
