@@ -32,7 +32,7 @@ from cockpit.api.served_project import ServedProject
 from cockpit.chains.watch_dead_chains import watching_dead_chains
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.views.log_lines import logged
+from cockpit.loop.views.recorded import recorded
 from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 
@@ -85,7 +85,7 @@ async def serve(
             lifespan="off",
         )
         async with (
-            logged(store, settings.log_json),
+            recorded(store, settings),
             refused.flushing(),
             watching_dead_chains(store),
             _closing(project),

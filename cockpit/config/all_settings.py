@@ -361,6 +361,17 @@ KEYS: tuple[Key, ...] = (
         project="none",
     ),
     Key(
+        "telemetry",
+        "otlp_endpoint",
+        field="otlp_endpoint",
+        type=TEXT,
+        allowed="an address that begins with http:// or https://",
+        default=None,
+        env="COCKPIT_OTLP_ENDPOINT",
+        purpose="Collector to which sessions, chains and servers send traces (OTLP); needs the extra `otel`",
+        project="none",
+    ),
+    Key(
         "adaptation",
         "auto",
         field="adaptation.auto",

@@ -66,7 +66,7 @@ from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.user_message import ACP, send_message
 from cockpit.loop.user_message import EVOLVE as EVOLVE
 from cockpit.loop.views import packet_inspection
-from cockpit.loop.views.log_lines import logged
+from cockpit.loop.views.recorded import recorded
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import tasks
 from cockpit.store.backlog.tasks import Task as BacklogTask
@@ -111,7 +111,7 @@ async def runtime_over(
     repo = await find_repository(place)
     ground = await open_workspace(place.root, repo=repo, choices=settings.sandbox)
     tools = open_added_tools(store, place, settings, ground)
-    async with logged(store, settings.log_json), tools as added:
+    async with recorded(store, settings), tools as added:
         engine = Engine(
             store,
             place,

@@ -136,6 +136,8 @@ class RuntimeSettings:
     sandbox: SandboxChoices = field(default_factory=SandboxChoices)
     """What the user's own configuration says of the sandbox."""
     log_json: str | None = None
+    otlp_endpoint: str | None = None
+    """The address of a collector of traces; None: no traces."""
     """Where journal rows are also written as JSON lines."""
     hook_wait_s: int = 540
     """Seconds that a question of an agent in the user's own terminal waits for an answer."""

@@ -11,7 +11,7 @@ from cockpit.backlog.tools.work_tool import Tier
 from cockpit.chains.watch_dead_chains import watching_dead_chains
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.views.log_lines import logged
+from cockpit.loop.views.recorded import recorded
 from cockpit.mcp.answer_call import ToolServer
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.dispatcher import Dispatcher
@@ -56,7 +56,7 @@ async def _open_dispatcher(
     place.prepare()
     with Store.open(place.database) as store:
         # Beside what its engine logs: most clients only use the backlog and never open one.
-        async with logged(store, settings.log_json), watching_dead_chains(store):
+        async with recorded(store, settings), watching_dead_chains(store):
             dispatcher = Dispatcher(store, place, settings)
             try:
                 async with dispatcher.refused.flushing():

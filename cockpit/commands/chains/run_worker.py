@@ -31,13 +31,13 @@ def run_worker(chain_id: str, ordinal: int) -> Exit:
 
 
 async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -> Worker:
-    from cockpit.loop.views.log_lines import logged
+    from cockpit.loop.views.recorded import recorded
 
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     settings = load_project_settings(
         place, {"[approval] policy": chain.approve, "[model] name": chain.model}
     )
-    async with logged(store, settings.runtime.log_json):
+    async with recorded(store, settings.runtime):
         return await _run_logged(store, place, settings, chain_id, ordinal)
 
 

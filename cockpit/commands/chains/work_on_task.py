@@ -192,9 +192,9 @@ async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
 async def _do_logged(
     store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
 ) -> TaskOutcome:
-    from cockpit.loop.views.log_lines import logged
+    from cockpit.loop.views.recorded import recorded
 
-    async with logged(store, settings.runtime.log_json):
+    async with recorded(store, settings.runtime):
         return await _do(store, place, settings, task_id, runner)
 
 

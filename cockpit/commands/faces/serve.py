@@ -30,6 +30,7 @@ _HOST, _PORT = "127.0.0.1", 8787
         "cockpit serve",
         "cockpit serve --socket ~/cockpit.sock",
         "cockpit serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem",
+        "cockpit serve --systemd > ~/.config/systemd/user/cockpit.service",
     ),
 )
 @click.option(
@@ -57,20 +58,31 @@ _HOST, _PORT = "127.0.0.1", 8787
     type=click.Path(path_type=Path),
     help="Read the certificate's key from this PEM file. Default: the certificate's own file.",
 )
+@click.option(
+    "--systemd", is_flag=True, help="Print a systemd unit that serves this project, and end."
+)
 def serve(
-    host: str, port: int, path: Path | None, tls_cert: Path | None, tls_key: Path | None
+    host: str,
+    port: int,
+    path: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    systemd: bool,
 ) -> None:
     """Serve proposals, sessions, tasks, events and the journal to programs over HTTP.
 
     Each program sends a token of its own, made with `cockpit tokens issue`. docs/reference/http.md lists
     the routes, their scopes and their errors. Ctrl+C ends it.
     """
-    from cockpit.api import server
-
     if tls_key is not None and tls_cert is None:
         raise WrongUse("--tls-key needs --tls-cert.")
     if path is not None and tls_cert is not None:
         raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
+    if systemd:
+        _print_unit(host, port, path, tls_cert, tls_key)
+        return
+    from cockpit.api import server
+
     place = find_project()
     settings = load_project_settings(place).runtime
     ensure_root_token(place)
@@ -91,3 +103,19 @@ def _tell(address: Address) -> None:
     say(f"Listening on {address.url}. Press Ctrl+C to end it.")
     if not address.is_local and address.scheme == "http":
         say("Warning: other machines reach it, and nothing is encrypted. Pass --tls-cert.")
+
+
+def _print_unit(
+    host: str, port: int, path: Path | None, tls_cert: Path | None, tls_key: Path | None
+) -> None:
+    import os
+
+    from cockpit.commands.faces.systemd_unit import systemd_unit
+    from cockpit.commands.terminal import show
+
+    options = [] if host == _HOST else ["--host", host]
+    options += [] if port == _PORT else ["--port", str(port)]
+    for name, file in (("--socket", path), ("--tls-cert", tls_cert), ("--tls-key", tls_key)):
+        if file is not None:
+            options += [name, str(file.expanduser().absolute())]
+    show(systemd_unit(find_project().home, options, os.environ).rstrip("\n"))
