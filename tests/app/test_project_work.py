@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cockpit.app.projection.backlog import COLUMNS, Work, number_in
 from cockpit.app.projection.fold import State
-from cockpit.app.projection.header import SessionState
+from cockpit.app.projection.header import SessionState, header
 from cockpit.app.projection.kanban import Looking, lines, summary
 from cockpit.app.projection.task_detail import task_view
 from cockpit.app.projection.work_pane import find_conflicts
@@ -233,3 +233,10 @@ def test_two_agents_that_change_one_file_are_told_apart():
         "first": "! b.py is also changed by second",
         "second": "! b.py is also changed by first",
     }
+
+
+def test_the_model_of_an_agent_in_a_terminal_is_named() -> None:
+    session = SessionState("s-1", agent="claude", model="runner:claude opus-5")
+    assert header(session, pending=0, project="api", branch="main").model == "opus-5"
+    session.model = "runner:claude"
+    assert header(session, pending=0, project="api", branch="main").model == ""

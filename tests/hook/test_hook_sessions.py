@@ -165,6 +165,7 @@ def test_tokens_come_from_the_transcript_each_once(project: Project) -> None:
             session = store.write_now(lambda tx: follow_event(tx, agent, "Stop", body))
             assert (session.input_tokens, session.output_tokens) == (101, 7)
             assert session.cached_tokens == 90
+            assert session.model == "runner:claude claude-opus-5-5"
             # A transcript that is none of the agent's is not read.
             other = project.root / "own.jsonl"
             other.write_text(claude_line("m3", input_tokens=1_000) + "\n", encoding="utf-8")

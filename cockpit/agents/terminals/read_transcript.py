@@ -71,6 +71,8 @@ def account_transcript(tx: Tx, session: Session) -> None:
     }
     sessions.add_usage(tx, session.session_id, **counts)
     model = f"{RUNNER_PREFIX}{session.agent}" + (f" {added.model[:100]}" if added.model else "")
+    if added.model and model != session.model:
+        sessions.change(tx, session.session_id, actor=f"agent:{session.agent}", model=model)
     tx.journal(
         ModelCompleted(model=model, stop="end", **counts),
         actor=f"agent:{session.agent}",

@@ -8,7 +8,7 @@ from cockpit.app.projection.agent_state import AgentState
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details import agents, estimates, sessions, waves
 from cockpit.store.journal.journal import Row
-from cockpit.store.sessions.sessions import EXTERNAL_AGENT
+from cockpit.store.sessions.sessions import EXTERNAL_AGENT, model_for_people
 from widgets.views import HeaderView, Phase
 
 _PHASES: dict[str, Phase] = {
@@ -216,7 +216,9 @@ def header(
 
 def _model_name(session: SessionState, agent: AgentState) -> str:
     """Return the model; that of an external agent only as far as the agent names it."""
-    return agent.name_of("model") if session.agent else _short(session.model)
+    if session.agent:
+        return agent.name_of("model") or model_for_people(session.model)
+    return _short(session.model)
 
 
 def _short(model: str) -> str:

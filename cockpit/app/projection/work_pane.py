@@ -13,6 +13,7 @@ from cockpit.app.projection.hook_sessions import Agents
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions.session_list import Totals
+from cockpit.store.sessions.sessions import model_for_people
 from widgets.text.numerals import money, tokens
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.chain_tree_views import ChainRowView, ChainTaskView
@@ -149,7 +150,10 @@ def _row(session: SessionState, followed: str, waiting: bool, conflict: str) -> 
     state = "waits for you" if status == "waiting" and waiting else session.saying()
     if status == "running" and session.wave and not session.agent:
         state = f"{session.phase} · wave {session.wave}"
-    about = [session.agent, session.branch, session.since[_CLOCK]] if session.agent else []
+    about = []
+    if session.agent:
+        model = model_for_people(session.model)
+        about = [session.agent, session.branch, session.since[_CLOCK], model]
     end = [session.summary] if session.ended and session.summary else []
     detail = " · ".join(part for part in (conflict, *about, *spent, *end) if part)
     return WorkRowView(

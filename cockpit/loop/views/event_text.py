@@ -31,7 +31,7 @@ from cockpit.store.journal.details import (
 )
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.proposals import EDITED
-from cockpit.store.sessions.sessions import RUNNER_PREFIX
+from cockpit.store.sessions.sessions import RUNNER_PREFIX, model_for_people
 
 _LISTED_ITEMS = 6
 _SAYS_FAILED = ("failed", "rejected", "refused", "blocked")
@@ -194,7 +194,7 @@ def _session(detail: Detail) -> EventLine | None:
         case sessions.SessionChanged():
             changes = {
                 "policy": detail.policy,
-                "model": detail.model,
+                "model": model_for_people(detail.model or ""),
                 "task type": detail.task_type,
             }
             lines = [f"{name} is now {value}" for name, value in changes.items() if value]

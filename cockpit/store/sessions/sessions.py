@@ -48,7 +48,8 @@ LEASE_S = 60.0
 EXTERNAL_AGENT = "outside"
 """The task type of a session whose agent is not driven by cockpit but calls it over MCP."""
 RUNNER_PREFIX = "runner:"
-"""Starts the model name of a session that an external agent runs; its runner's name follows."""
+"""Starts the model name of a session that an external agent runs; its runner's name follows, and behind a
+space its own model where that is known."""
 _STARTS_S = 120.0
 """Seconds that an agent has from its session's row to its process."""
 _MOST_AGENTS = 1_000
@@ -367,6 +368,11 @@ def change(tx: Tx, session_id: str, *, actor: str = "person", **fields: Any) -> 
         trace_id=session.trace_id,
     )
     return load(tx.connection, session_id)
+
+
+def model_for_people(model: str) -> str:
+    """Return the name of a session's model; that of an external agent only as far as it is known."""
+    return model.partition(" ")[2] if model.startswith(RUNNER_PREFIX) else model
 
 
 def attach_task(tx: Tx, session_id: str, task_id: str) -> None:

@@ -107,7 +107,7 @@ class SessionsScreen(ListScreen[Session]):
             ("state", state_sign("session", outcome(row)).word),
             ("summary", str(row.result.get("summary", ""))),
             ("agent", row.agent),
-            ("model", row.model),
+            ("model", sessions.model_for_people(row.model)),
             ("policy", row.policy),
             ("task type", row.task_type),
             ("task", " · ".join(filter(None, (row.task_id, row.role.replace("_", " "))))),
