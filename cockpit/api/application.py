@@ -27,6 +27,7 @@ from cockpit.api.routes import (
     sessions,
     tasks,
     tokens,
+    webhooks,
 )
 from cockpit.api.served_project import ServedProject
 from cockpit.core.errors import CockpitError
@@ -46,6 +47,7 @@ ROUTERS = (
     journal.router,
     tokens.router,
     audit.router,
+    webhooks.router,
     monitoring.router,
 )
 """Every route, in the order of the document."""

@@ -21,7 +21,7 @@ STATUS_CODES = {
     401: ("token_missing", "token_unknown", "token_expired", "token_revoked"),
     403: (
         *("not_allowed", "namespace_spoofed", "capability_relaxed", "outside_envelope"),
-        "origin_refused",
+        *("origin_refused", "signature_refused"),
     ),
     404: ("not_found",),
     405: ("method_not_allowed",),

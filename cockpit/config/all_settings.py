@@ -517,6 +517,7 @@ OTHER_VARIABLES = {
     "COCKPIT_WIP": "Set by cockpit for an external agent that it runs: whether hooks record its work in"
     " progress, `on` or `off`",
     "COCKPIT_API_KEY": "Key of an openai-compatible server",
+    "COCKPIT_GITHUB_WEBHOOK_SECRET": "Secret that GitHub signs its webhooks with",
 }
 """The variables of cockpit that are not settings, with their meaning."""
 

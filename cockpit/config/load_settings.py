@@ -41,6 +41,7 @@ from cockpit.loop.runtime_settings import (
     RunnerSettings,
     RuntimeSettings,
     TrustSettings,
+    WebhookRule,
 )
 from cockpit.tasks.agent_changes.effects import CHANGE_EFFECTS
 
@@ -49,8 +50,9 @@ if TYPE_CHECKING:
     from cockpit.store.sessions.sessions import Session
 
 LARGEST_FILE = 1_000_000
-_FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp")
-"""Tables that are no list of settings: actions of the screen, runners, models, sandbox, MCP servers."""
+_FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp", "webhook")
+"""Tables that are no list of settings: actions of the screen, runners, models, sandbox, MCP servers, rules
+for events of GitHub."""
 
 
 class ConfigInvalid(CockpitError):
@@ -118,6 +120,7 @@ class _Layers:
         self._prices: dict[str, ModelPrice] = {}
         self._sandbox: SandboxChoices | None = None
         self._servers: dict[str, McpServer] = {}
+        self._webhooks: dict[str, WebhookRule] = {}
         self._policy_is_final = False
 
     def read_file(self, path: Path, *, trusted: bool) -> None:
@@ -143,6 +146,9 @@ class _Layers:
                 continue
             if table == "sandbox":
                 self._read_sandbox(path, body, trusted)
+                continue
+            if table == "webhook":
+                self._read_webhooks(path, body, trusted)
                 continue
             for name, value in body.items():
                 key = find_key(table, name)
@@ -213,6 +219,7 @@ class _Layers:
             runners=MappingProxyType(self._runners),
             sandbox=self._sandbox or SandboxChoices(),
             mcp=MappingProxyType(self._servers),
+            webhooks=tuple(self._webhooks.values()),
             approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS, **ADOPTION_EFFECTS},
             plan_desk=BacklogPlanDesk(),
             carry_out=_carry_out_changes,
@@ -351,6 +358,20 @@ class _Layers:
         except OutOfBounds as error:
             raise ConfigInvalid(f"{path}: {error}.") from error
         self._origins["[sandbox]"] = str(path)
+
+    def _read_webhooks(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
+        if not trusted:
+            raise ConfigInvalid(
+                f"{path}: [webhook] is not allowed here, because a repository may not decide what work is"
+                " begun. Move it to your own configuration."
+            )
+        from cockpit.config.webhook_table import read_webhooks
+
+        try:
+            self._webhooks |= read_webhooks(body)
+        except OutOfBounds as error:
+            raise ConfigInvalid(f"{path}: {error}.") from error
+        self._origins |= {f"[webhook.{name}]": str(path) for name in body}
 
     def _read_servers(self, path: Path, body: Mapping[str, Any], trusted: bool) -> None:
         from cockpit.config.mcp_table import read_servers, tighten_servers

@@ -109,6 +109,26 @@ class RunnerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookRule:
+    """``[webhook.NAME]``: which events of GitHub open a task."""
+
+    name: str
+    repository: str
+    """``OWNER/NAME``."""
+    event: str
+    """``issues`` or ``pull_request``."""
+    actions: tuple[str, ...]
+    """What happened, such as ``labeled`` or ``opened``."""
+    labels: tuple[str, ...]
+    """Labels that the issue must have, all of them."""
+    senders: tuple[str, ...]
+    """Who may have done it; empty: everyone."""
+    task_type: str
+    story: str
+    """The story that gets the task; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeSettings:
     """Everything that a runtime needs and cannot read from the project."""
 
@@ -136,6 +156,8 @@ class RuntimeSettings:
     sandbox: SandboxChoices = field(default_factory=SandboxChoices)
     """What the user's own configuration says of the sandbox."""
     log_json: str | None = None
+    webhooks: tuple[WebhookRule, ...] = ()
+    """The user's rules for events of GitHub, in their order."""
     otlp_endpoint: str | None = None
     """The address of a collector of traces; None: no traces."""
     """Where journal rows are also written as JSON lines."""

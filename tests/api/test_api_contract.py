@@ -155,7 +155,7 @@ async def test_without_a_token_that_opens_it_nothing_is_served(
                 assert "ckp_" not in str(body)
             refused = await client.request(method, address, headers=lacking[operation[SCOPE]])
             assert operation[SCOPE] in told(refused, 403, "not_allowed")["detail"], path
-    assert open_paths == ["/health"]
+    assert open_paths == ["/api/webhooks/github", "/health"]
 
 
 async def test_the_document_names_every_status_and_no_other_body(app: FastAPI) -> None:

@@ -23,7 +23,7 @@ WINDOW_S = 60.0
 CODES = frozenset(
     (
         *("token_missing", "token_unknown", "token_expired", "token_revoked"),
-        *("not_allowed", "origin_refused"),
+        *("not_allowed", "origin_refused", "signature_refused"),
     )
 )
 """The kinds: who is not known, who may not, and pages of another origin."""
