@@ -9,8 +9,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,10 +87,9 @@ async def serve(
             recorded(store, settings),
             refused.flushing(),
             watching_dead_chains(store),
-            _closing(project),
         ):
             tell(address)
-            await Server(config, context, app.state.stream).serve(sockets=[listener])
+            await Server(config, context, app.state.stream, project).serve(sockets=[listener])
 
 
 class Server(uvicorn.Server):
@@ -100,9 +98,14 @@ class Server(uvicorn.Server):
     protocol: type[GuardedProtocol] = GuardedProtocol
 
     def __init__(
-        self, config: uvicorn.Config, context: ssl.SSLContext | None, stream: JournalStream
+        self,
+        config: uvicorn.Config,
+        context: ssl.SSLContext | None,
+        stream: JournalStream,
+        project: ServedProject,
     ) -> None:
         super().__init__(config)
+        self._project = project
         self._context = context
         self._stream = stream
 
@@ -127,17 +130,13 @@ class Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, whose clients connect again; then let answers end, and stop."""
+        """End streams and sessions, let answers end, and stop.
+
+        Here, because the signal that ends the server interrupts whatever is awaited after this.
+        """
         await self._stream.close()
         await super().shutdown(sockets)
-
-
-@asynccontextmanager
-async def _closing(project: ServedProject) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await project.close()
+        await self._project.close()
 
 
 @contextlib.contextmanager

@@ -50,7 +50,7 @@ async def serving(
     config = uvicorn.Config(
         Gate(app, address), log_level="error", lifespan="off", http=Impatient, ws="none"
     )
-    server = Server(config, context, app.state.stream)
+    server = Server(config, context, app.state.stream, app.state.project)
     server.protocol = Impatient
     config.load()
     server.lifespan = config.lifespan_class(config)

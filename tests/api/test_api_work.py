@@ -82,12 +82,14 @@ async def test_an_event_is_handled_once_and_within_its_namespace(
         told(await client.get(where, headers=other), 404, "not_found")
         assert (await client.get("/api/events", headers=other)).json()["items"] == []
         told(await client.get("/api/events?every=true", headers=other), 403, "not_allowed")
-        (leased,) = (await client.post("/api/events/claim", json=claim, headers=bearer)).json()[
-            "events"
-        ]
+        keyed = {**bearer, "Idempotency-Key": "claim"}
+        first = (await client.post("/api/events/claim", json=claim, headers=keyed)).json()
+        (leased,) = first["events"]
         assert (await client.post("/api/events/claim", json=claim, headers=bearer)).json() == {
             "events": []
         }
+        # An answer that was lost on its way is asked for again, with its lease.
+        assert (await client.post("/api/events/claim", json=claim, headers=keyed)).json() == first
         wrong = {"lease_token": "x"}
         told(await client.post(f"{where}/ack", json=wrong, headers=bearer), 409, "stale")
         lease = {"lease_token": leased["lease_token"]}

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from cockpit.core.canonical_json import parse_json
+from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.clock import format_time
-from cockpit.core.secrets import masked_json
 from cockpit.store.db.transaction import Tx
 
 KEPT_S = 86_400.0
@@ -49,7 +48,10 @@ def find_in(tx: Tx, namespace: str, key: str) -> KeptAnswer | None:
 
 
 def keep(tx: Tx, namespace: str, key: str, answer: KeptAnswer) -> None:
-    """Keep an answer; some that are too old are dropped. Secrets in it are masked."""
+    """Keep an answer; some that are too old are dropped.
+
+    Its body is made of what the store has, which is masked, and of lease tokens, which a repeat needs.
+    """
     # A few at a time: each dropped row leaves a seal in the journal's next row.
     old = tx.execute(
         "SELECT namespace, key FROM kept_answers WHERE created_at<=? ORDER BY created_at LIMIT ?",
@@ -64,7 +66,7 @@ def keep(tx: Tx, namespace: str, key: str, answer: KeptAnswer) -> None:
             key,
             answer.request_digest,
             answer.status,
-            masked_json(dict(answer.body)),
+            canonical_json(dict(answer.body)),
             tx.now(),
         ),
     )

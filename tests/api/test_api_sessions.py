@@ -1,0 +1,158 @@
+"""A session over HTTP: started, watched, decided, edited, spoken to and interrupted by programs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from api_world import PATIENCE_S, Project, project, served, told
+
+from cockpit.store.sessions import sessions
+
+pytestmark = pytest.mark.slow
+
+SCENARIO = """
+[[turn]]
+text = "I need a file before I judge this."
+[[turn.call]]
+name = "request_context"
+[turn.call.arguments]
+purpose = "see the shapes"
+question = "what is there?"
+scope = ["file:shapes.py"]
+escalation = ""
+[[turn]]
+when = { called = ["request_context"] }
+text = "I write my notes down."
+[[turn.call]]
+name = "write_file"
+arguments = { path = "notes.md", content = "# Notes\\n" }
+[[turn]]
+when = { called = ["write_file"] }
+text = "That is all."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Notes written." }
+"""
+
+
+class Watcher:
+    """The rows of the journal as a program sees them, each once."""
+
+    def __init__(self, http: httpx2.Client, bearer: dict[str, str]) -> None:
+        self._http = http
+        self._bearer = bearer
+        self.seen = 0
+
+    def wait(self, action: str, session_id: str) -> dict[str, Any]:
+        """The next row of that event type."""
+        headers = {**self._bearer, "Last-Event-ID": str(self.seen)}
+        where = f"/api/journal?session_id={session_id}"
+        with self._http.stream("GET", where, headers=headers, timeout=PATIENCE_S) as answer:
+            until = time.monotonic() + PATIENCE_S
+            for line in answer.iter_lines():
+                assert time.monotonic() < until, f"no {action}"
+                if not line.startswith("data: "):
+                    continue
+                row: dict[str, Any] = json.loads(line[6:])
+                self.seen = row["seq"]
+                if row["action"] == action:
+                    return row
+        raise AssertionError(f"the stream ended without {action}")
+
+
+@contextmanager
+def working(made: Project) -> Iterator[httpx2.Client]:
+    script = made.root.parent / "scenario.toml"
+    script.write_text(SCENARIO, encoding="utf-8")
+    (made.root / "shapes.py").write_text("def area(): ...\n", encoding="utf-8")
+    with (
+        served(made, COCKPIT_MODEL=f"script:{script}") as address,
+        httpx2.Client(base_url=address, timeout=PATIENCE_S) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Project]:
+    with project(tmp_path) as created:
+        yield created
+
+
+def test_a_session_is_run_by_programs_from_its_start_to_its_end(made: Project) -> None:
+    with working(made) as http:
+        bot = made.bearer("bot", "sessions.run", "orientation.read")
+        phone = made.bearer("phone", "proposals.decide", "orientation.read")
+        watcher = Watcher(http, made.bearer("watch", "audit.read"))
+        wide = {"text": "note the shapes", "policy": "all"}
+        told(http.post("/api/sessions", json=wide, headers=bot), 403, "not_allowed")
+        new = {"text": "note the shapes", "task_type": "feature", "max_waves": 9}
+        keyed = {**bot, "Idempotency-Key": "issue-17"}
+        begun = http.post("/api/sessions", json=new, headers=keyed)
+        assert begun.status_code == 201, begun.text
+        session_id = begun.json()["session_id"]
+        again = http.post("/api/sessions", json=new, headers=keyed)
+        assert (again.json()["session_id"], again.status_code) == (session_id, 201)
+        assert begun.json()["policy"] == "ask"
+
+        def next_proposal() -> dict[str, Any]:
+            row = watcher.wait("proposal.created", session_id)
+            where = f"/api/proposals/{row['detail']['proposal_id']}"
+            body: dict[str, Any] = http.get(where, headers=phone).json()
+            return body
+
+        def approve(proposal: dict[str, Any]) -> None:
+            where = f"/api/proposals/{proposal['proposal_id']}/approve"
+            carried = {"shown_digest": proposal["shown_digest"]}
+            done = http.post(where, json=carried, headers=phone)
+            assert done.status_code == 200, done.text
+
+        context = next_proposal()
+        assert (context["kind"], context["status"]) == ("context", "pending")
+        approve(context)
+        action = next_proposal()
+        where = f"/api/proposals/{action['proposal_id']}"
+        told(
+            http.post(f"{where}/answer", json={"shown_digest": "x", "answers": []}, headers=phone),
+            409,
+            "illegal_transition",
+        )
+        text = http.get(f"{where}/text", headers=phone).json()
+        assert text == {"text": "# Notes\n", "suffix": ".md"}
+        edit = {"shown_digest": action["shown_digest"], "text": "# My notes\n"}
+        edited = http.post(f"{where}/edit", json=edit, headers=phone)
+        assert edited.status_code == 201, edited.text
+        assert edited.json()["history"][0]["was_edited"]
+        assert http.get(where, headers=phone).json()["status"] == "edited"
+        approve(edited.json())
+        watcher.wait("session.completed", session_id)
+        assert (made.root / "notes.md").read_text(encoding="utf-8") == "# My notes\n"
+        shown = http.get(f"/api/sessions/{session_id}", headers=bot).json()
+        assert (shown["status"], shown["result"]["summary"]) == ("completed", "Notes written.")
+        entries = http.get(f"/api/sessions/{session_id}/transcript", headers=bot).json()
+        assert "note the shapes" in json.dumps(entries)
+
+        # A second one is interrupted while it waits, and a message lets it go on.
+        other = http.post("/api/sessions", json=new, headers=bot).json()["session_id"]
+        watcher.wait("proposal.created", other)
+        listed = http.get("/api/sessions?limit=1", headers=bot).json()
+        assert [row["is_running_here"] for row in listed["items"]] == [True]
+        stopped = http.post(f"/api/sessions/{other}/interrupt", headers=bot)
+        assert (stopped.status_code, stopped.json()["status"]) == (200, "stopped"), stopped.text
+        late = http.post(f"/api/sessions/{other}/interrupt", headers=bot)
+        told(late, 409, "illegal_transition")
+        sent = http.post(f"/api/sessions/{other}/messages", json={"text": "go on"}, headers=bot)
+        assert sent.status_code == 202, sent.text
+        watcher.wait("session.resumed", other)
+        unknown = http.post("/api/sessions", json={**new, "model": "none:x"}, headers=bot)
+        told(unknown, 422, "model_unusable")
+        # The server ends while the session runs: it is stopped, and nothing runs on.
+        http.post(f"/api/sessions/{other}/resume", headers=bot)
+    status = made.store.read_now(lambda connection: sessions.load(connection, other)).status
+    assert status != "running"
