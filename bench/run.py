@@ -27,6 +27,7 @@ BENCHES = (
     "installed_size",
     "large_journal",
     "journal_latency",
+    "http_stream",
     "durable",
     "writers",
     "wave",
