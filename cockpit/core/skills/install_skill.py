@@ -79,9 +79,18 @@ def read_source(source: Path) -> tuple[InstallableSkill, ...]:
 def install_skill(installable: InstallableSkill, folder: Path, *, replaces: bool = False) -> Path:
     """Write a skill below ``folder`` in one step; returns its folder. Files are not executable.
 
-    Raises :class:`SkillInvalid` where one of the name is there already, unless it ``replaces`` it, and
-    ``OSError``.
+    Raises :class:`SkillInvalid` where one of the name is there already, unless it ``replaces`` it, and where
+    the folder cannot be written.
     """
+    try:
+        return _install(installable, folder, replaces=replaces)
+    except OSError as error:
+        raise SkillInvalid(
+            f"{folder} cannot be written: {error.strerror or error}. Nothing was installed."
+        ) from error
+
+
+def _install(installable: InstallableSkill, folder: Path, *, replaces: bool) -> Path:
     target = folder / installable.skill.name
     if os.path.lexists(target) and not replaces:
         raise SkillInvalid(
