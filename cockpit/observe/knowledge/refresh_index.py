@@ -81,11 +81,12 @@ async def refresh_files(
     ``stop`` is asked between files. Raises ``SourceFailed`` where the files cannot be listed, and
     :class:`~cockpit.observe.knowledge.index_store.IndexUnusable`.
     """
+    # Before the files: what another process adds to both meanwhile is then not taken for gone.
+    indexed = await asyncio.to_thread(index.list_stamps, FILE_KINDS)
     paths = await list_documents(ground)
     within = paths[:MAX_DOCUMENTS]
 
     def run() -> Refreshed:
-        indexed = index.list_stamps(FILE_KINDS)
         current = set(within)
         gone = [key for key in indexed if key[1] not in current]
         done = _run_steps(

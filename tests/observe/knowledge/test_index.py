@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,6 +163,24 @@ async def test_a_file_with_unchanged_size_and_time_is_read_again_when_it_was_fre
     file.write_text(file.read_text().replace("Welcome", "Goodbye"))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert (await refresh_files(index, ground)).changed == 1
+
+
+async def test_what_another_process_indexes_meanwhile_is_not_taken_for_gone(
+    repository: Path, tmp_path: Path
+) -> None:
+    other = KnowledgeIndex.open(tmp_path / "knowledge.db")
+
+    class Overtaken(KnowledgeIndex):
+        """Another process writes and indexes a page just before this one looks at the index."""
+
+        def list_stamps(self, *kinds: Any) -> dict[tuple[str, str], str]:
+            (repository / "late.md").write_text("# Late\n\nA page of the other process.\n")
+            other.put_document("docs", "late.md", "", "# Late\n\nA page of the other process.\n")
+            return super().list_stamps(*kinds)
+
+    index = Overtaken.open(tmp_path / "knowledge.db")
+    await refresh_files(index, ProjectSnapshot(Confined(repository)))
+    assert search_passages(index, "other process", limit=1)[0].ref == "late.md"
 
 
 def test_what_the_store_says_is_made_exactly_so(index: KnowledgeIndex) -> None:
