@@ -27,6 +27,10 @@ COMMANDS = {
     "review": ("cockpit.commands.sessions.run:review", "Review a pull request, branch or range."),
     "work": ("cockpit.commands.chains.work:work", "Work through the backlog with agents."),
     "chain": ("cockpit.commands.chains.chain:chain", "Manage chains of workers."),
+    "worker": (
+        "cockpit.commands.chains.remote_worker:worker",
+        "Do tasks of another machine's chains.",
+    ),
     "worktrees": (
         "cockpit.commands.chains.worktrees:worktrees",
         "List and remove worktrees of tasks.",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cockpit.backlog import service
-from cockpit.chains.batch_size import batch_outcome, read_batch_size
+from cockpit.chains.batch_size import BatchSize, batch_outcome, read_batch_size
 from cockpit.chains.claim_batch import (
     ClaimedTask,
     claim_batch,
@@ -23,6 +23,7 @@ from cockpit.chains.claim_batch import (
     scope_of,
     seconds_until_retry,
 )
+from cockpit.chains.dispatcher import Dispatcher, LocalDispatcher
 from cockpit.chains.handover import HandoverCheck, UsageMeter, WorkerLimits
 from cockpit.chains.heartbeat import POLL_S, Heartbeat
 from cockpit.core.clock import format_time
@@ -33,7 +34,6 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import DRAINED, TOKEN_LIMIT
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.model_outage import WAIT_S, Outage
-from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
 MAX_FAILURES = 2
@@ -69,14 +69,17 @@ async def run_batches(
     *,
     limits: WorkerLimits,
     say: Callable[[str], None],
+    dispatcher: Dispatcher | None = None,
 ) -> WorkerEnd:
     """Run batches of the chain's scope as its worker ``ordinal``, whose row exists.
+
+    ``dispatcher`` does the tasks; None: this process.
 
     ``say`` prints a line for the user. Setting ``context.stop`` ends the worker after the current steps;
     cancelling ends it within them. Raises ``IllegalTransition`` when the worker was declared dead,
     ``BatchInvalid``, and the store's errors.
     """
-    loop = _BatchLoop(context, chain, ordinal, limits, say)
+    loop = _BatchLoop(context, chain, ordinal, limits, say, dispatcher or LocalDispatcher())
     try:
         async with asyncio.TaskGroup() as group:
             heartbeat = group.create_task(loop.heartbeat.run())
@@ -97,13 +100,17 @@ class _BatchLoop:
         ordinal: int,
         limits: WorkerLimits,
         say: Callable[[str], None],
+        dispatcher: Dispatcher,
     ) -> None:
         self._context = context
         self._store = context.store
         self._chain = chain
         self._ordinal = ordinal
         self._say = say
+        self._dispatcher = dispatcher
         self._size = read_batch_size(chain.batch)
+        if dispatcher.at_once is not None and self._size.adaptive:
+            self._size = BatchSize(dispatcher.at_once, adaptive=False)
         self._meter = UsageMeter(context.store, limits, chain.chain_id, ordinal)
         self._handover = HandoverCheck(self._meter, limits, say)
         self.heartbeat = Heartbeat(context.store, chain, ordinal, self._meter, say)
@@ -263,7 +270,7 @@ class _BatchLoop:
             self._context, must_hand_over=partial(self._handover.before_step, task_id)
         )
         try:
-            outcome = await run_task(context, task_id)
+            outcome = await self._dispatcher.run(context, task_id)
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if task_id not in self.heartbeat.lost or current is None:

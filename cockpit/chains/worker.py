@@ -11,6 +11,8 @@ from collections.abc import Callable
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
 from cockpit.chains.chain_lifecycle import ChainRefused, chain_usage, decide_chain, worker_limits
+from cockpit.chains.dispatcher import open_dispatcher
+from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.report.chain_report import collect_before_decay
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
@@ -35,11 +37,13 @@ async def run_worker(
     ordinal: int,
     *,
     say: Callable[[str], None],
+    scale: ScaleSettings | None = None,
 ) -> Worker:
     """Run as the chain's worker ``ordinal`` until it ends; return its row.
 
     When the chain drains, the worker finishes its steps and ends; when the chain stops now, it leaves
-    its tasks in progress. Any error is stored as the reason of the worker's crash and raised.
+    its tasks in progress. ``scale`` says whether other machines do the tasks. Any error is stored as the
+    reason of the worker's crash and raised.
     """
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     if chain.status not in chains.OPEN:
@@ -50,7 +54,14 @@ async def run_worker(
     context = _task_context(store, place, settings, work, chain, ordinal)
     used = store.read_now(lambda connection: chain_usage(connection, chain))
     limits = worker_limits(chain, used, tokens=work.session_token_limit)
-    batches = asyncio.ensure_future(run_batches(context, chain, ordinal, limits=limits, say=say))
+
+    async def run() -> WorkerEnd:
+        async with open_dispatcher(scale or ScaleSettings(), context, chain, say) as dispatcher:
+            return await run_batches(
+                context, chain, ordinal, limits=limits, say=say, dispatcher=dispatcher
+            )
+
+    batches = asyncio.ensure_future(run())
     stop_watch = asyncio.create_task(_watch_for_stop(store, context, chain_id, batches))
     try:
         end = await _wait_for(batches)

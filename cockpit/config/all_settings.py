@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from cockpit.config.scale_keys import SCALE_KEYS
 from cockpit.config.setting import TEXT, Key, OutOfBounds, number, whole_number
 
 __all__ = [
@@ -305,6 +306,7 @@ KEYS: tuple[Key, ...] = (
         purpose="Work that starts after an external agent's session: none, an unfinished chain, or any task",
         project="none",
     ),
+    *SCALE_KEYS,
     Key(
         "hooks",
         "answer_wait_s",

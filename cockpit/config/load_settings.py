@@ -25,6 +25,7 @@ from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
+from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.project_trust import is_trusted
@@ -78,6 +79,7 @@ class Settings:
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     headless: HeadlessSettings = field(default_factory=HeadlessSettings)
+    scale: ScaleSettings = field(default_factory=ScaleSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     theme: str = "cockpit-dark"
     bell: bool = True
@@ -197,6 +199,7 @@ class _Layers:
             "trust",
             "work",
             "headless",
+            "scale",
             "retention",
         )
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
@@ -234,6 +237,7 @@ class _Layers:
             runtime=runtime,
             work=WorkSettings(**parts["work"]),
             headless=HeadlessSettings(**parts["headless"]),
+            scale=ScaleSettings(**parts["scale"]),
             retention=RetentionSettings(**parts["retention"]),
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),

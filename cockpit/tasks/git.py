@@ -81,6 +81,23 @@ async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
     return ended.text
 
 
+async def shared_git(cwd: Path, *args: str) -> str:
+    """Run git with a repository that the user has named, on another machine or in another folder.
+
+    Raises :class:`WorktreeError`.
+    """
+    ended = await run_git(
+        *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, env={"GIT_PROTOCOL_FROM_USER": "1"}
+    )
+    if not ended.ok:
+        raise WorktreeError(f"git {_verb(args)} failed: {error_line(ended)}")
+    return ended.text
+
+
+def _verb(args: Sequence[str]) -> str:
+    return next((word for word in args if not word.startswith("-")), "")
+
+
 def error_line(ended: Finished) -> str:
     """Return why git failed, in one line of its own output."""
     if ended.timed_out:

@@ -27,10 +27,7 @@ _STARTED = ("active", "conflict", "kept")
 
 async def prepare_worktree(context: TaskContext, task_id: str) -> Worktree:
     """Return the task's worktree, created if needed. Raises ``WorktreeError``."""
-    chain = await ensure_chain_worktree(
-        context.store, context.place, context.chain_branch, chain_id=context.chain_id
-    )
-    await _merge_dependencies(context.store, context.place, chain, task_id)
+    await prepare_chain_branch(context, task_id)
     return await ensure_task_worktree(
         context.store,
         context.place,
@@ -39,6 +36,15 @@ async def prepare_worktree(context: TaskContext, task_id: str) -> Worktree:
         chain_branch=context.chain_branch,
         tip=context.store.read_now(lambda connection: _last_commit(connection, task_id)),
     )
+
+
+async def prepare_chain_branch(context: TaskContext, task_id: str) -> Worktree:
+    """Return the chain's worktree, with the work that the task builds on. Raises ``WorktreeError``."""
+    chain = await ensure_chain_worktree(
+        context.store, context.place, context.chain_branch, chain_id=context.chain_id
+    )
+    await _merge_dependencies(context.store, context.place, chain, task_id)
+    return chain
 
 
 def _last_commit(connection: sqlite3.Connection, task_id: str) -> str:

@@ -13,14 +13,18 @@ from cockpit.store.context.packets import packet_from_body
 
 
 def task_usage(connection: sqlite3.Connection, task_id: str) -> tuple[int, float]:
-    """Return the tokens and US dollars of all sessions that took steps of the task."""
+    """Return the tokens and US dollars of all sessions that took steps of the task, here or elsewhere."""
     (tokens, cost) = connection.execute(
         "SELECT coalesce(sum(input_tokens+output_tokens),0), coalesce(sum(cost_usd),0.0)"
         " FROM sessions WHERE session_id IN"
         " (SELECT session_id FROM task_runs WHERE task_id=? AND session_id IS NOT NULL)",
         (task_id,),
     ).fetchone()
-    return int(tokens), float(cost)
+    (elsewhere, cost_elsewhere) = connection.execute(
+        "SELECT coalesce(sum(tokens),0), coalesce(sum(cost_usd),0.0) FROM remote_runs WHERE task_id=?",
+        (task_id,),
+    ).fetchone()
+    return int(tokens + elsewhere), float(cost + cost_elsewhere)
 
 
 def unpriced_tokens(connection: sqlite3.Connection, task_id: str) -> int:

@@ -175,6 +175,8 @@ class _TaskRun:
             else:
                 coming = NextStep(begun.step)
                 steps = [other for other in steps if other.position != begun.position]
+            if self._is_for_another(coming):
+                return _RunEnd("ready", f"ready for: {coming.step}")
             if coming.step in ENDS:
                 result = await finish_task(
                     self._context, self._load_task(), self._run, coming, steps
@@ -200,6 +202,10 @@ class _TaskRun:
                 if not await self._give_up_step(step, error):
                     return _RunEnd("interrupted", str(error), reason=error.code)
 
+    def _is_for_another(self, coming: NextStep) -> bool:
+        """Whether the step is for the process that merges."""
+        return self._context.stops_before_merge and coming.step in (*ENDS, "merge")
+
     def _next_step(self, steps: list[Step]) -> NextStep:
         tests_failed = bool(steps) and steps[-1].outcome == "failed"
         return next_step(
@@ -221,7 +227,9 @@ class _TaskRun:
             if steps[-1].outcome == "failed":
                 return None  # whether they are fixed is for files to say
             coming = self._next_step(steps)
-            return None if coming.step in ENDS else self._start_step(tx, coming.step)
+            if coming.step in ENDS or self._is_for_another(coming):
+                return None
+            return self._start_step(tx, coming.step)
 
         self._begun = await self._store.write(write)
 

@@ -42,6 +42,8 @@ class TaskContext:
     """When set, running steps finish and no further step starts."""
     must_hand_over: Callable[[], bool] | None = None
     """Called before each step; True stops the task there as ``stop`` does."""
+    stops_before_merge: bool = False
+    """Whether another process merges and ends the task: this one does the steps before that."""
     before_decay: BeforeDecay | None = None
     """Sees the handoffs of completed stories and epics before they decay."""
 
@@ -56,8 +58,8 @@ class TaskOutcome:
 
     task_id: str
     status: str
-    """``done``, ``blocked``, ``interrupted`` (it resumes at its current step), or ``failed`` (it broke
-    off for a reason outside the task)."""
+    """``done``, ``blocked``, ``ready`` (its steps before the merge are over), ``interrupted`` (it resumes
+    at its current step), or ``failed`` (it broke off for a reason outside the task)."""
     summary: str
     """The handoff's summary."""
     tokens: int = 0

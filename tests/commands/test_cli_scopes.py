@@ -20,6 +20,7 @@ DECIDE_THEMSELVES = {
         "evolve",
         "review",
         "work",
+        "worker",
         "mcp",
         "acp",
         "serve",

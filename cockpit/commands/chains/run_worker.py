@@ -49,7 +49,14 @@ async def _run_logged(
 
     working = asyncio.ensure_future(
         chain_worker.run_worker(
-            store, place, settings.runtime, settings.work, chain_id, ordinal, say=say
+            store,
+            place,
+            settings.runtime,
+            settings.work,
+            chain_id,
+            ordinal,
+            say=say,
+            scale=settings.scale,
         )
     )
     stop_requests: list[asyncio.Task[None]] = []

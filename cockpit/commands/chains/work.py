@@ -153,7 +153,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
         settings,
         place,
         options["runner"],
-        needs_model=not options["again"],
+        needs_model=not options["again"] and settings.scale.backend == "local",
         chain_cost=order.max_cost,
     )
     if order.max_cost is not None and order.runner is None and not options["again"]:

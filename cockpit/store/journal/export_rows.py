@@ -85,6 +85,23 @@ def verify_export(lines: Iterable[str]) -> ExportVerdict:
     return ExportVerdict(checked, sealed, None, last, digest, unchained)
 
 
+def verify_continuation(before: str | None, lines: Iterable[str]) -> str:
+    """Check that rows of an export follow from the line ``before``, or begin a journal without one.
+
+    Returns the digest of the last row. Raises ``ValueError`` that says which row is wrong.
+    """
+    digest = _read(before)["digest"] if before is not None else ""
+    for line in lines:
+        body = _read(line)
+        if not body["digest"]:
+            continue  # provisional
+        values = (*(body[name] for name in _PLAIN), canonical_json(body["detail"]))
+        if journal.chain_digest(digest, values, body.get("seals", "")) != body["digest"]:
+            raise ValueError(f"row {body['seq']} does not follow from the one before")
+        digest = body["digest"]
+    return str(digest)
+
+
 def compare_with_store(connection: sqlite3.Connection, verdict: ExportVerdict) -> str:
     """Return how a sound export differs from the journal of a store; empty where it is a part of it."""
     if not verdict.last:

@@ -32,6 +32,7 @@ OPEN_TABLES: Mapping[str, str] = {
     "hook_absorber": "a lease",
     "active_task": "which task an agent's session works on now; hooks write it without the journal",
     "task_leases": "leases",
+    "remote_rows": "chains of their own, whose ends are in remote.rows.received",
     "session_totals": "sums of the sessions, and compared with them",
 }
 """Tables without seals, each with the reason."""

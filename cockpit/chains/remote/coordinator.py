@@ -1,0 +1,365 @@
+"""The coordinator: it puts the tasks of a chain into the queue, and merges what workers send back.
+
+Its store stays the truth. It may die at any moment: runs wait in the queue or go on at their workers, results
+wait in the queue, and the chain's next process takes them over. Whatever it does for one task takes the same
+time with one worker as with a thousand. Specified in ``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from cockpit.backlog import service
+from cockpit.chains.remote.message_queue import MessageQueue, QueueUnreachable, open_queue
+from cockpit.chains.remote.messages import (
+    BackMessage,
+    Claim,
+    ClaimAnswer,
+    DecisionAnswer,
+    DecisionMessage,
+    JournalRows,
+    ProposalNotice,
+    RunMessage,
+    RunResult,
+    base_branch,
+    decode,
+    encode,
+)
+from cockpit.chains.remote.remote_proposals import (
+    find_decision,
+    set_answered,
+    show_proposal,
+    show_proposals_anew,
+)
+from cockpit.chains.remote.run_message import describe_run
+from cockpit.chains.remote.scale_settings import ScaleSettings
+from cockpit.chains.remote.take_over import ResultRefused, take_over
+from cockpit.core.errors import NotFound
+from cockpit.store.backlog import tasks, wip
+from cockpit.store.chains import remote_runs, task_runs
+from cockpit.store.chains.chains import Chain
+from cockpit.store.chains.remote_runs import RemoteRun
+from cockpit.store.chains.task_runs import ENDS, Step
+from cockpit.store.db.transaction import Tx
+from cockpit.store.journal.export_rows import verify_continuation
+from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
+from cockpit.tasks.git import git, shared_git
+from cockpit.tasks.prepare_worktree import prepare_chain_branch
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext, TaskOutcome
+
+LOOK_S = 0.25
+"""Seconds between two looks at results that another process received, and at decisions."""
+_BY = "engine"
+_STOP = DecisionMessage("", "", "stop")
+
+
+@asynccontextmanager
+async def open_coordinator(
+    scale: ScaleSettings, context: TaskContext, chain: Chain, say: Callable[[str], None]
+) -> AsyncIterator[Coordinator]:
+    """Connect to the queue and receive what workers send, within the block.
+
+    Raises :class:`~cockpit.chains.remote.message_queue.QueueUnreachable`.
+    """
+    async with AsyncExitStack() as stack:
+        queue = await stack.enter_async_context(open_queue(scale, name=chain.chain_id))
+        await queue.prepare()
+        coordinator = Coordinator(scale, context, chain, queue, say)
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        working = [
+            group.create_task(coordinator.receive()),
+            group.create_task(coordinator.look_for_ever()),
+        ]
+        await stack.enter_async_context(
+            queue.answer(queue.subjects.claim, coordinator.answer_claim, group="coordinators")
+        )
+        say(
+            f"Workers join with: cockpit worker --connect {scale.server_for_people} --queue {scale.queue}"
+            " --git ADDRESS"
+        )
+        try:
+            yield coordinator
+        finally:
+            for each in working:
+                each.cancel()
+
+
+class Coordinator:
+    """The dispatcher of a chain whose tasks workers of any machine do."""
+
+    def __init__(
+        self,
+        scale: ScaleSettings,
+        context: TaskContext,
+        chain: Chain,
+        queue: MessageQueue,
+        say: Callable[[str], None],
+    ) -> None:
+        self._scale = scale
+        self._place = context.place
+        self._store = context.store
+        self._chain = chain
+        self._queue = queue
+        self._say = say
+        self._pushed = ""
+        self._pushing = asyncio.Lock()
+        self._waiting: dict[tuple[str, int], asyncio.Event] = {}
+
+    @property
+    def at_once(self) -> int | None:
+        """The most runs in the queue and with workers."""
+        return self._scale.at_once
+
+    # One task
+
+    async def run(self, context: TaskContext, task_id: str) -> TaskOutcome:
+        """Have a worker do the task, then merge it here; a task that began here goes on here."""
+        store = self._store
+        task = store.read_now(lambda c: tasks.load(c, task_id))
+        steps = store.read_now(lambda c: task_runs.select_steps(c, task_id))
+        run = _run_of(steps)
+        remote = store.read_now(lambda c: remote_runs.find(c, task_id, run))
+        begun = [step for step in steps if step.run == run]
+        is_here = bool(begun) and (remote is None or remote.state == "taken")
+        if is_here or task.status in ("done", "archived"):
+            return await run_task(context, task_id)
+        if remote is None or remote.state in ("withdrawn", "sent"):
+            if context.should_stop():
+                return TaskOutcome(
+                    task_id, "interrupted", "stopped before it was sent", reason="drained"
+                )
+            try:
+                remote = await self._send(context, task_id, run)
+            except SetAside as error:
+                return TaskOutcome(task_id, "interrupted", str(error), reason=error.code)
+        remote = await self._wait(context, remote)
+        if remote.state != "returned":
+            return TaskOutcome(task_id, "interrupted", "taken out of the queue", reason="drained")
+        return await self._merge(context, remote)
+
+    async def _send(self, context: TaskContext, task_id: str, run: int) -> RemoteRun:
+        """Put the run into the queue, from the chain's branch as it is now."""
+        chain = await prepare_chain_branch(context, task_id)
+        base = await self._push_base(Path(chain.path))
+        message = self._store.read_now(
+            lambda c: describe_run(
+                c, context, task_id, run, base, base_branch(self._chain.chain_id)
+            )
+        )
+        remote = await self._store.write(lambda tx: self._begin(tx, context, task_id, run, base))
+        await self._put(remote, message)
+        return remote
+
+    def _begin(self, tx: Tx, context: TaskContext, task_id: str, run: int, base: str) -> RemoteRun:
+        """Begin the run's first step, which is a worker's; the store has it before the queue has."""
+        raise_if_set_aside(tx, task_id)
+        steps = task_runs.select_steps(tx.connection, task_id)
+        where: dict[str, Any] = {"chain_id": context.chain_id, "ordinal": context.ordinal}
+        if steps and steps[-1].run == run:
+            task_runs.resume(tx, steps[-1], **where)
+        else:
+            task_runs.begin(tx, task_id, run, "implement", **where)
+        service.set_status(tx, task_id, "in_progress", by=_BY)
+        progress = {"phase": "implementing", "next_step": "wait for a worker of another machine"}
+        wip.update(tx, task_id, progress, by=_BY)
+        return remote_runs.send(tx, task_id, run, base)
+
+    async def _put(self, remote: RemoteRun, message: RunMessage) -> None:
+        """Put a run into the queue unless it is there, or its result is."""
+        names = self._queue.subjects
+        subject = names.run(remote.task_id, remote.run)
+        # A worker sends its result before its run leaves the queue: in this order neither is overlooked.
+        if await self._queue.holds(names.runs_stream, subject):
+            return
+        if await self._queue.holds(names.back_stream, names.back(remote.task_id, "result")):
+            return
+        if self._load(remote).state != "sent":
+            return
+        await self._queue.send_run(subject, encode(message))
+
+    async def _push_base(self, chain: Path) -> str:
+        """Put the chain's commit where workers get it; return it."""
+        async with self._pushing:
+            commit = (await git(chain, "rev-parse", "HEAD")).strip()
+            if commit != self._pushed:
+                branch = base_branch(self._chain.chain_id)
+                await shared_git(
+                    chain,
+                    "push",
+                    "--quiet",
+                    "--force",
+                    self._scale.git,
+                    f"{commit}:refs/heads/{branch}",
+                )
+                self._pushed = commit
+            return commit
+
+    async def _wait(self, context: TaskContext, remote: RemoteRun) -> RemoteRun:
+        """Wait for the result. When the chain drains, a run that no worker has is taken out again."""
+        key = (remote.task_id, remote.run)
+        has_result = self._waiting.setdefault(key, asyncio.Event())
+        stopping = asyncio.ensure_future(context.stop.wait())
+        returning = asyncio.ensure_future(has_result.wait())
+        try:
+            await asyncio.wait((stopping, returning), return_when=asyncio.FIRST_COMPLETED)
+            if not has_result.is_set() and await self._take_out(remote):
+                return self._load(remote)
+            await returning
+            return self._load(remote)
+        finally:
+            stopping.cancel()
+            returning.cancel()
+            self._waiting.pop(key, None)
+
+    async def _take_out(self, remote: RemoteRun) -> bool:
+        """Take a run out of the queue; where a worker has it, ask that to end after its step."""
+        names, task_id, run = self._queue.subjects, remote.task_id, remote.run
+        if await self._store.write(lambda tx: remote_runs.withdraw(tx, task_id, run)):
+            number = await self._queue.holds(names.runs_stream, names.run(task_id, run))
+            if number:
+                await self._queue.remove(names.runs_stream, number)
+            return True
+        current = self._load(remote)
+        if current.state == "claimed":
+            try:
+                await self._queue.request(names.decide(task_id, run, current.fence), encode(_STOP))
+            except QueueUnreachable as error:
+                self._say(f"{task_id}: {current.worker} does not answer and goes on. {error}")
+        return False
+
+    async def _merge(self, context: TaskContext, remote: RemoteRun) -> TaskOutcome:
+        """Take the worker's steps and branch over, and go on here; an unfinished run goes back."""
+        task_id, run = remote.task_id, remote.run
+        status = remote.result.get("status")
+        words = str(remote.result.get("summary", ""))
+        if status == "ready":
+            try:
+                return await take_over(context, self._scale.git, remote)
+            except ResultRefused as error:
+                status, words = "failed", str(error)
+        await self._store.write(lambda tx: remote_runs.give_back(tx, task_id, run))
+        outcome = "interrupted" if status == "interrupted" else "failed"
+        return TaskOutcome(
+            task_id, outcome, words, remote.tokens, 0.0, remote.cost_usd or 0.0,
+            reason=str(remote.result.get("reason", "")) or outcome,
+        )  # fmt: skip
+
+    def _load(self, remote: RemoteRun) -> RemoteRun:
+        return self._store.read_now(lambda c: remote_runs.load(c, remote.task_id, remote.run))
+
+    # What workers send
+
+    async def answer_claim(self, data: bytes) -> bytes:
+        """Give a run to the worker that asks, under the next number."""
+        claim = decode(Claim, data)
+        fence = await self._store.write(
+            lambda tx: remote_runs.claim(tx, claim.task_id, claim.run, claim.worker)
+        )
+        if fence:
+            again = f", time {fence}" if fence > 1 else ""
+            self._say(f"{claim.task_id} is with {claim.worker}{again}.")
+        return encode(ClaimAnswer(fence))
+
+    async def receive(self) -> None:
+        """Store what workers send, for ever; of the chains on one queue a single process does."""
+        path = self._place.state / f"queue-{self._scale.queue}.lock"
+        lock = await asyncio.to_thread(os.open, path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while not _is_locked(lock):
+                await self._store.clock.sleep(LOOK_S)
+            await self._store.write(lambda tx: show_proposals_anew(tx, self._place))
+            await self._queue.receive_back(self._handle, self._say_invalid)
+        finally:
+            os.close(lock)
+
+    async def _handle(self, message: BackMessage) -> None:
+        match message:
+            case RunResult():
+                await self._store.write(lambda tx: _record_result(tx, message))
+                self._wake(message.task_id, message.run)
+            case JournalRows():
+                await self._store.write(lambda tx: _record_rows(tx, message))
+            case ProposalNotice():
+                await self._store.write(lambda tx: show_proposal(tx, message, self._place))
+
+    def _wake(self, task_id: str, run: int) -> None:
+        if (event := self._waiting.get((task_id, run))) is not None:
+            event.set()
+
+    def _say_invalid(self, why: str) -> None:
+        self._say(f"A message of a worker was thrown away: {why}")
+
+    async def look_for_ever(self) -> None:
+        """Wake runs whose result another process received, and hand decisions on."""
+        while True:
+            if self._waiting:
+                for key in self._store.read_now(remote_runs.select_returned):
+                    self._wake(*key)
+            await self._send_decisions()
+            await self._store.clock.sleep(LOOK_S)
+
+    async def _send_decisions(self) -> None:
+        """Send each decision to the worker that waits for it, bound to what the worker showed."""
+        for proposal in self._store.read_now(remote_runs.select_unanswered):
+            decision = self._store.read_now(lambda c, p=proposal: find_decision(c, p))  # type: ignore[misc]  # a default keeps the loop's value
+            if decision is None:
+                continue
+            subject = self._queue.subjects.decide(proposal.task_id, proposal.run, proposal.fence)
+            if decision.verdict != "void":
+                try:
+                    data = await self._queue.request(subject, encode(decision))
+                except QueueUnreachable:
+                    continue  # the worker is away, or gone: then another has the run soon
+                answer = decode(DecisionAnswer, data)
+                if not answer.taken:
+                    self._say(f"{proposal.task_id}: your decision came too late. {answer.error}")
+            await self._store.write(lambda tx, p=proposal: set_answered(tx, p))  # type: ignore[misc]  # as above
+
+
+def _run_of(steps: list[Step]) -> int:
+    """Return the number of the task's current run, or of its next one."""
+    if not steps:
+        return 1
+    return steps[-1].run + (steps[-1].step in ENDS and not steps[-1].open)
+
+
+def _is_locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _record_result(tx: Tx, result: RunResult) -> None:
+    import msgspec
+
+    body = msgspec.to_builtins(result)
+    remote_runs.record_result(tx, result.task_id, result.run, result.fence, result.worker, body)
+
+
+def _record_rows(tx: Tx, message: JournalRows) -> None:
+    """Store rows that follow from those before them; what came twice is passed over."""
+    import json
+
+    task_id, run, fence = message.task_id, message.run, message.fence
+    if remote_runs.find(tx.connection, task_id, run) is None:
+        raise NotFound(f"Run {run} of {task_id} was sent to no worker.")
+    last = remote_runs.last_row(tx.connection, task_id, run, fence)
+    try:
+        rows = [(int(json.loads(line)["seq"]), line) for line in message.lines]
+        rows = [(seq, line) for seq, line in rows if last is None or seq > last[0]]
+        if not rows:
+            return
+        digest = verify_continuation(last[1] if last else None, [line for _, line in rows])
+    except (ValueError, KeyError, TypeError):
+        remote_runs.journal_void(tx, task_id, run, fence, message.worker, "rows")
+        return
+    remote_runs.add_rows(tx, task_id, run, fence, message.worker, rows, digest)

@@ -1,0 +1,338 @@
+"""The queue between machines: two streams of NATS JetStream, requests, and messages of any size.
+
+``runs`` holds the runs that wait or are with a worker, ``back`` what workers send. A message is in a stream
+until its receiver has stored what it says. Specified in ``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cockpit.chains.remote.messages import KINDS, BackMessage, MessageInvalid, decode, encode
+from cockpit.chains.remote.scale_settings import ScaleSettings
+from cockpit.core.errors import CockpitError
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.js import JetStreamContext
+
+PART_BYTES = 512 * 1024
+"""Bytes of one message; what is longer goes in several."""
+MOST_BYTES = 256 * 1024 * 1024
+"""Bytes of what a worker sends at once, unpacked."""
+MOST_PARTS = 512
+REQUEST_S = 5.0
+"""Seconds that an answer of the other side may take."""
+_WORKERS, _COORDINATOR = "workers", "coordinator"
+_CONNECT_S = 5
+_RECONNECT_S = 1
+_BREATH_S = 0.05
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_IN_FLIGHT = 100_000
+
+
+class QueueUnreachable(CockpitError):
+    """The NATS server cannot be reached, or refused."""
+
+    code = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The names of a queue at the server."""
+
+    queue: str
+
+    @property
+    def runs_stream(self) -> str:
+        return f"cockpit-{self.queue}-runs"
+
+    @property
+    def back_stream(self) -> str:
+        return f"cockpit-{self.queue}-back"
+
+    def run(self, task_id: str, run: int) -> str:
+        """Where a run waits; alone there, so that one can see whether it does."""
+        return f"cockpit.{self.queue}.runs.{task_id}.{run}"
+
+    def back(self, task_id: str, kind: str) -> str:
+        return f"cockpit.{self.queue}.back.{task_id}.{kind}"
+
+    @property
+    def claim(self) -> str:
+        return f"cockpit.{self.queue}.claim"
+
+    def decide(self, task_id: str, run: int, fence: int) -> str:
+        """Where the worker that has the run takes decisions."""
+        return f"cockpit.{self.queue}.decide.{task_id}.{run}.{fence}"
+
+
+def check_queue_name(name: str) -> str:
+    """Return the name of a queue. Raises :class:`MessageInvalid` for one that is none."""
+    if not _QUEUE.fullmatch(name):
+        raise MessageInvalid(
+            f"{name[:80]!r} is no name of a queue: use letters, digits, - and _, at most 64."
+        )
+    return name
+
+
+@dataclass(slots=True)
+class MessageQueue:
+    """A connection to the server, with the streams of one queue."""
+
+    client: Client
+    stream: JetStreamContext
+    subjects: Subjects
+    lease_s: float
+    _numbers: int = field(default=0)
+
+    async def prepare(self) -> None:
+        """Create the streams and their consumers where they are missing; lease times follow the settings."""
+        from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StreamConfig
+
+        names = self.subjects
+        places = ((names.runs_stream, "runs", _WORKERS), (names.back_stream, "back", _COORDINATOR))
+        for stream, word, consumer in places:
+            config = StreamConfig(
+                name=stream,
+                subjects=[f"cockpit.{names.queue}.{word}.>"],
+                retention=RetentionPolicy.WORK_QUEUE,
+            )
+            reading = ConsumerConfig(
+                durable_name=consumer,
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=self.lease_s,
+                max_deliver=-1,
+                max_ack_pending=_IN_FLIGHT,
+            )
+            await _ask(partial(self.stream.add_stream, config))
+            await _ask(partial(self.stream.add_consumer, stream, reading))
+
+    async def send_run(self, subject: str, data: bytes) -> None:
+        """Put a run into the queue; once it is back the server has it on its disk."""
+        await _ask(lambda: self.stream.publish(subject, data, timeout=REQUEST_S))
+
+    async def holds(self, stream: str, subject: str) -> int:
+        """Return the number of a message that is in a stream under ``subject``; 0 for none."""
+        from nats.js.errors import NotFoundError
+
+        try:
+            held = await _ask(lambda: self.stream.get_last_msg(stream, subject))
+        except NotFoundError:
+            return 0
+        return int(held.seq or 0)
+
+    async def remove(self, stream: str, number: int) -> None:
+        """Delete a message; one that is gone already is no error."""
+        from nats.js.errors import Error
+
+        try:
+            await self.stream.delete_msg(stream, number)
+        except Error:
+            return
+
+    async def take_runs(self) -> JetStreamContext.PullSubscription:
+        """Return where runs can be fetched from; each is redelivered unless it is renewed or done."""
+        bind, stream = self.stream.pull_subscribe_bind, self.subjects.runs_stream
+        source: JetStreamContext.PullSubscription = await _ask(
+            partial(bind, consumer=_WORKERS, stream=stream)
+        )
+        return source
+
+    async def send_back(self, kind: str, message: BackMessage) -> None:
+        """Send something to the coordinator; once it is back the server has it.
+
+        Raises :class:`QueueUnreachable` while the server does not take it.
+        """
+        packed = await asyncio.to_thread(zlib.compress, encode(message), 1)
+        count = max(1, -(-len(packed) // PART_BYTES))
+        self._numbers += 1
+        name = f"{message.worker}/{message.task_id}/{message.run}/{message.fence}/{kind}/{self._numbers}"
+        subject = self.subjects.back(message.task_id, kind)
+        for number in range(count):
+            headers = {"Cockpit-Message": name, "Cockpit-Part": f"{number + 1}/{count}"}
+            part = packed[number * PART_BYTES : (number + 1) * PART_BYTES]
+            publish = partial(self.stream.publish, subject, part, headers=headers)
+            await _ask(partial(publish, timeout=REQUEST_S))
+
+    async def receive_back(
+        self, handle: Callable[[BackMessage], Awaitable[None]], on_invalid: Callable[[str], None]
+    ) -> None:
+        """Hand on what workers send, for ever; a message leaves the stream once ``handle`` is back."""
+        waiting: dict[str, dict[int, Msg]] = {}
+        source = await _ask(
+            lambda: self.stream.pull_subscribe_bind(
+                consumer=_COORDINATOR, stream=self.subjects.back_stream
+            )
+        )
+        while not self.client.is_closed:
+            for part in await fetch(source, 64, REQUEST_S):
+                await self._receive_part(part, waiting, handle, on_invalid)
+
+    async def _receive_part(
+        self,
+        part: Msg,
+        waiting: dict[str, dict[int, Msg]],
+        handle: Callable[[BackMessage], Awaitable[None]],
+        on_invalid: Callable[[str], None],
+    ) -> None:
+        name, number, count = _part_of(part)
+        if not name or not 0 < number <= count <= MOST_PARTS:
+            on_invalid("a part of a message without its name")
+            await part.ack()
+            return
+        parts = waiting.setdefault(name, {})
+        parts[number] = part
+        if len(parts) < count:
+            return
+        del waiting[name]
+        try:
+            data = [parts[each].data for each in sorted(parts)]
+            message = await asyncio.to_thread(_unpack, part.subject, data)
+        except MessageInvalid as error:
+            on_invalid(str(error))
+        else:
+            await handle(message)
+        for each in parts.values():
+            await each.ack()
+
+    async def request(self, subject: str, data: bytes) -> bytes:
+        """Ask the other side. Raises :class:`QueueUnreachable` where nobody answers."""
+        answer = await _ask(lambda: self.client.request(subject, data, timeout=REQUEST_S))
+        return bytes(answer.data)
+
+    @asynccontextmanager
+    async def answer(
+        self, subject: str, handle: Callable[[bytes], Awaitable[bytes]], *, group: str = ""
+    ) -> AsyncIterator[None]:
+        """Answer requests at ``subject`` within the block; of a ``group`` one process answers each."""
+
+        async def reply(message: Msg) -> None:
+            try:
+                await message.respond(await handle(message.data))
+            except MessageInvalid:
+                await message.respond(b"")
+
+        subscription = await self.client.subscribe(subject, queue=group, cb=reply)
+        try:
+            yield
+        finally:
+            if not self.client.is_closed:
+                await subscription.unsubscribe()
+
+
+@asynccontextmanager
+async def open_queue(scale: ScaleSettings, *, name: str) -> AsyncIterator[MessageQueue]:
+    """Connect to the server of the settings, as ``name``; the connection is made again when it is lost.
+
+    Raises :class:`QueueUnreachable`, and ``ExtraMissing`` where nats-py is not installed.
+    """
+    nats = _load_nats()
+    from nats.errors import Error, NoServersError
+
+    options: dict[str, Any] = {}
+    if scale.credentials:
+        options["user_credentials"] = scale.credentials
+    try:
+        client = await nats.connect(
+            scale.server,
+            name=name,
+            connect_timeout=_CONNECT_S,
+            allow_reconnect=False,
+            **options,
+        )
+        await client.close()
+        client = await nats.connect(
+            scale.server,
+            name=name,
+            connect_timeout=_CONNECT_S,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=_RECONNECT_S,
+            error_cb=_ignore_lost_connection,
+            **options,
+        )
+    except (NoServersError, OSError, Error, TimeoutError, ValueError) as error:
+        raise QueueUnreachable(
+            f"The NATS server {scale.server_for_people} cannot be reached:"
+            f" {error or type(error).__name__}. Start it with JetStream (nats-server -js), or correct"
+            " [scale] server."
+        ) from error
+    try:
+        subjects = Subjects(check_queue_name(scale.queue))
+        yield MessageQueue(client, client.jetstream(timeout=REQUEST_S), subjects, scale.lease_s)
+    finally:
+        await client.close()
+
+
+async def fetch(
+    source: JetStreamContext.PullSubscription, most: int, timeout_s: float
+) -> list[Msg]:
+    """Return what is there, at most ``most`` messages; none after ``timeout_s`` or while disconnected."""
+    from nats.errors import Error
+
+    try:
+        batch: list[Msg] = await source.fetch(most, timeout=timeout_s)
+    except (TimeoutError, Error):
+        await asyncio.sleep(_BREATH_S)  # none came, or the connection is being made again
+        return []
+    return batch
+
+
+def _load_nats() -> Any:
+    try:
+        import nats
+    except ImportError as error:
+        raise QueueUnreachable(
+            "Work on other machines needs the extra `nats`: install cockpit[nats]."
+        ) from error
+    return nats
+
+
+async def _ask(call: Callable[[], Awaitable[Any]]) -> Any:
+    """Await a call to the server. Raises :class:`QueueUnreachable`, and ``NotFoundError`` as it is."""
+    from nats.errors import Error
+    from nats.js.errors import NotFoundError
+
+    try:
+        return await call()
+    except NotFoundError:
+        raise
+    except (Error, TimeoutError, OSError) as error:
+        raise QueueUnreachable(
+            f"The NATS server did not answer: {error or type(error).__name__}."
+        ) from error
+
+
+async def _ignore_lost_connection(error: Exception) -> None:
+    """Calls that need the connection say so themselves; nats-py would print each loss."""
+    del error
+
+
+def _part_of(message: Msg) -> tuple[str, int, int]:
+    headers = message.headers or {}
+    number, _, count = headers.get("Cockpit-Part", "").partition("/")
+    if not (number.isascii() and number.isdigit() and count.isascii() and count.isdigit()):
+        return "", 0, 0
+    return headers.get("Cockpit-Message", "")[:500], int(number), int(count)
+
+
+def _unpack(subject: str, parts: list[bytes]) -> BackMessage:
+    kind = KINDS.get(subject.rpartition(".")[2])
+    if kind is None:
+        raise MessageInvalid("A message of an unknown kind.")
+    unpacking = zlib.decompressobj()
+    try:
+        data = unpacking.decompress(b"".join(parts), MOST_BYTES)
+    except zlib.error as error:
+        raise MessageInvalid(f"A message cannot be unpacked: {error}.") from error
+    if unpacking.unconsumed_tail:
+        raise MessageInvalid("A message is larger than what is taken.")
+    return decode(kind, data)

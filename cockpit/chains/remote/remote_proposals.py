@@ -1,0 +1,161 @@
+"""Proposals of workers in the one queue of the coordinator, and the decisions that go back.
+
+A decision counts for exactly what the worker showed: it carries the digest of the worker's proposal. See
+``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from cockpit.chains.remote.messages import DecisionMessage, ProposalNotice
+from cockpit.core.processes import current_process
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.secrets import mask
+from cockpit.loop.permissions.waiting_permission import KIND, load_newest, withdraw_now
+from cockpit.loop.permissions.withdrawal import AGENT_ENDED
+from cockpit.store.chains import remote_runs
+from cockpit.store.chains.remote_runs import RemoteProposal
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import proposals
+
+_MOST_FIELDS = 40
+_MOST_TEXT = 400_000
+_RISKS = ("low", "medium", "high")
+
+
+def show_proposal(tx: Tx, notice: ProposalNotice, place: ProjectPaths) -> None:
+    """Put a worker's proposal into the queue here; one of a worker that lost the run is void."""
+    fence, worker = notice.fence, notice.worker
+    if not remote_runs.is_current(tx, notice.task_id, notice.run, fence, worker, "proposal"):
+        return
+    proposal = RemoteProposal(
+        task_id=notice.task_id,
+        run=notice.run,
+        fence=fence,
+        remote_id=notice.proposal_id,
+        remote_digest=notice.shown_digest,
+        proposal_id=tx.ids.new("p"),
+        title=f"{notice.task_id} on {worker}: {' '.join(mask(notice.title).split())}"[:200],
+        risk=notice.risk if notice.risk in _RISKS else "high",
+        body=_describe(notice, place),
+        answered=0,
+    )
+    if remote_runs.add_proposal(tx, proposal):
+        _create(tx, proposal)
+
+
+def show_proposals_anew(tx: Tx, place: ProjectPaths) -> None:
+    """Show what waited as the coordinator before this one ended."""
+    del place
+    for proposal in remote_runs.select_unanswered(tx.connection):
+        shown = load_newest(tx.connection, proposal.proposal_id)
+        if shown.status != "expired" or not _is_waited_for(tx.connection, proposal):
+            continue
+        again = msgspec.structs.replace(proposal, proposal_id=tx.ids.new("p"))
+        remote_runs.show_anew(tx, proposal, again.proposal_id)
+        _create(tx, again)
+
+
+def find_decision(
+    connection: sqlite3.Connection, proposal: RemoteProposal
+) -> DecisionMessage | None:
+    """Return the user's decision on a worker's proposal; None while it waits.
+
+    The verdict ``void`` says that no worker waits for it any more.
+    """
+    shown = load_newest(connection, proposal.proposal_id)
+    words = shown.reason
+    if not _is_waited_for(connection, proposal):
+        verdict = "void"
+    elif shown.status == "approved":
+        verdict, words = "approved", ""
+    elif shown.status in ("rejected", "discussed"):
+        verdict = "discussed" if words else "rejected"
+    else:
+        return None
+    return DecisionMessage(proposal.remote_id, proposal.remote_digest, verdict, words)
+
+
+def set_answered(tx: Tx, proposal: RemoteProposal) -> None:
+    """Record that no worker waits for it any more; one that is shown still is withdrawn."""
+    withdraw_now(tx, proposal.proposal_id, AGENT_ENDED)
+    remote_runs.set_answered(tx, proposal)
+
+
+def _is_waited_for(connection: sqlite3.Connection, proposal: RemoteProposal) -> bool:
+    remote = remote_runs.find(connection, proposal.task_id, proposal.run)
+    return remote is not None and (remote.state, remote.fence) == ("claimed", proposal.fence)
+
+
+def _create(tx: Tx, proposal: RemoteProposal) -> None:
+    proposals.create(
+        tx,
+        proposal_id=proposal.proposal_id,
+        kind=KIND,
+        session_id="",
+        wave_id="",
+        title=proposal.title,
+        body={**proposal.body, "waiter": current_process()},
+        risk=proposal.risk,
+        task_id=proposal.task_id,
+    )
+
+
+def _describe(notice: ProposalNotice, place: ProjectPaths) -> dict[str, Any]:
+    """Return the body as the screen draws permissions: everything that the worker would show, as text."""
+    fields = [["kind", notice.kind]]
+    fields += [
+        [str(name)[:80], _text(value)]
+        for name, value in list(notice.body.items())[:_MOST_FIELDS]
+        if value not in (None, "", [], {}) and name != "diffs"
+    ]
+    more = len(notice.body) - _MOST_FIELDS
+    if more > 0:
+        fields.append(["…", f"{more} more fields are not shown"])
+    return {
+        "type": "other",
+        "agent": notice.worker,
+        "transport": "nats",
+        "project": place.home.name,
+        "branch": f"{notice.task_id}, run {notice.run}",
+        "worktree": "",
+        "cwd": "",
+        "call_id": notice.proposal_id[:200],
+        "tool": notice.kind[:200],
+        "server": "",
+        "why": "",
+        "command": "",
+        "reasons": [],
+        "options": [],
+        "fields": fields,
+        "body": "",
+        "diffs": _diffs(notice.body),
+        "notes": [f"It waits on another machine: {notice.worker} carries it out there."],
+        "changes": [],
+        "editable": False,
+        "worker": notice.worker,
+        "remote_digest": notice.shown_digest,
+    }
+
+
+def _diffs(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    diffs = body.get("diffs")
+    return [
+        {"path": _text(each["path"]), "before": each.get("before"), "after": each.get("after")}
+        for each in (diffs if isinstance(diffs, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("path"), str)
+    ]
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    text = mask(text)
+    if len(text) <= _MOST_TEXT:
+        return text
+    return f"{text[:_MOST_TEXT]} […{len(text) - _MOST_TEXT} characters are not shown]"

@@ -1,0 +1,311 @@
+"""One run on a worker: a clone of its own, the task in a store of its own, its steps before the merge.
+
+While it goes on its journal rows and proposals are sent, and decisions taken. See
+``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from cockpit.chains.remote.message_queue import MessageQueue
+from cockpit.chains.remote.messages import (
+    BackMessage,
+    DecisionAnswer,
+    DecisionMessage,
+    JournalRows,
+    ProposalNotice,
+    RunMessage,
+    RunResult,
+    StepResult,
+    decode,
+    encode,
+    work_branch,
+)
+from cockpit.chains.remote.run_message import import_run, read_work
+from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.loop.decisions.approval_policy import is_narrower
+from cockpit.loop.runtime import Runtime, runtime_over
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.backlog import tasks
+from cockpit.store.chains import task_runs, worktrees
+from cockpit.store.db.database import Store
+from cockpit.store.journal.export_rows import select_exported
+from cockpit.store.sessions import proposals
+from cockpit.tasks.git import commit_of, git, shared_git, try_git
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext, TaskOutcome, WorkSettings
+
+SEND_S = 1.0
+"""Seconds between two looks at new rows and proposals of a run."""
+ROWS = 500
+"""Rows of one message."""
+_CHAIN_BRANCH = "cockpit/base"
+
+Send = Callable[[BackMessage, str], Awaitable[None]]
+
+
+class RunSetup(Protocol):
+    """What of a worker's setup a run needs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def load_settings(
+        self,
+    ) -> Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """Where a run is done."""
+
+    folder: Path
+    """The run's own folder, which does not exist before and after it."""
+    mirror: Path
+    """The machine's copy of the repository, for all runs."""
+    repository: str
+
+    @property
+    def clone(self) -> Path:
+        return self.folder / "clone"
+
+
+async def do_run(
+    run: RunMessage,
+    fence: int,
+    place: RunPlace,
+    setup: RunSetup,
+    queue: MessageQueue,
+    send: Send,
+    stop: asyncio.Event,
+) -> RunResult:
+    """Do the run's steps before the merge, push its branch, and return its result.
+
+    Everything else, its rows and proposals, is sent by ``send`` while it goes on. Raises ``WorktreeError``,
+    ``MessageInvalid`` and the store's errors: nothing of the run counts then.
+    """
+    await _clone(run, place)
+    paths = ProjectPaths(root=place.clone, home=place.clone, git=True)
+    settings, own_work = setup.load_settings(place.clone, run)
+    approve = setup.policy if is_narrower(setup.policy, run.approve) else run.approve
+    paths.prepare()
+    try:
+        with Store.open(paths.database) as store:
+            await store.write(lambda tx: import_run(tx, run))
+            context = TaskContext(
+                store=store,
+                place=paths,
+                settings=settings,
+                chain_id="",
+                ordinal=0,
+                chain_branch=_CHAIN_BRANCH,
+                approve=approve,
+                model=run.model or settings.model.model,
+                runner=run.runner,
+                work=read_work(run, own_work),
+                stops_before_merge=True,
+                stop=asyncio.Event(),
+            )
+            forwarder = _Forwarder(run, fence, setup.name, store, send)
+            async with (
+                _following(stop, context.stop),
+                runtime_over(store, paths, settings) as runtime,
+            ):
+                answering = queue.answer(
+                    queue.subjects.decide(run.task_id, run.run, fence),
+                    lambda data: _take_decision(data, runtime, context.stop),
+                )
+                async with answering, forwarder.running():
+                    outcome = await run_task(context, run.task_id)
+            await forwarder.send_new()
+            return await _result(run, fence, place, setup.name, store, outcome)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, paths.state, ignore_errors=True)
+
+
+async def _clone(run: RunMessage, place: RunPlace) -> None:
+    """Make the run's clone at its base commit; objects are shared with the machine's copy."""
+    if not place.mirror.is_dir():
+        partial = place.mirror.with_name(f"{place.folder.name}.mirror")
+        await shared_git(
+            place.mirror.parent, "clone", "--quiet", "--bare", place.repository, str(partial)
+        )
+        if place.mirror.is_dir():  # another run of this machine was first
+            await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
+        else:
+            partial.rename(place.mirror)
+    base = f"refs/heads/{run.base_branch}"
+    await shared_git(
+        place.mirror, "--git-dir=.", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+        place.repository, f"+{base}:refs/cockpit/base/{place.folder.name}",
+    )  # fmt: skip
+    place.folder.mkdir(parents=True, exist_ok=True)
+    await shared_git(
+        place.folder,
+        "clone",
+        "--quiet",
+        "--shared",
+        "--no-checkout",
+        str(place.mirror),
+        str(place.clone),
+    )
+    await git(place.clone, "checkout", "--quiet", "-B", _CHAIN_BRANCH, run.base_commit)
+    await git(place.clone, "switch", "--quiet", "--detach")
+
+
+async def _result(
+    run: RunMessage,
+    fence: int,
+    place: RunPlace,
+    worker: str,
+    store: Store,
+    outcome: TaskOutcome,
+) -> RunResult:
+    """Push the branch and return what the run brought."""
+    tree = store.read_now(lambda c: worktrees.find(c, run.task_id))
+    steps = store.read_now(lambda c: task_runs.select_steps(c, run.task_id))
+    task = store.read_now(lambda c: tasks.load(c, run.task_id))
+    branch = commit = ""
+    if tree is not None:
+        commit = await commit_of(place.clone, f"refs/heads/{tree.branch}") or ""
+    if commit:
+        branch = work_branch(run.task_id, run.run, fence)
+        words = ("push", "--quiet", "--force", place.repository, f"{commit}:refs/heads/{branch}")
+        await shared_git(place.clone, *words)
+        await try_git(
+            place.mirror,
+            "--git-dir=.",
+            "update-ref",
+            "-d",
+            f"refs/cockpit/base/{place.folder.name}",
+        )
+    return RunResult(
+        task_id=run.task_id,
+        run=run.run,
+        fence=fence,
+        worker=worker,
+        status="ready" if outcome.status == "ready" else _not_ready(outcome),
+        summary=outcome.summary[:2_000],
+        reason=outcome.reason,
+        branch=branch,
+        commit=commit,
+        steps=tuple(
+            StepResult(step.step, step.outcome or "", dict(step.detail))
+            for step in steps
+            if not step.open
+        ),
+        progress=dict(task.wip or {}),
+        tokens=outcome.tokens,
+        cost_usd=outcome.cost_usd,
+    )
+
+
+def _not_ready(outcome: TaskOutcome) -> str:
+    return "interrupted" if outcome.status == "interrupted" else "failed"
+
+
+async def _take_decision(data: bytes, runtime: Runtime, stop: asyncio.Event) -> bytes:
+    """Decide a proposal as the user did at the coordinator, or end the run after its step."""
+    decision = decode(DecisionMessage, data)
+    named, shown, words = decision.proposal_id, decision.shown_digest, decision.words
+    try:
+        match decision.verdict:
+            case "stop":
+                stop.set()
+            case "approved":
+                await runtime.approve(named, shown_digest=shown, by="person")
+            case "discussed":
+                await runtime.discuss(named, shown_digest=shown, words=words, by="person")
+            case _:
+                await runtime.reject(named, shown_digest=shown, reason=words, by="person")
+    except CockpitError as error:
+        return encode(DecisionAnswer(False, str(error)[:2_000]))
+    return encode(DecisionAnswer(True))
+
+
+@asynccontextmanager
+async def _following(outer: asyncio.Event, inner: asyncio.Event) -> AsyncIterator[None]:
+    """Set ``inner`` once ``outer`` is set."""
+
+    async def follow() -> None:
+        await outer.wait()
+        inner.set()
+
+    following = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        following.cancel()
+
+
+class _Forwarder:
+    """Sends the rows and the proposals of a run's store as they come."""
+
+    def __init__(self, run: RunMessage, fence: int, worker: str, store: Store, send: Send) -> None:
+        self._sender = {
+            "task_id": run.task_id,
+            "run": run.run,
+            "fence": fence,
+            "worker": worker,
+        }
+        self._store = store
+        self._send = send
+        self._after = 0
+        self._shown: set[str] = set()
+        self._sending = asyncio.Lock()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Send within the block what comes."""
+
+        async def forward() -> None:
+            while True:
+                await self.send_new()
+                await self._store.clock.sleep(SEND_S)
+
+        forwarding = asyncio.create_task(forward())
+        try:
+            yield
+        finally:
+            forwarding.cancel()
+            await asyncio.gather(forwarding, return_exceptions=True)
+
+    async def send_new(self) -> None:
+        """Send what is new. A row that may have been sent is sent again: it counts once."""
+        async with self._sending:
+            while rows := self._store.read_now(self._select):
+                await self._send_rows([line for _, line in rows])
+                self._after = rows[-1][0]
+            for proposal in self._store.read_now(proposals.select_pending):
+                if proposal.proposal_id not in self._shown:
+                    await self._send(self._notice(proposal), "proposal")
+                    self._shown.add(proposal.proposal_id)
+
+    def _select(self, connection: object) -> Sequence[tuple[int, str]]:
+        return select_exported(connection, after=self._after, session_id=None, limit=ROWS)  # type: ignore[arg-type]
+
+    async def _send_rows(self, lines: Sequence[str]) -> None:
+        await self._send(JournalRows(**self._sender, lines=tuple(lines)), "rows")  # type: ignore[arg-type]
+
+    def _notice(self, proposal: proposals.Proposal) -> ProposalNotice:
+        return ProposalNotice(
+            **self._sender,  # type: ignore[arg-type]
+            proposal_id=proposal.proposal_id,
+            shown_digest=proposal.shown_digest,
+            kind=proposal.kind,
+            title=proposal.title,
+            risk=proposal.risk,
+            body=dict(proposal.body),
+        )

@@ -1,0 +1,176 @@
+"""A worker of another machine: it takes runs from the queue, does them, and sends back what it did.
+
+Each run has a clone, a store and a journal of its own, which are removed when the result is in the queue. A
+worker that dies loses the run: another one gets it after the lease, under the next number, and what the first
+one still sends is void. Specified in ``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cockpit.chains.remote.message_queue import MessageQueue, QueueUnreachable, fetch
+from cockpit.chains.remote.messages import (
+    BackMessage,
+    Claim,
+    ClaimAnswer,
+    MessageInvalid,
+    RunMessage,
+    RunResult,
+    decode,
+    encode,
+)
+from cockpit.chains.remote.remote_run import RunPlace, do_run
+from cockpit.core.clock import Clock
+from cockpit.core.errors import CockpitError
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.tasks.task_context import WorkSettings
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+_TRY_AGAIN_S = 1.0
+_FETCH_S = 1.0
+_LONGEST_WAIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker is started with."""
+
+    name: str
+    """Its name in journals, for example ``machine-1``."""
+    repository: str
+    """The repository that all machines can reach, as this machine names it."""
+    folder: Path
+    """Where it keeps its copy of the repository, and the runs that it does."""
+    slots: int
+    """Runs that it does at the same time."""
+    policy: str
+    """The widest approval policy that it takes from a chain."""
+    load_settings: Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]
+    """Loads this machine's settings for a run in a clone."""
+    clock: Clock
+
+
+class RemoteWorker:
+    """Takes runs until it is stopped."""
+
+    def __init__(self, queue: MessageQueue, setup: WorkerSetup, say: Callable[[str], None]) -> None:
+        self._queue = queue
+        self._setup = setup
+        self._say = say
+        self.stop = asyncio.Event()
+        """When set, running steps finish, their results are sent, and no further run is taken."""
+
+    async def work(self) -> None:
+        """Take runs and do them, until :attr:`stop` is set. Cancelled, it leaves its runs to others."""
+        await asyncio.to_thread(self._remove_old_runs)
+        slots = [asyncio.ensure_future(self._work_on_slot()) for _ in range(self._setup.slots)]
+        try:
+            await asyncio.gather(*slots)
+        finally:
+            for slot in slots:
+                slot.cancel()
+            await asyncio.gather(*slots, return_exceptions=True)
+
+    async def _work_on_slot(self) -> None:
+        """Do one run after the other."""
+        source = await self._queue.take_runs()
+        while not self.stop.is_set():
+            for message in await fetch(source, 1, _FETCH_S):
+                await self._handle(message)
+
+    async def _handle(self, message: Msg) -> None:
+        """Claim a run, do it, and send its result; the run leaves the queue after that."""
+        try:
+            run = decode(RunMessage, message.data)
+        except MessageInvalid as error:
+            self._say(f"A run was thrown away: {error}")
+            await message.term()
+            return
+        fence = await self._claim(run)
+        if fence is None:
+            await message.nak(delay=_TRY_AGAIN_S)  # no coordinator is there
+            return
+        if fence == 0:
+            await message.ack()  # it is over
+            return
+        self._say(f"{run.task_id} starts (run {run.run}, number {fence}).")
+        async with self._kept_alive(message):
+            result = await self._do(run, fence)
+            await self._send(result, "result")
+        await message.ack()
+        self._say(f"{run.task_id}: {result.status}. {result.summary[:200]}")
+
+    async def _claim(self, run: RunMessage) -> int | None:
+        claim = Claim(run.task_id, run.run, self._setup.name)
+        try:
+            answer = await self._queue.request(self._queue.subjects.claim, encode(claim))
+            return decode(ClaimAnswer, answer).fence
+        except (QueueUnreachable, MessageInvalid):
+            return None
+
+    async def _do(self, run: RunMessage, fence: int) -> RunResult:
+        """Do the run; an error of this machine is the run's result."""
+        folder = self._runs / f"{run.task_id}-{run.run}-{fence}"
+        place = RunPlace(folder, self._mirror, self._setup.repository)
+        try:
+            return await do_run(run, fence, place, self._setup, self._queue, self._send, self.stop)
+        except (CockpitError, OSError) as error:
+            return RunResult(
+                task_id=run.task_id, run=run.run, fence=fence, worker=self._setup.name,
+                status="failed", summary=str(error)[:2_000], reason=getattr(error, "code", "error"),
+            )  # fmt: skip
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def _send(self, message: BackMessage, kind: str) -> None:
+        """Send something to the coordinator, as often as it takes: nothing is lost with a connection."""
+        wait_s = _TRY_AGAIN_S
+        while True:
+            try:
+                await self._queue.send_back(kind, message)
+            except QueueUnreachable as error:
+                self._say(f"{message.task_id}: the {kind} waits. {error}")
+                await self._setup.clock.sleep(wait_s)
+                wait_s = min(_LONGEST_WAIT_S, 2 * wait_s)
+            else:
+                return
+
+    @asynccontextmanager
+    async def _kept_alive(self, message: Msg) -> AsyncIterator[None]:
+        """Tell the server that the run goes on, three times in a lease."""
+
+        async def renew() -> None:
+            while True:
+                await self._setup.clock.sleep(self._queue.lease_s / 3)
+                try:
+                    await message.in_progress()
+                except QueueUnreachable:
+                    continue
+
+        renewing = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+
+    @property
+    def _runs(self) -> Path:
+        return self._setup.folder / "runs"
+
+    @property
+    def _mirror(self) -> Path:
+        return self._setup.folder / "mirror.git"
+
+    def _remove_old_runs(self) -> None:
+        """Remove what a worker that died here left: its runs are others' by now."""
+        shutil.rmtree(self._runs, ignore_errors=True)
+        self._runs.mkdir(parents=True, mode=0o700)

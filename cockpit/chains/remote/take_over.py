@@ -1,0 +1,135 @@
+"""Taking over what a worker did: its branch and its steps, then the merge, as of a task done here.
+
+Doing it twice is doing it once: a crash in between is repeated from the stored result. See
+``docs/reference/remote-workers.md``.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from cockpit.chains.remote.messages import RunResult, work_branch
+from cockpit.core.errors import CockpitError
+from cockpit.store.backlog import wip
+from cockpit.store.backlog.wip import WipInvalid
+from cockpit.store.chains import remote_runs, task_runs, worktrees
+from cockpit.store.chains.remote_runs import RemoteRun
+from cockpit.store.db.transaction import Tx
+from cockpit.tasks.git import (
+    WorktreeError,
+    commit_of,
+    is_ancestor,
+    shared_git,
+    worktree_lock,
+    worktrees_folder,
+)
+from cockpit.tasks.run_task import run_task
+from cockpit.tasks.task_context import TaskContext, TaskOutcome
+from cockpit.tasks.worktree import PREFIX, ensure_task_worktree
+
+_BY = "engine"
+_STEPS = frozenset(("implement", "test", "fix", "spec_review", "quality_review"))
+MOST_STEPS = 200
+
+
+class ResultRefused(CockpitError):
+    """A worker's result is not what it says it is."""
+
+    code = "result"
+
+
+async def take_over(context: TaskContext, repository: str, remote: RemoteRun) -> TaskOutcome:
+    """Fetch the worker's branch, store its steps, and merge; the outcome is the task's.
+
+    ``repository`` is what :attr:`ScaleSettings.git` names. Raises :class:`ResultRefused` for a branch or
+    steps that are not as the result says, ``WorktreeError``, and the store's errors.
+    """
+    import msgspec
+
+    result = msgspec.convert(dict(remote.result), RunResult)
+    task_id, run = remote.task_id, remote.run
+    if (
+        not result.steps
+        or len(result.steps) > MOST_STEPS
+        or {s.step for s in result.steps} - _STEPS
+    ):
+        raise ResultRefused(
+            f"{remote.worker} sent no steps of {task_id}, or other ones than a task has."
+        )
+    branch = f"{PREFIX}{task_id}-{run}-{remote.fence}"
+    await _fetch(context, repository, remote, result, branch)
+
+    def store(tx: Tx) -> None:
+        worktrees.register(
+            tx,
+            task_id,
+            task_id=task_id,
+            chain_id=context.chain_id,
+            path=str(worktrees_folder(context.place) / task_id),
+            branch=branch,
+            base_commit=remote.base_commit,
+        )
+        _store_steps(tx, context, remote, result)
+        remote_runs.finish(tx, task_id, run)
+
+    await context.store.write(store)
+    outcome = await run_task(context, task_id)
+    if outcome.status != "done":
+        await ensure_task_worktree(
+            context.store,
+            context.place,
+            task_id,
+            chain_id=context.chain_id,
+            chain_branch=context.chain_branch,
+        )
+        await context.store.write(lambda tx: worktrees.set_status(tx, task_id, "kept"))
+    with suppress(WorktreeError):  # it takes room and nothing else
+        name = f":refs/heads/{work_branch(task_id, run, remote.fence)}"
+        await shared_git(context.place.home, "push", "--quiet", repository, name)
+    return outcome
+
+
+async def _fetch(
+    context: TaskContext, repository: str, remote: RemoteRun, result: RunResult, branch: str
+) -> None:
+    """Fetch the worker's branch as ``branch``: its commit and its beginning are as they have to be."""
+    home = context.place.home
+    name = work_branch(remote.task_id, remote.run, remote.fence)
+    if await commit_of(home, f"refs/heads/{branch}") == result.commit:
+        return  # before a crash
+    async with worktree_lock(context.place):
+        await shared_git(
+            home, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", repository,
+            f"+refs/heads/{name}:refs/heads/{branch}",
+        )  # fmt: skip
+    if await commit_of(home, f"refs/heads/{branch}") != result.commit:
+        raise ResultRefused(
+            f"The branch of {remote.worker} for {remote.task_id} is not at the commit that it names."
+        )
+    if not await is_ancestor(home, remote.base_commit, result.commit):
+        raise ResultRefused(
+            f"The branch of {remote.worker} for {remote.task_id} does not begin where the run began."
+        )
+
+
+def _store_steps(tx: Tx, context: TaskContext, remote: RemoteRun, result: RunResult) -> None:
+    """Store the worker's steps as those of this run; the first one is open since the run was sent."""
+    where: dict[str, Any] = {"chain_id": context.chain_id, "ordinal": context.ordinal}
+    steps = task_runs.select_steps(tx.connection, remote.task_id)
+    current = steps[-1] if steps and steps[-1].run == remote.run and steps[-1].open else None
+    for taken in result.steps:
+        if current is None:
+            current = task_runs.begin(tx, remote.task_id, remote.run, taken.step, **where)
+        detail = {str(name): value for name, value in taken.detail.items()}
+        task_runs.end(tx, current, taken.outcome, **{**detail, "worker": remote.worker})
+        current = None
+    known = {name: result.progress[name] for name in _PROGRESS if name in result.progress}
+    try:
+        wip.update(tx, remote.task_id, known, by=_BY)
+    except WipInvalid as error:
+        raise ResultRefused(f"{remote.worker} sent other work in progress: {error}") from error
+
+
+_PROGRESS = ("files_modified", "last_commit", "uncommitted_changes", "test_results", "decisions")
+"""What of a worker's work in progress is taken along."""

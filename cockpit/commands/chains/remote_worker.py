@@ -1,0 +1,170 @@
+"""``cockpit worker``: do tasks of chains that run on another machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cockpit.cli_options import MODEL, examples
+from cockpit.commands.exit_codes import Exit
+from cockpit.commands.open_project import WrongUse, load_project_settings
+from cockpit.commands.terminal import say
+from cockpit.core.project_paths import ProjectPaths
+
+if TYPE_CHECKING:
+    from cockpit.chains.remote.messages import RunMessage
+    from cockpit.chains.remote.scale_settings import ScaleSettings
+    from cockpit.loop.runtime_settings import RuntimeSettings
+    from cockpit.tasks.task_context import WorkSettings
+
+
+@click.command(
+    short_help="Do tasks of another machine's chains.",
+    epilog=examples(
+        "cockpit worker --connect nats://build-1:4222 --queue shop --git ssh://git@build-1/shop.git",
+        "cockpit worker --connect nats://build-1:4222 --queue shop --git /srv/shop.git --slots 4",
+    ),
+)
+@click.option("--connect", required=True, metavar="URL", help="The NATS server.")
+@click.option("--queue", default="cockpit", show_default=True, metavar="NAME", help="The queue.")
+@click.option(
+    "--git",
+    "repository",
+    required=True,
+    metavar="ADDRESS",
+    help="The repository that all machines share, as this machine reaches it.",
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Tasks that it does at the same time.",
+)
+@click.option("--name", metavar="NAME", help="Its name in the journal. Default: host and process.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where it keeps its copy of the repository. Default: the state folder.",
+)
+@click.option(
+    "--credentials", type=click.Path(exists=True, dir_okay=False), help="Credentials of NATS."
+)
+@click.option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(1, 3_600),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="As [scale] lease_s of the coordinator.",
+)
+@click.option(
+    "--approve",
+    type=click.Choice(("ask", "trusted", "reads", "all")),
+    default="all",
+    show_default=True,
+    help="The widest approval policy that it takes from a chain.",
+)
+@MODEL
+@click.pass_context
+def worker(
+    ctx: click.Context,
+    connect: str,
+    queue: str,
+    repository: str,
+    slots: int,
+    name: str | None,
+    folder: Path | None,
+    credentials: str | None,
+    lease_s: float,
+    approve: str,
+    model: str | None,
+) -> None:
+    """Take tasks from the queue of a coordinator, do them, and send back branches and journals.
+
+    The coordinator is `cockpit work` with `[scale] backend = "nats"`, on any machine. What waits for you
+    is in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,
+    a second Ctrl+C at once; another worker then gets what it had.
+
+    Exit codes: 0 after Ctrl+C, 1 where the server is not reached, 2 for wrong options.
+    """
+    from cockpit.chains.remote.message_queue import check_queue_name
+    from cockpit.chains.remote.messages import check_worker_name
+    from cockpit.chains.remote.scale_settings import ScaleSettings
+    from cockpit.core.state_folder import state_root
+
+    if repository.startswith("-"):
+        raise WrongUse(f"{repository!r} is no address of a repository.")
+    named = check_worker_name(name or f"{_host()}-{os.getpid()}")
+    scale = ScaleSettings(
+        backend="nats",
+        server=connect,
+        queue=check_queue_name(queue),
+        git=repository,
+        credentials=credentials,
+        lease_s=lease_s,
+    )
+    place = folder or Path(state_root(), "workers", queue, named)
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ctx.exit(asyncio.run(_work(scale, place.resolve(), named, slots, approve, model)))
+
+
+async def _work(
+    scale: ScaleSettings, folder: Path, name: str, slots: int, approve: str, model: str | None
+) -> Exit:
+    from cockpit.chains.remote.message_queue import open_queue
+    from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
+    from cockpit.core.clock import SystemClock
+
+    def load(clone: Path, run: RunMessage) -> tuple[RuntimeSettings, WorkSettings]:
+        """Load this machine's settings; the repository's own are those of its coordinator's user to trust."""
+        del run
+        place = ProjectPaths(root=clone, home=clone, git=True)
+        settings = load_project_settings(place, {"[model] name": model}, ask=_trust_nothing)
+        return settings.runtime, settings.work
+
+    async with open_queue(scale, name=name) as queue:
+        await queue.prepare()
+        setup = WorkerSetup(
+            name=name,
+            repository=scale.git,
+            folder=folder,
+            slots=slots,
+            policy=approve,
+            load_settings=load,
+            clock=SystemClock(),
+        )
+        remote = RemoteWorker(queue, setup, say)
+        working = asyncio.ensure_future(remote.work())
+
+        def stop() -> None:
+            if remote.stop.is_set():
+                working.cancel()
+            else:
+                say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
+            remote.stop.set()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)  # SIGTERM becomes SIGINT
+        say(f"{name} takes tasks of the queue {scale.queue} at {scale.server_for_people}.")
+        try:
+            await working
+        except asyncio.CancelledError:
+            return Exit.INTERRUPTED
+    return Exit.DONE
+
+
+def _trust_nothing(question: str, text: str) -> bool:
+    del question, text
+    return False
+
+
+def _host() -> str:
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in socket.gethostname())
+    return name.strip("-")[:40] or "worker"

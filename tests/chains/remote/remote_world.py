@@ -1,0 +1,127 @@
+"""Chains over several machines, played on one: a real NATS server, a shared repository, workers as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import warm
+from chains.chain_world import WORK, Chains
+from commands.cli_world import PATIENCE_S
+
+SERVER = Path(sys.executable).with_name("nats-server")
+LEASE_S = 2.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A NATS server with JetStream on the loopback address; what it stores outlives it."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        words = ("-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self.port))
+        log = self.folder.with_suffix(".log").open("ab")
+        self.process = subprocess.Popen([str(SERVER), *words], stdout=log, stderr=log)
+        log.close()
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            assert time.monotonic() < deadline, self.folder.with_suffix(".log").read_text()
+            assert self.process.poll() is None, self.folder.with_suffix(".log").read_text()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@dataclass
+class Machines:
+    """A coordinator's project, and workers with homes of their own."""
+
+    chains: Chains
+    server: Server
+    shared: Path
+    workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    slots: int = 1
+
+    def start_worker(self, name: str, *words: str) -> subprocess.Popen[str]:
+        """Start a worker; its state and configuration are its own machine's."""
+        home = self.shared.parent / name
+        (home / "config").mkdir(parents=True, exist_ok=True)
+        env = {
+            **self.chains.project.env,
+            "HOME": str(home),
+            "COCKPIT_CONFIG_DIR": str(home / "config"),
+            "COCKPIT_STATE_DIR": str(home / "state"),
+        }
+        log = (home / "log").open("a")
+        worker = warm.Process(
+            [
+                *(*warm.command(), "worker", "--connect", self.server.url, "--queue", "shop"),
+                *("--git", str(self.shared), "--name", name, "--lease", str(LEASE_S)),
+                *("--slots", str(self.slots), *words),
+            ],
+            cwd=home,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+        self.workers[name] = worker
+        return worker
+
+    def log(self, name: str) -> str:
+        return (self.shared.parent / name / "log").read_text()
+
+    def work(self, scenario: str, *words: str) -> subprocess.Popen[str]:
+        """Start a chain over the whole backlog."""
+        return self.chains.project.start(*WORK, "--all", *self.chains.model(scenario), *words)
+
+    def end(self) -> None:
+        for worker in self.workers.values():
+            worker.kill()
+        self.server.kill()
+
+
+@contextlib.contextmanager
+def machines(folder: Path, count: int, *, slots: int = 1) -> Iterator[Machines]:
+    """A project with ``count`` tasks, whose chains are done over a queue."""
+    chains = Chains.made(folder, count)
+    shared = folder / "shared.git"
+    chains.project.git("clone", "--quiet", "--bare", str(chains.root), str(shared))
+    chains.project.git("remote", "add", "origin", str(shared))
+    server = Server(folder / "jetstream")
+    server.start()
+    chains.project.config.mkdir(exist_ok=True)
+    (chains.project.config / "config.toml").write_text(
+        f'[scale]\nbackend = "nats"\nserver = "{server.url}"\nqueue = "shop"\nlease_s = {LEASE_S}\n'
+    )
+    world = Machines(chains, server, shared, slots=slots)
+    try:
+        yield world
+    finally:
+        world.end()
