@@ -29,7 +29,7 @@ COMMANDS = {
     "chain": ("cockpit.commands.chains.chain:chain", "Manage chains of workers."),
     "worker": (
         "cockpit.commands.chains.remote_worker:worker",
-        "Do tasks of another machine's chains.",
+        "Work on tasks of another machine's chain.",
     ),
     "worktrees": (
         "cockpit.commands.chains.worktrees:worktrees",

@@ -101,7 +101,7 @@ def test_defaults_are_the_ones_that_hold(tmp_path: Path) -> None:
     settings = load_settings(None, env={"COCKPIT_CONFIG_DIR": str(tmp_path)})
     assert settings.origins == {}
     for key in KEYS:
-        mine = not key.field or key.field.startswith(("work.", "headless.", "retention."))
+        mine = not key.field or key.field.startswith(("work.", "headless.", "scale.", "retention."))
         found: Any = settings if mine else settings.runtime
         for part in (key.field or key.name).split("."):
             found = getattr(found, part)
@@ -121,7 +121,7 @@ def test_the_template_of_init_is_a_configuration(tmp_path: Path) -> None:
 
 def test_settings_have_no_field_without_a_way_to_set_it() -> None:
     assert {field.name for field in fields(Settings)} == {
-        *("runtime", "work", "headless", "retention"),
+        *("runtime", "work", "headless", "scale", "retention"),
         *("theme", "bell", "keys", "origins", "values"),
     }
 

@@ -124,9 +124,9 @@ def _store_steps(tx: Tx, context: TaskContext, remote: RemoteRun, result: RunRes
         detail = {str(name): value for name, value in taken.detail.items()}
         task_runs.end(tx, current, taken.outcome, **{**detail, "worker": remote.worker})
         current = None
-    known = {name: result.progress[name] for name in _PROGRESS if name in result.progress}
+    progress = {name: result.progress[name] for name in _PROGRESS if name in result.progress}
     try:
-        wip.update(tx, remote.task_id, known, by=_BY)
+        wip.update(tx, remote.task_id, progress, by=_BY)
     except WipInvalid as error:
         raise ResultRefused(f"{remote.worker} sent other work in progress: {error}") from error
 

@@ -25,36 +25,46 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Do tasks of another machine's chains.",
+    short_help="Work on tasks of another machine's chain.",
     epilog=examples(
         "cockpit worker --connect nats://build-1:4222 --queue shop --git ssh://git@build-1/shop.git",
         "cockpit worker --connect nats://build-1:4222 --queue shop --git /srv/shop.git --slots 4",
     ),
 )
-@click.option("--connect", required=True, metavar="URL", help="The NATS server.")
-@click.option("--queue", default="cockpit", show_default=True, metavar="NAME", help="The queue.")
+@click.option("--connect", required=True, metavar="URL", help="Take tasks from this NATS server.")
+@click.option(
+    "--queue",
+    default="cockpit",
+    show_default=True,
+    metavar="NAME",
+    help="Take tasks of this queue.",
+)
 @click.option(
     "--git",
     "repository",
     required=True,
     metavar="ADDRESS",
-    help="The repository that all machines share, as this machine reaches it.",
+    help="Use this repository, which all machines share, as this machine reaches it.",
 )
 @click.option(
     "--slots",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Tasks that it does at the same time.",
+    help="Do this many tasks at the same time.",
 )
-@click.option("--name", metavar="NAME", help="Its name in the journal. Default: host and process.")
+@click.option(
+    "--name", metavar="NAME", help="Use this name in journals. Default: host and process."
+)
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where it keeps its copy of the repository. Default: the state folder.",
+    help="Keep the copy of the repository there. Default: in the state folder.",
 )
 @click.option(
-    "--credentials", type=click.Path(exists=True, dir_okay=False), help="Credentials of NATS."
+    "--credentials",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Use this credentials file of NATS.",
 )
 @click.option(
     "--lease",
@@ -63,14 +73,14 @@ if TYPE_CHECKING:
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="As [scale] lease_s of the coordinator.",
+    help="Count as gone after this silence; as [scale] lease_s of the coordinator.",
 )
 @click.option(
     "--approve",
     type=click.Choice(("ask", "trusted", "reads", "all")),
     default="all",
     show_default=True,
-    help="The widest approval policy that it takes from a chain.",
+    help="Take no wider approval policy than this from a chain.",
 )
 @MODEL
 @click.pass_context
@@ -87,7 +97,7 @@ def worker(
     approve: str,
     model: str | None,
 ) -> None:
-    """Take tasks from the queue of a coordinator, do them, and send back branches and journals.
+    """Take tasks from a coordinator's queue, do them, and send back branches and journals.
 
     The coordinator is `cockpit work` with `[scale] backend = "nats"`, on any machine. What waits for you
     is in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,

@@ -15,7 +15,7 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal.details.remote_runs import (
+from cockpit.store.journal.details.chains import (
     RemoteRowsReceived,
     RemoteRunClaimed,
     RemoteRunReturned,
