@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -37,10 +38,11 @@ from cockpit.chains.remote.remote_proposals import (
     show_proposal,
     show_proposals_anew,
 )
+from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.take_over import ResultRefused, take_over
-from cockpit.core.errors import NotFound
+from cockpit.core.errors import CockpitError, NotFound, StoreError
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.chains import remote_runs, task_runs
 from cockpit.store.chains.chains import Chain
@@ -259,9 +261,14 @@ class Coordinator:
     async def answer_claim(self, data: bytes) -> bytes:
         """Give a run to the worker that asks, under the next number."""
         claim = decode(Claim, data)
-        fence = await self._store.write(
-            lambda tx: remote_runs.claim(tx, claim.task_id, claim.run, claim.worker)
-        )
+
+        def give(tx: Tx) -> int:
+            fence = remote_runs.claim(tx, claim.task_id, claim.run, claim.worker)
+            if fence:
+                open_session(tx, self._place, claim.task_id, claim.worker, self._chain.approve)
+            return fence
+
+        fence = await self._store.write(give)
         if fence:
             again = f", time {fence}" if fence > 1 else ""
             self._say(f"{claim.task_id} is with {claim.worker}{again}.")
@@ -280,6 +287,14 @@ class Coordinator:
             os.close(lock)
 
     async def _handle(self, message: BackMessage) -> None:
+        try:
+            await self._store_message(message)
+        except StoreError:
+            raise  # it stays in the queue, for a process that can store it
+        except (CockpitError, sqlite3.IntegrityError) as error:
+            self._say_invalid(str(error))
+
+    async def _store_message(self, message: BackMessage) -> None:
         match message:
             case RunResult():
                 await self._store.write(lambda tx: _record_result(tx, message))
@@ -342,7 +357,9 @@ def _record_result(tx: Tx, result: RunResult) -> None:
     import msgspec
 
     body = msgspec.to_builtins(result)
-    remote_runs.record_result(tx, result.task_id, result.run, result.fence, result.worker, body)
+    named = (result.task_id, result.run, result.fence, result.worker)
+    if remote_runs.record_result(tx, *named, body):
+        close_session(tx, result.task_id, result.status, result.summary)
 
 
 def _record_rows(tx: Tx, message: JournalRows) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from cockpit.chains.remote.messages import DecisionMessage, ProposalNotice
+from cockpit.chains.remote.remote_session import find_session
 from cockpit.core.processes import current_process
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
@@ -98,7 +99,7 @@ def _create(tx: Tx, proposal: RemoteProposal) -> None:
         tx,
         proposal_id=proposal.proposal_id,
         kind=KIND,
-        session_id="",
+        session_id=find_session(tx, proposal.task_id),
         wave_id="",
         title=proposal.title,
         body={**proposal.body, "waiter": current_process()},

@@ -13,6 +13,7 @@ from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.command_caller import find_user
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
+    WrongUse,
     choose_session,
     find_project,
     open_store,
@@ -271,12 +272,22 @@ def _record_accepted(tx: Tx, fault: str) -> None:
 
 @journal.command(epilog=examples("cockpit journal export > journal.jsonl"))
 @click.option("--session", metavar="ID", help="Export only rows of this session, an id or last.")
-def export(session: str | None) -> None:
+@click.option(
+    "--task",
+    metavar="ID",
+    help="Export only what a worker of another machine sent for this task, its own journal.",
+)
+def export(session: str | None, task: str | None) -> None:
     """Export all rows as JSON Lines.
 
     It writes one JSON document per row to standard output, with its digest and its seals, so that
     `cockpit journal verify --export FILE` checks the export anywhere.
     """
+    if task is not None:
+        if session is not None:
+            raise WrongUse("--session and --task exclude each other.")
+        _export_remote(task)
+        return
     after, count = 0, 0
     named: str | None = None
     if session is not None:
@@ -298,6 +309,24 @@ def export(session: str | None) -> None:
             for _, line in rows:
                 show_json_line(line)
     say(pluralize(count, "row"))
+
+
+def _export_remote(task: str) -> None:
+    """Print the journal of the worker that did the task last."""
+    from cockpit.store.backlog import tasks
+    from cockpit.store.chains import remote_runs
+
+    def read(connection: sqlite3.Connection) -> list[str]:
+        task_id = tasks.load(connection, task).task_id
+        newest = remote_runs.find_newest(connection, task_id)
+        if newest is None:
+            raise WrongUse(f"{task_id} was done by no worker of another machine.")
+        return remote_runs.select_rows(connection, task_id, newest.run, newest.fence)
+
+    lines = read_store(read)
+    for line in lines:
+        show_json_line(line)
+    say(pluralize(len(lines), "row"))
 
 
 async def _follow(session: str | None, lines: int, as_json: bool) -> None:

@@ -75,6 +75,14 @@ def find(connection: sqlite3.Connection, task_id: str, run: int) -> RemoteRun | 
     return None if row is None else _read(row)
 
 
+def find_newest(connection: sqlite3.Connection, task_id: str) -> RemoteRun | None:
+    """Read the task's newest run on another machine, or None."""
+    row = connection.execute(
+        f"{_SELECT} WHERE task_id=? ORDER BY run DESC LIMIT 1", (task_id,)
+    ).fetchone()
+    return None if row is None else _read(row)
+
+
 def load(connection: sqlite3.Connection, task_id: str, run: int) -> RemoteRun:
     """Read a run. Raises :class:`NotFound`."""
     if (remote := find(connection, task_id, run)) is None:

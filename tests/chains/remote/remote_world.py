@@ -1,4 +1,4 @@
-"""Chains over several machines, played on one: a real NATS server, a shared repository, workers as processes."""
+"""Chains over several machines, played on one: a real NATS server, a shared repository, worker processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import warm
 from chains.chain_world import WORK, Chains
-from commands.cli_world import PATIENCE_S
+from commands.cli_world import COLD, PATIENCE_S
 
 SERVER = Path(sys.executable).with_name("nats-server")
 LEASE_S = 2.0
@@ -44,7 +44,10 @@ class Server:
         log.close()
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), 1),
+            ):
                 return
             assert time.monotonic() < deadline, self.folder.with_suffix(".log").read_text()
             assert self.process.poll() is None, self.folder.with_suffix(".log").read_text()
@@ -67,8 +70,11 @@ class Machines:
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     slots: int = 1
 
-    def start_worker(self, name: str, *words: str) -> subprocess.Popen[str]:
-        """Start a worker; its state and configuration are its own machine's."""
+    def start_worker(self, name: str, *words: str, is_cold: bool = False) -> subprocess.Popen[str]:
+        """Start a worker; its state and configuration are its own machine's.
+
+        ``is_cold``: in a process of its own that can be stopped and continued, not in a fork behind a relay.
+        """
         home = self.shared.parent / name
         (home / "config").mkdir(parents=True, exist_ok=True)
         env = {
@@ -78,9 +84,10 @@ class Machines:
             "COCKPIT_STATE_DIR": str(home / "state"),
         }
         log = (home / "log").open("a")
-        worker = warm.Process(
+        start, command = (subprocess.Popen, COLD) if is_cold else (warm.Process, warm.command())
+        worker: subprocess.Popen[str] = start(
             [
-                *(*warm.command(), "worker", "--connect", self.server.url, "--queue", "shop"),
+                *(*command, "worker", "--connect", self.server.url, "--queue", "shop"),
                 *("--git", str(self.shared), "--name", name, "--lease", str(LEASE_S)),
                 *("--slots", str(self.slots), *words),
             ],
@@ -104,6 +111,7 @@ class Machines:
     def end(self) -> None:
         for worker in self.workers.values():
             worker.kill()
+            worker.wait()
         self.server.kill()
 
 
