@@ -95,6 +95,8 @@ class BandView(msgspec.Struct, frozen=True):
     ceiling: int
     facts: int = 0
     dropped: int = 0
+    cost: str = ""
+    """What its tokens cost in the last call, by their share; empty where no price is known."""
 
 
 class CacheView(msgspec.Struct, frozen=True):
@@ -111,6 +113,20 @@ class CacheView(msgspec.Struct, frozen=True):
     costs: tuple[str, str, str] = ("", "", "")
 
 
+class WaveUseView(msgspec.Struct, frozen=True):
+    """The packet of one wave: the tokens of each band, in the order of the bands."""
+
+    wave: int
+    used: tuple[tuple[str, int], ...]
+    cached: int = 0
+    """Tokens of its prompt that the provider had in its cache, or was expected to have."""
+    prompt: int = 0
+    """Tokens of the prompt; 0 where it was not measured."""
+    is_fresh: bool = False
+    """Whether the packet was compiled afresh, and not appended to the one before."""
+    cost: str = ""
+
+
 class MeterView(msgspec.Struct, frozen=True):
     """The packet of the current wave, band by band."""
 
@@ -123,8 +139,12 @@ class MeterView(msgspec.Struct, frozen=True):
     profile: str = ""
     waves_left: int | None = None
     cache: CacheView | None = None
+    history: tuple[WaveUseView, ...] = ()
+    """The packets of the session's waves, this one included, oldest first."""
     empty: str = "No context yet. It appears when the first wave runs."
     """What stands in place of the bands while there are none."""
+    explains: bool = True
+    """Whether what the bands hold is explained below ``empty``."""
 
 
 class ItemView(msgspec.Struct, frozen=True):

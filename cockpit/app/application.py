@@ -345,7 +345,10 @@ class CockpitApp(TerminalApp[int]):
             self.feed.open_chain(trees.wanted.pop())
         if self.session_id or self.is_starting:
             return views
-        return self.welcome.add_welcome(views, len(self.pending))
+        log = self.welcome.log.show(
+            self.state.chains, self.engine.store, self.run_in_background, self._schedule_paint
+        )
+        return self.welcome.add_welcome(views, len(self.pending), log)
 
     def open_session(self, session_id: str) -> None:
         """Read the conversation of a session that is not followed, for a look at it."""

@@ -67,6 +67,10 @@ class Engine(Protocol):
         """Store a session that continues from here, where its agent can; return its id."""
         ...
 
+    async def fork_session(self, session_id: str, wave: int | None = None) -> str:
+        """Store a session of the built-in agent that continues after a wave, by default the last; its id."""
+        ...
+
     async def propose_branch(self, name: str, *, drop: bool = False) -> str:
         """Propose to merge, or to drop, the branch of a chain, task or session; return the session of it."""
         ...

@@ -285,6 +285,16 @@ class Runtime(Desks):
         """Choose a mode, a model or an option in the agent of a session, which is opened for it."""
         await self.agents().choose(self.engine, session_id, kind, value)
 
+    async def fork_session(self, session_id: str, wave: int | None = None) -> str:
+        """Store a session that continues after a wave, by default the last that ended; return its id.
+
+        Raises what :func:`~cockpit.loop.intake.fork_session.fork_session` raises.
+        """
+        from cockpit.loop.intake.fork_session import fork_session
+
+        fork = await self.store.write(lambda tx: fork_session(tx, session_id, wave))
+        return fork.session.session_id
+
     async def fork_agent(self, session_id: str) -> str:
         """Store a session that continues from here, where its agent can; returns its id."""
         return await self.agents().fork(self.engine, session_id)

@@ -40,7 +40,7 @@ _WORD = re.compile(r"w\d{5}")
 SIZES = ((60, 8), (60, 20), (80, 24), (100, 30), (119, 12), (160, 45), (250, 70))
 NAMES = ("alpha", "omega")
 """The task types of the two sessions, which the header shows in any width."""
-LARGEST_TURNS = 90
+LARGEST_TURNS = 120
 PHASES = (Phase.explicit, Phase.generate)
 """Without shrinking: it would play hundreds of screens."""
 

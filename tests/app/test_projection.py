@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cockpit.app.projection.band_meter import with_reported_cache
 from cockpit.app.projection.conversation import Conversation
-from cockpit.app.projection.fold import State
+from cockpit.app.projection.fold import OpenSession, State
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
@@ -303,6 +303,44 @@ def test_the_meter_says_what_cached_new_and_stale_tokens_cost() -> None:
         assert with_reported_cache(view, row).cache == CacheView(
             4_000, 8_000, 5_000, "$0.90", costs
         )
+
+
+def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
+    def packet(ordinal: int, situational: int, first: int) -> tuple[str, dict[str, object]]:
+        used = {"identity": 4_000, "situational": situational, "reserve": 5_000}
+        bands = [
+            {"band": band, "used": count, "min": 0, "target": 1, "max": 2, "facts": 1, "dropped": 0}
+            for band, count in used.items()
+        ]
+        epoch = {"first": first, "reason": "", "rendered_tokens": 4_000 + situational,
+                 "cached_expected": 0, "stale": 0}  # fmt: skip
+        return str(Action.PACKET_COMPILED), {
+            "digest": "d", "ordinal": ordinal, "token_used": 9, "token_budget": 99, "facts": 3,
+            "dropped": 0, "drops": {}, "bands": bands, "epoch": epoch,
+        }  # fmt: skip
+
+    def spent(prompt: int, cached: int) -> tuple[str, dict[str, object]]:
+        return str(Action.MODEL_COMPLETED), {
+            "model": "openai:gpt-6", "stop": "end", "input_tokens": prompt, "output_tokens": 9,
+            "cached_tokens": cached, "cost_usd": 1.5, "input_usd": 1.0, "cached_usd": 0.2,
+        }  # fmt: skip
+
+    session = OpenSession("s-1")
+    story = [packet(1, 16_000, 1), spent(20_000, 0), packet(2, 36_000, 1), spent(40_000, 20_000)]
+    for seq, (action, detail) in enumerate(story, 1):
+        session.apply(
+            Row(seq, "2026-01-01T12:00:00.000000Z", "t", "s-1", "s-1-w1", "", "default", 1,
+                "agent", action, "ok", None, "", json.dumps(detail), "")
+        )  # fmt: skip
+    # What was cached is shared by what each band had before; what is new is the situational band's.
+    assert [(band.name, band.cost) for band in session.meter.bands] == [
+        ("identity", "$0.04"),
+        ("situational", "$0.96"),
+        ("reserve", "$0.50"),
+    ]
+    first, second = session.meter.history
+    assert (first.wave, first.is_fresh, first.cached, first.prompt) == (1, True, 0, 20_000)
+    assert (second.wave, second.is_fresh, second.cached, second.cost) == (2, False, 20_000, "$1.50")
 
 
 def fold_rows(*rows: tuple[str, dict[str, object]]) -> Conversation:

@@ -226,7 +226,7 @@ def test_replay(still, scene, snap_compare):
     to_decide(scene).say("agent", THOUGHTS).advance("acting").edit()
     rows = still.store.read_now(journal.rows)
     mine = [row for row in rows if row.session_id == scene.session_id]
-    app = ReplayApp(mine, scene.session_id)
+    app = ReplayApp(mine, scene.session_id, still.store)
 
     async def before(pilot):
         await until(pilot, lambda: app.screen.position == len(mine))

@@ -26,7 +26,7 @@ async def opened(pilot) -> StatsScreen:
     screen_of(pilot).act("stats")
     await until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
     await settled(pilot)
-    await until(pilot, lambda: len(pilot.app.screen.body.views) == 14)
+    await until(pilot, lambda: len(pilot.app.screen.body.views) == 16)
     return pilot.app.screen
 
 
@@ -80,7 +80,7 @@ async def test_it_fits_any_size(still, days, size):
     app = CockpitApp(still)
     async with app.run_test(size=size) as pilot:
         screen = await opened(pilot)
-        assert len(screen.body.views) == 14
+        assert len(screen.body.views) == 16
 
 
 @pytest.mark.parametrize("size", [WIDE, SMALL], ids=["wide", "small"])

@@ -94,7 +94,7 @@ async def test_the_board_and_a_replay_tell_it_as_well(place, tmp_path):
     async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
         await board(runtime)
         rows = await read_session_rows(runtime.store, session_id)
-        replay = ReplayApp(rows, session_id, warning=WARNING.removeprefix("⚠ "))
+        replay = ReplayApp(rows, session_id, runtime.store, warning=WARNING.removeprefix("⚠ "))
         async with replay.run_test(size=(80, 24)) as pilot:
             while WARNING not in drawn(replay)[0]:
                 await pilot.pause()

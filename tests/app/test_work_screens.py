@@ -371,14 +371,20 @@ async def test_the_queue_gives_its_reasons_and_follows(filled):
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, QueueScreen))
         queue = app.screen
-        await until(pilot, lambda: len(queue.body.rows) == 9)
+        await until(pilot, lambda: len(queue.first_focus.rows) == 9)
         drawn = text(app)
         assert "○ T-3   Read the clock once per request" in drawn
         assert "can start now" in drawn
         assert "waits for T-5 · priority P0 · 1 task behind it" in drawn
+        assert "Place      1" in drawn and "Can start" in drawn
+        at = next(n for n, row in enumerate(queue.first_focus.rows) if "waits for T-5" in row.why)
+        await pilot.press(*["j"] * at)
+        await until(pilot, lambda: "Waits for" in text(app))
+        assert f"Place      {at + 1}" in text(app)
+        await pilot.press("home")
         await pilot.press("s")
         await until(pilot, lambda: load(filled, "T-3").status == "in_progress")
-        await until(pilot, lambda: queue.body.rows[0].key == "T-9")
+        await until(pilot, lambda: queue.first_focus.rows[0].key == "T-9")
         assert queue.task_id == "T-3"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, TaskScreen))

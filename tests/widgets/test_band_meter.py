@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from widgets.bands.band_meter import BandMeter
 from widgets.text.numerals import duration, money, span, tokens
-from widgets.views import BandView, CacheView, MeterView
+from widgets.views import BandView, CacheView, MeterView, WaveUseView
 
 pytestmark = pytest.mark.slow
 
@@ -170,3 +171,39 @@ def test_numerals() -> None:
         "1d",
     ]
     assert [money(x) for x in (0.0, 0.0042, 0.12, 3.0)] == ["$0.00", "$0.0042", "$0.12", "$3.00"]
+
+
+HISTORY = tuple(
+    WaveUseView(wave, (("identity", 4_000), ("situational", 9_000 * wave)), 9_000 * wave - 9_000,
+                9_000 * wave + 4_000, wave == 1, "$0.02")
+    for wave in range(1, 31)
+)  # fmt: skip
+
+
+async def test_below_the_bands_are_the_waves_the_legend_and_what_bands_hold(stage: Any) -> None:
+    costs = tuple(msgspec.structs.replace(each, cost="$0.0012") for each in BANDS)
+    view = msgspec.structs.replace(VIEW, bands=costs, history=HISTORY)
+    meter = BandMeter()
+    async with stage(meter, size=(76, 40)) as pilot:
+        meter.show(view)
+        meter.styles.height = 40
+        await pilot.pause()
+        rows = [each.strip("│").rstrip() for each in pilot.app.rows]
+        text = "\n".join(rows)
+        assert "$0.0012" in row([each.strip() for each in rows], "objectives")
+        assert "┃ floor" in text and "stale no longer needed" in text
+        assert "the rules: AGENTS.md and yours" in text
+        waves = [each for each in rows if "% cached" in each]
+        shown = [int(each.split()[0].rstrip("↻")) for each in waves]
+        assert shown == list(range(shown[0], 31)) and len(shown) > 10
+        assert f"{shown[0] - 1} earlier" in text
+        assert all("i" in each and "s " in each and "$0.02" in each for each in waves)
+        # A low pane keeps the bands; a few waves come before the legend.
+        meter.styles.height = 15
+        await pilot.pause()
+        text = "\n".join(pilot.app.rows)
+        assert "exploration" in text and "% cached" in text and "┃ floor" not in text
+        meter.styles.height = 10
+        await pilot.pause()
+        text = "\n".join(pilot.app.rows)
+        assert "reserve" in text and "% cached" not in text

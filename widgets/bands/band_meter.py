@@ -12,6 +12,14 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from widgets.bands.meter_history import (
+    MEANING_CELLS,
+    MEANINGS,
+    history,
+    legend_of_cache,
+    legend_of_marks,
+    meanings,
+)
 from widgets.text.clean import clean
 from widgets.text.numerals import span, tokens
 from widgets.text.tone import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
@@ -21,6 +29,12 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_LEAST = 8
 _BAR_MOST = 64
 _USED_CELLS = 6
+_BAR_WIDE = 24
+"""The bar keeps this many cells before there are words next to it."""
+_HISTORY = 12
+"""Waves that the pane would like to show."""
+_WAVES_FIRST = 5
+"""Waves that are shown before anything is explained."""
 
 
 class BandMeter(Widget, can_focus=True):
@@ -28,7 +42,7 @@ class BandMeter(Widget, can_focus=True):
 
     A bar shows used tokens in the band's colour, dots up to the ceiling, and three marks: bold at the
     floor, broken at the target, thin at the ceiling. ``▲`` after the number marks a full band. Narrow
-    panes lose the bar first, then the range.
+    panes lose the bar first, then the range. Lines below the bands have the legend and a line per wave.
     """
 
     DEFAULT_CSS = """
@@ -81,13 +95,21 @@ class BandMeter(Widget, can_focus=True):
             self.action_open()
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        return 2 + len(self.view.bands) if self.view.bands else 1
-
-    def render(self) -> Content:
-        width = self.content_size.width
         view = self.view
         if not view.bands:
-            return line((view.empty, DIM)).truncate(width, ellipsis=True)
+            return 2 + len(MEANINGS) if view.explains else 1
+        below = 1 + len(legend_of_marks(width))
+        waves = min(len(view.history), _HISTORY)
+        return 2 + len(view.bands) + below + (2 + waves if waves else 0)
+
+    def render(self) -> Content:
+        width, height = self.content_size
+        view = self.view
+        if not view.bands:
+            rows = [line((view.empty, DIM)).truncate(width, ellipsis=True)]
+            if view.explains and height >= 2 + len(MEANINGS):
+                rows += [Content(""), *meanings(width, list(MEANINGS))]
+            return Content("\n").join(rows)
         columns = _Columns.fit(view, width)
         rows = [self._summary(width), self._cache(width)]
         for place, row in enumerate(view.bands):
@@ -95,7 +117,25 @@ class BandMeter(Widget, can_focus=True):
             if self.has_focus and place == self.cursor:
                 content = content.pad_right(max(0, width - content.cell_length)).stylize(CURSOR)
             rows.append(content)
+        rows += self._below(width, height - len(rows), has_meanings=columns.meaning > 0)
         return Content("\n").join(rows)
+
+    def _below(self, width: int, room: int, *, has_meanings: bool) -> list[Content]:
+        """Draw in ``room`` lines below the bands: the legend, what the bands hold, and the waves.
+
+        A few waves come first; then what explains the bands, then the earlier waves.
+        """
+        view = self.view
+        waves = 2 + min(len(view.history), _WAVES_FIRST) if view.history else 0
+        names = [] if has_meanings else [row.name for row in view.bands]
+        sections: list[list[Content]] = []
+        for section in (legend_of_marks(width), meanings(width, names), legend_of_cache(width)):
+            if section and room - waves > len(section):
+                sections.append(section)
+                room -= len(section) + 1
+        if drawn := history(view, width, room - 1):
+            sections.append(drawn)
+        return [each for section in sections for each in (Content(""), *section)]
 
     def _summary(self, width: int) -> Content:
         view = self.view
@@ -159,6 +199,8 @@ class _Columns(msgspec.Struct, frozen=True):
     range: int
     dropped: int
     scale: int
+    cost: int = 0
+    meaning: int = 0
 
     @classmethod
     def fit(cls, view: MeterView, width: int) -> _Columns:
@@ -166,10 +208,15 @@ class _Columns(msgspec.Struct, frozen=True):
         ranges = max(len(span(row.floor, row.ceiling)) for row in view.bands)
         drops = max(len(_dropped(row)) for row in view.bands)
         scale = max(1, *(max(row.ceiling, row.used) for row in view.bands))
+        costs = max(len(clean(row.cost, newlines=False)) for row in view.bands)
         fixed = name + 1 + _USED_CELLS + 2
         bar = width - fixed - 1 - ranges - 2 - (drops + 2 if drops else 0)
+        cost = costs if costs and bar - costs - 2 >= _BAR_LEAST else 0
+        bar -= cost + 2 if cost else 0
         if bar >= _BAR_LEAST:
-            return cls(name, min(bar, _BAR_MOST), ranges, drops, scale)
+            meaning = MEANING_CELLS if bar - MEANING_CELLS - 2 >= _BAR_WIDE else 0
+            bar -= meaning + 2 if meaning else 0
+            return cls(name, min(bar, _BAR_MOST), ranges, drops, scale, cost, meaning)
         bar = width - fixed - 1 - ranges - 2
         if bar >= _BAR_LEAST:
             return cls(name, bar, ranges, 0, scale)
@@ -189,8 +236,12 @@ class _Columns(msgspec.Struct, frozen=True):
         parts.append(line(("▲ " if full else "  ", WARN)))
         if self.range:
             parts.append(line((f"{span(row.floor, row.ceiling):<{self.range}}", DIM)))
+        if self.cost:
+            parts.append(line("  ", f"{clean(row.cost, newlines=False):>{self.cost}}"))
         if self.dropped:
-            parts.append(line(("  " + _dropped(row), DIM)))
+            parts.append(line((f"  {_dropped(row):<{self.dropped}}", DIM)))
+        if self.meaning:
+            parts.append(line("  ", (MEANINGS.get(row.name, ""), DIM)))
         return Content("").join(parts)
 
     def _bar(self, row: BandView, accent: str) -> Content:

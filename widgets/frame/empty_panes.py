@@ -13,12 +13,16 @@ from widgets.text.tone import BADGE, DIM, RULE, Part
 TITLES = ("Conversation", "Bands", "Proposals", "Work")
 """The tabs of a narrow screen."""
 
-_BANDS_ROWS = 3
+_BANDS_ROWS = 10
+_BANDS_MOST = 2
+"""The bands take at most this part of the column: a half."""
 _PROPOSALS_ROWS = 4
 _WORK_LEAST = 4
 _PROMPT_ROWS = 3
 _LEFT, _RIGHT = 13, 12
 """The shares of the columns; one cell is between them."""
+_WIDE_LEFT, _WIDE_RIGHT = 2, 3
+"""The same of a screen with three columns, of which two are in the right part."""
 _FOCUSED = "$tone-accent"
 
 
@@ -35,6 +39,8 @@ class EmptyPanes(Widget):
 
     narrow: reactive[bool] = reactive(False)
     """True for one pane and tabs."""
+    wide: reactive[bool] = reactive(False)
+    """True for three columns."""
 
     def render(self) -> Content:
         width, height = self.size
@@ -42,9 +48,10 @@ class EmptyPanes(Widget):
         if self.narrow:
             lines = [_tabs(), *_left(width, rows - 1)]
         else:
-            left_width = _LEFT * (width - 1) // (_LEFT + _RIGHT)
+            share, rest = (_WIDE_LEFT, _WIDE_RIGHT) if self.wide else (_LEFT, _RIGHT)
+            left_width = share * (width - 1) // (share + rest)
             left = _left(left_width, rows)
-            right = _right(width - 1 - left_width, rows)
+            right = (_two_columns if self.wide else _right)(width - 1 - left_width, rows)
             lines = [[*a, " ", *b] for a, b in zip(left, right, strict=True)]
         keys: list[Part] = [(" " * width, "on $panel")]
         return Content("\n").join(Content.assemble(*parts) for parts in [*lines, keys])
@@ -58,9 +65,19 @@ def _left(width: int, rows: int) -> list[list[Part]]:
     ]
 
 
+def _two_columns(width: int, rows: int) -> list[list[Part]]:
+    above, bands = rows - _PROPOSALS_ROWS, (width - 1) // 2
+    pairs = zip(
+        _box("Bands", bands, above), _box("Chains & work", width - 1 - bands, above), strict=True
+    )
+    lines: list[list[Part]] = [[*a, " ", *b] for a, b in pairs]
+    return [*lines, *_box("Proposals", width, _PROPOSALS_ROWS)][:rows]
+
+
 def _right(width: int, rows: int) -> list[list[Part]]:
-    work = max(rows - _BANDS_ROWS - _PROPOSALS_ROWS, _WORK_LEAST)
-    boxes = (("Bands", _BANDS_ROWS), ("Proposals", _PROPOSALS_ROWS), ("Chains & work", work))
+    bands = min(_BANDS_ROWS, rows // _BANDS_MOST)
+    work = max(rows - bands - _PROPOSALS_ROWS, _WORK_LEAST)
+    boxes = (("Bands", bands), ("Proposals", _PROPOSALS_ROWS), ("Chains & work", work))
     lines = [line for title, height in boxes for line in _box(title, width, height)]
     return lines[:rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from textual import events
 from textual.binding import Binding
@@ -11,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import ACCENT, DIM, RULE, STRONG, line, spread
+from widgets.text.tone import ACCENT, DIM, RULE, STRONG, Part, line, spread
 
 _PAGE = 10
 _RAIL_LEAST = 8
@@ -20,9 +21,10 @@ _RAIL_LEAST = 8
 class Timeline(Widget, can_focus=True):
     """A rail from the first row of a session to the last, with the position on it.
 
-    ``position`` counts rows shown, 0 to ``total``; ``label`` describes the row ("wave 3 ·
-    seq 41 · 14:02:11"). Left and right move by one row, page up and page down by a tenth, home and
-    end to the edges; each posts :class:`Moved` and leaves the moving to the application.
+    ``position`` counts rows shown, 0 to ``total``; ``label`` describes the row ("wave 3 · seq 41 ·
+    14:02:11"); ``marks`` are positions that stand out on the rail, those of waves. Left and right move
+    by one row, page up and page down by a tenth, home and end to the edges; each posts :class:`Moved`
+    and leaves the moving to the application.
     """
 
     DEFAULT_CSS = """
@@ -40,6 +42,7 @@ class Timeline(Widget, can_focus=True):
     position: reactive[int] = reactive(0)
     total: reactive[int] = reactive(0)
     label: reactive[str] = reactive("")
+    marks: reactive[tuple[int, ...]] = reactive(())
 
     @dataclass
     class Moved(Message):
@@ -97,9 +100,24 @@ class Timeline(Widget, can_focus=True):
         place = round(self.position * (rail - 1) / self.total) if self.total else 0
         content = line(
             ("◂ ", ACCENT if self.position > 0 else RULE),
-            ("━" * place, ACCENT),
-            ("●", STRONG),
-            ("─" * (rail - 1 - place), RULE),
+            *self._cells(rail, place),
             (" ▸", ACCENT if self.position < self.total else RULE),
         )
         return spread(content, self._words(), width)
+
+    def _cells(self, rail: int, place: int) -> list[Part]:
+        """Draw the rail with its marks; the position covers a mark at its place."""
+        marked = {round(mark * (rail - 1) / self.total) for mark in self.marks if self.total}
+        cells: list[Part] = []
+        edges = [*sorted({0, place, place + 1, rail, *marked, *(cell + 1 for cell in marked)})]
+        for start, end in pairwise(edge for edge in edges if edge <= rail):
+            if start == place:
+                cells.append(("●", STRONG))
+            elif start in marked:
+                cells.append(("┿" if start < place else "┼", ACCENT if start < place else DIM))
+            else:
+                is_past = start < place
+                cells.append(
+                    (("━" if is_past else "─") * (end - start), ACCENT if is_past else RULE)
+                )
+        return cells

@@ -230,8 +230,8 @@ class ProposalPanel(Vertical, can_focus=True):
         is_change = front.kind == "permission" and bool(front.diffs)
         if is_change:
             yield from self._diffs(front.diffs)
-        if front.fields:
-            yield Fields(front.fields)
+        if fields := _unrepeated(front):
+            yield Fields(fields)
         if front.body.strip():
             yield from self._body(front.body)
         if not is_change:
@@ -398,6 +398,16 @@ class ProposalPanel(Vertical, can_focus=True):
 def _is_ready(part: Widget) -> bool:
     """Return whether a part is laid out with all of its content; Markdown and diffs come a moment later."""
     return bool(getattr(part, "is_whole", part.size.height)) and part.size.width > 0
+
+
+def _unrepeated(front: ProposalView) -> tuple[tuple[str, str], ...]:
+    """Return the fields without those that the heading of a diff or the title has word for word."""
+    paths = {diff.path for diff in front.diffs}
+    return tuple(
+        (name, value)
+        for name, value in front.fields
+        if not (front.diffs and (value in paths or f"({value})" in front.title))
+    )
 
 
 def _notes(front: ProposalView) -> Iterator[Widget]:

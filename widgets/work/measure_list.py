@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -14,11 +15,20 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
-from widgets.text.tone import ACCENT, DIM, STRONG, Part, line, tone
+from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, Part, line, tone
 
 _NAME = 32
-_BARS = "▁▂▃▄▅▆▇█"
+_BARS = " ▁▂▃▄▅▆▇█"
 _BAR_CELLS = 8
+_WIDE = 200
+"""From this many columns on there are two columns of measures."""
+_HIGH = 4
+"""Lines of a measure with high bars."""
+_AIMS = {
+    True: ("✔ ", "aim met: ", GOOD),
+    False: ("✗ ", "aim missed: ", BAD),
+    None: ("", "aim ", DIM),
+}
 
 
 class MeasureView(msgspec.Struct, frozen=True):
@@ -38,10 +48,15 @@ class MeasureView(msgspec.Struct, frozen=True):
     """The difference from an earlier period."""
     tone: str = ""
     """The tone of ``change``: ``good``, ``bad`` or empty."""
+    is_met: bool | None = None
+    """Whether the aim is met; None without an aim, or where nothing was measured."""
 
 
 class MeasureList(VerticalScroll, can_focus=True):
-    """Draw measures; it scrolls when they do not fit. Posts nothing."""
+    """Draw measures, on wide screens in two columns, on high ones with higher bars. Posts nothing.
+
+    It scrolls when they do not fit. Whether an aim is met has a sign and a colour.
+    """
 
     DEFAULT_CSS = """
     MeasureList { height: 1fr; width: 1fr; padding: 1 1 0 1; }
@@ -49,6 +64,9 @@ class MeasureList(VerticalScroll, can_focus=True):
     MeasureRow > .measure-words { width: 1fr; height: 2; text-wrap: nowrap; text-overflow: ellipsis; }
     MeasureRow > .measure-line { width: 1fr; max-width: 80; height: 2; margin: 0 0 0 2; }
     MeasureRow Spark { height: 1; width: 1fr; }
+    MeasureList.-high MeasureRow, MeasureList.-high .measure-line { height: 4; }
+    MeasureList.-high Spark { height: 3; }
+    MeasureList.-wide { layout: grid; grid-size: 2; grid-rows: auto; grid-gutter: 0 4; }
     MeasureRow .measure-span { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
@@ -59,6 +77,13 @@ class MeasureList(VerticalScroll, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- Textual's name for it
         super().__init__(id=id)
         self._views: tuple[MeasureView, ...] = ()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Use the room: two columns, and higher bars where all rows fit with them."""
+        columns = 2 if event.size.width >= _WIDE else 1
+        rows = -(-len(self._views) // columns)
+        is_high = bool(rows) and event.size.height >= rows * (_HIGH + 1) + 1
+        self.update_classes({"-wide": columns == 2, "-high": is_high})
 
     @property
     def views(self) -> Sequence[MeasureView]:
@@ -76,6 +101,7 @@ class MeasureList(VerticalScroll, can_focus=True):
         for row in rows[len(views) :]:
             await row.remove()
         await self.mount_all([MeasureRow(view) for view in views[len(rows) :]])
+        self.on_resize(events.Resize(self.size, self.virtual_size))
 
 
 class MeasureRow(Horizontal):
@@ -111,11 +137,11 @@ class Spark(Widget):
     series: reactive[tuple[float, ...]] = reactive(())
 
     def render(self) -> Content:
-        return Content.styled(bars(self.series, self.content_size.width), ACCENT)
+        return Content.styled(bars(self.series, *self.content_size), ACCENT)
 
 
-def bars(series: Sequence[float], width: int) -> str:
-    """Return the bars in at most ``width`` cells."""
+def bars(series: Sequence[float], width: int, height: int = 1) -> str:
+    """Return the bars in at most ``width`` cells and exactly ``height`` lines."""
     if not series or width < 1:
         return ""
     count = min(len(series), width)
@@ -123,13 +149,22 @@ def bars(series: Sequence[float], width: int) -> str:
     means = [sum(series[start:end]) / (end - start) for start, end in pairwise(edges)]
     top = max(means)
     cells = min(_BAR_CELLS, width // count)
-    drawn = [_BARS[round(each / top * (len(_BARS) - 1)) if top > 0 else 0] for each in means]
-    return "".join((bar * (cells - 1) + " ") if cells > 1 else bar for bar in drawn)
+    most = height * 8 - 1
+    eighths = [1 + round(each / top * most) if top > 0 else 1 for each in means]
+    lines = []
+    for row in reversed(range(height)):
+        drawn = [_BARS[min(max(count - 8 * row, 0), 8)] for count in eighths]
+        lines.append("".join((bar * (cells - 1) + " ") if cells > 1 else bar for bar in drawn))
+    return "\n".join(lines)
 
 
 def _words(view: MeasureView) -> Content:
-    head: list[Part] = [(view.name.ljust(_NAME), ""), (view.value, STRONG)]
+    sign, says, style = _AIMS[view.is_met]
+    value = STRONG if view.is_met is None else f"bold {style}"
+    head: list[Part] = [(view.name.ljust(_NAME), ""), (sign, value), (view.value, value)]
     if view.change:
         head += ["  ", (view.change, tone(view.tone) or DIM)]
-    below = view.note + (f" · aim {view.aim}" if view.aim else "")
-    return Content("\n").join([line(*head), line((below, DIM))])
+    below: list[Part] = [(view.note, DIM)]
+    if view.aim:
+        below += [(" · ", DIM), (says + view.aim, style)]
+    return Content("\n").join([line(*head), line(*below)])

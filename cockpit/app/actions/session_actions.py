@@ -147,6 +147,25 @@ def fork_session(host: Host) -> None:
     host.request(lambda: agent_command.fork(host))
 
 
+def replay_session(host: Host) -> None:
+    """Show the session at any moment of its past; a fork of it is followed."""
+    session_id = host.session_id
+
+    async def fork(wave: int) -> None:
+        forked = await host.engine.fork_session(session_id, wave)
+        host.pop_screen()
+        host.attach(forked)
+        host.show_notice(f"You follow {forked} now. It continues {session_id} after wave {wave}.")
+
+    async def show() -> None:
+        from cockpit.app.screens.replay_screen import ReplayScreen, read_session_rows
+
+        rows = await read_session_rows(host.engine.store, session_id)
+        host.open_screen(ReplayScreen(rows, session_id, fork, host.store_warning))
+
+    host.request(show)
+
+
 def change_task_type(host: Host) -> None:
     """Ask for another task type."""
     session, session_id = host.session, host.session_id
@@ -230,8 +249,14 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
         run=change_option, when=lambda c: c.has_agent, needs="a session of an external agent",
     ),
     Action(
-        "fork", "Session", "Fork the session of the external agent", "fork", run=fork_session,
-        when=lambda c: c.has_agent, needs="a session of an external agent", command="fork",
+        "fork", "Session", "Fork the session: continue from here in a second one", "fork",
+        run=fork_session, when=lambda c: c.has_session, needs="a session", command="fork",
+        synonyms="branch copy rewind continue",
+    ),
+    Action(
+        "replay", "Session", "Replay the session, wave by wave", "replay", run=replay_session,
+        when=lambda c: c.has_session, needs="a session", command="replay",
+        synonyms="history past timeline rewind scrub",
     ),
     Action(
         "estimate", "Session", "Show the estimate of the session", "estimate", run=show_estimate,

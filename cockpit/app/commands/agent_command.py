@@ -161,14 +161,23 @@ async def pick_option(host: Host) -> None:
     host.open_screen(PickOne("Change in the agent", rows, empty=empty), pick)
 
 
-async def fork(host: Host) -> None:
-    """Continue from here in a second session, and follow that."""
-    session = host.session
-    if session is None or not session.has_agent:
-        raise ChoiceUnknown(
-            "Only a session of an external agent can be forked, where its agent can."
-        )
-    host.attach(await host.engine.fork_agent(session.session_id))
+async def fork(host: Host, words: str = "") -> None:
+    """Continue in a second session, and follow that; ``words`` may be the wave after which it begins.
+
+    An external agent forks its own session from here, where it can.
+    """
+    session, wave = host.session, words.strip()
+    if session is None:
+        raise ChoiceUnknown("There is no session to fork. F6 lists those that you can follow.")
+    if wave and not (wave.isdecimal() and int(wave)):
+        raise ChoiceUnknown(f"{wave[:60]!r} is not a wave. Write /fork or /fork 4.")
+    if session.has_agent:
+        if wave:
+            raise ChoiceUnknown("An external agent forks its session from here: write /fork.")
+        host.attach(await host.engine.fork_agent(session.session_id))
+        return
+    session_id = session.session_id
+    host.attach(await host.engine.fork_session(session_id, int(wave) if wave else None))
 
 
 def list_agent_words(
@@ -195,8 +204,7 @@ async def _choose(host: Host, words: str, *, kind: str) -> None:
 
 
 async def _fork(host: Host, words: str) -> None:
-    del words  # it takes none
-    await fork(host)
+    await fork(host, words)
 
 
 COMMANDS = (
@@ -208,6 +216,6 @@ COMMANDS = (
     PromptCommand("mode", "NAME: the mode of the external agent", partial(_choose, kind="mode")),
     PromptCommand("model", "NAME: the model of the session", partial(_choose, kind="model")),
     PromptCommand(
-        "fork", "continue from here in a second session, where the agent can", _fork, False
+        "fork", "[WAVE]: continue in a second session that knows what this one knew then", _fork
     ),
 )

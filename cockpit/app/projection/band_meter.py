@@ -1,6 +1,8 @@
-"""The band meter folded from the journal: the newest packet of each session."""
+"""The band meter folded from the journal: the newest packet of each session, and those before it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
@@ -13,17 +15,32 @@ from cockpit.store.journal.details.waves import (
 )
 from cockpit.store.journal.journal import Row
 from widgets.text.numerals import money
-from widgets.views import BandView, CacheView, MeterView
+from widgets.views import BandView, CacheView, MeterView, WaveUseView
+
+MOST_WAVES = 300
+"""Waves whose packets are kept for the history."""
+_ANSWER = "reserve"
+"""The band that the answer is paid from."""
 
 
-def meter(row: Row, waves_left: int | None = None) -> MeterView:
+def meter(
+    row: Row, waves_left: int | None = None, history: tuple[WaveUseView, ...] = ()
+) -> MeterView:
     """Return the view of one ``orientation.packet.compiled`` row.
 
     ``waves_left`` more waves may start under the temporary profile change that the packet was compiled
-    under; None without one.
+    under; None without one. ``history`` are the packets before it.
     """
     packet = row.read(PacketCompiled)
     profile = f"profile v{row.profile_version}" if row.profile_version is not None else ""
+    cache = _expected_cache(packet)
+    use = WaveUseView(
+        wave=packet.ordinal,
+        used=tuple((band.band, band.used) for band in packet.bands),
+        cached=cache.cached if cache is not None else 0,
+        prompt=cache.cached + cache.new if cache is not None else 0,
+        is_fresh=isinstance(packet.epoch, EpochUse) and packet.epoch.first == packet.ordinal,
+    )
     return MeterView(
         bands=tuple(
             BandView(
@@ -44,7 +61,8 @@ def meter(row: Row, waves_left: int | None = None) -> MeterView:
         dropped=packet.dropped,
         profile=profile,
         waves_left=waves_left,
-        cache=_expected_cache(packet),
+        cache=cache,
+        history=(*history[1 - MOST_WAVES :], use),
     )
 
 
@@ -65,7 +83,17 @@ def with_reported_cache(view: MeterView, row: Row) -> MeterView:
     cost = money(usage.cost_usd) if usage.cost_usd is not None else ""
     new, stale = usage.input_tokens - cached, view.cache.stale
     cache = CacheView(cached, new, stale, cost, _costs(usage, stale))
-    return msgspec.structs.replace(view, cache=cache)
+    history = tuple(
+        msgspec.structs.replace(use, cached=cached, prompt=usage.input_tokens, cost=cost)
+        for use in view.history[-1:]
+    )
+    of_bands = _costs_of_bands(view.history, usage)
+    bands = tuple(
+        msgspec.structs.replace(band, cost=money(of_bands.get(band.name, 0.0)) if of_bands else "")
+        for band in view.bands
+    )
+    history = (*view.history[:-1], *history)
+    return msgspec.structs.replace(view, cache=cache, bands=bands, history=history)
 
 
 def _costs(usage: ModelCompleted, stale: int) -> tuple[str, str, str]:
@@ -79,6 +107,36 @@ def _costs(usage: ModelCompleted, stale: int) -> tuple[str, str, str]:
         new, 1
     )
     return money(of_cached), money(of_new), money(of_stale)
+
+
+def _costs_of_bands(history: tuple[WaveUseView, ...], usage: ModelCompleted) -> Mapping[str, float]:
+    """Share what a call cost among the bands of its packet, the last of ``history``; empty without a price.
+
+    Within an epoch a packet appends, so that a band's tokens of the wave before are those that the provider
+    had; the answer is paid from the reserve.
+    """
+    if not isinstance(usage.input_usd, float) or not isinstance(usage.cached_usd, float):
+        return {}
+    if not history:
+        return {}
+    now = history[-1]
+    appends = len(history) > 1 and not now.is_fresh and usage.cached_tokens > 0
+    before = dict(history[-2].used) if appends else {}
+    used = {band: tokens for band, tokens in now.used if band != _ANSWER}
+    old = {band: min(tokens, before.get(band, 0)) for band, tokens in used.items()}
+    fresh = {band: tokens - old[band] for band, tokens in used.items()}
+    if not sum(old.values()):
+        old = used  # a prompt that another session, or an earlier one, left in the cache
+    if not sum(fresh.values()):
+        fresh = used
+    of_new = usage.input_usd - usage.cached_usd
+    costs = {
+        band: usage.cached_usd * old[band] / max(sum(old.values()), 1)
+        + of_new * fresh[band] / max(sum(fresh.values()), 1)
+        for band in used
+    }
+    answer = (usage.cost_usd or 0.0) - usage.input_usd
+    return {**costs, _ANSWER: max(answer, 0.0)}
 
 
 def waves_left(row: Row) -> int | None:

@@ -87,6 +87,8 @@ class Conversation:
         self._touched: dict[str, int] = {}
         self._last: _Turn | None = None
         self._slots: dict[str, _Slot] = {}
+        self._titles: dict[str, str] = {}
+        """What the proposals that wait are about, by their ids; it is drawn once they are decided."""
         self._opening = ""
         self._assigned = False
         self._choices: dict[str, agent_turns.RunnerChoices] = {}
@@ -338,11 +340,15 @@ class Conversation:
 
     def _proposed(self, row: Row, detail: proposals.ProposalCreated) -> None:
         line = event_line(detail)
-        if line is not None:
-            self._rewrite(f"p:{detail.proposal_id}", row, line)
+        if line is None:
+            return
         items = detail.shown().items
-        if items:
-            self._note(row, EventLine(" ", list_items(items)))
+        self._titles[detail.proposal_id] = (
+            f"{line.text}: {list_items(items)}" if items else line.text
+        )
+        # What waits stands in the proposals pane, once: here only that something does.
+        text = line.text.removesuffix(f" · {detail.title}")
+        self._rewrite(f"p:{detail.proposal_id}", row, msgspec.structs.replace(line, text=text))
 
     def _decided(self, row: Row, detail: proposals.ProposalDecided) -> None:
         """Show the decision beside the proposal, and its reason below."""
@@ -354,6 +360,7 @@ class Conversation:
         sign, text = ("?", f"{detail.kind} proposal")
         if earlier is not None:
             sign, text = earlier.line.sign, earlier.line.text
+        text = self._titles.pop(detail.proposal_id, text)
         self._rewrite(slot, row, EventLine(sign, text, decision.tone, decision.text))
         if isinstance(detail, proposals.ProposalRejected) and detail.reason:
             self._note(row, EventLine(" ", detail.reason))

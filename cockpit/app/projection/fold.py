@@ -30,7 +30,9 @@ from widgets.text.detail import DetailRow
 from widgets.views import HeaderView, MeterView, QueueView, TurnView, WorkPaneView
 
 _NOTHING = MeterView()
-_AGENTS_OWN = MeterView(empty="An external agent chooses its own context: it has no bands.")
+_AGENTS_OWN = MeterView(
+    empty="An external agent chooses its own context: it has no bands.", explains=False
+)
 _NOT_OF_SESSIONS = (*chains.PREFIXES, *PREFIXES, PREFIX)
 """What begins rows that name a session and do not change it."""
 
@@ -74,7 +76,7 @@ class OpenSession:
         if row.action == "wave.started":
             self._waves_left = waves_left(row)
         elif row.action == "orientation.packet.compiled":
-            self.meter = meter(row, self._waves_left)
+            self.meter = meter(row, self._waves_left, self.meter.history)
         elif row.action == "model.completed":
             self.meter = with_reported_cache(self.meter, row)
 

@@ -13,6 +13,9 @@ from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
+from widgets.text.detail import DetailRow, entries, fields, sentence
+from widgets.text.tone import STRONG
+from widgets.text.tone import tone as style_of
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import (
     ActivityView,
@@ -226,6 +229,40 @@ def queued_view(row: Queued, task: TaskState | None = None) -> QueuedView:
         more = " …" if len(row.claims) > _CLAIMS else ""
         reasons.append(f"touches {', '.join(row.claims[:_CLAIMS])}{more}")
     return QueuedView(row.task_id, row.title, mark, tone, state, " · ".join(reasons))
+
+
+def queued_detail(row: Queued, place: int, tasks: Mapping[str, TaskState]) -> list[DetailRow]:
+    """Say in full why a task is at its ``place`` (from 1) of the queue; ``tasks`` are the backlog's."""
+    mark, tone, state = _queued(row)
+    task = tasks.get(row.task_id)
+    blocker = task.blocker if task is not None and row.status == "blocked" else ""
+    inherited = row.queue_priority != row.priority
+    group = "next to the tasks in progress" if row.batch_group == 1 else f"batch {row.batch_group}"
+    facts = fields(
+        [
+            ("Place", f"{place}"),
+            ("Priority", row.priority),
+            (
+                "Moved up",
+                f"to {row.queue_priority}: a task that waits for it has that" if inherited else "",
+            ),
+            ("Can start", group if row.ready and row.batch_group else ""),
+            ("Blocked", blocker),
+            (
+                "Behind it",
+                f"{pluralize(row.unblocks, 'task')} wait for it" if row.unblocks else "no task",
+            ),
+        ]
+    )
+    waits = [(each, tasks[each].title if each in tasks else "") for each in row.blocked_by]
+    return [
+        sentence((row.task_id, STRONG), "  ", row.title),
+        sentence((f"{mark} {state}", style_of(tone))),
+        sentence(),
+        *facts,
+        *entries("Waits for", waits),
+        *entries("May change", [("·", path) for path in row.claims]),
+    ]
 
 
 def _queued(row: Queued) -> tuple[str, Tone, str]:

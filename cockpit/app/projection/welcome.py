@@ -28,11 +28,13 @@ def build_welcome(
     board: WorkPaneView,
     waiting: int,
     agent: AgentEntry | None = None,
+    log: Sequence[DetailRow] = (),
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
     ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
-    wait for the user; ``agent`` the external agent that has new sessions, if there is one.
+    wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
+    the events of the newest chain.
     """
     rows = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
@@ -45,7 +47,9 @@ def build_welcome(
         _row(),
         *_sessions(board, waiting),
     ]
-    if not board.rows:
+    if log:
+        rows += [_row(), *log]
+    elif not board.rows:
         rows += [_row(name, (text, DIM)) for name, text in _WORDS]
     return tuple(rows)
 

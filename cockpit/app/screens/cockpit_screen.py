@@ -32,7 +32,7 @@ from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
-from cockpit.app.screens.panes import NARROW, OVER, PANES, Panes, Tab
+from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
@@ -133,12 +133,13 @@ class CockpitScreen(Screen[None]):
         self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
         self.set_interval(_AGE_S, self._update_age)
         self.set_interval(LOOK_S, CommandOutput(self.host).look)
-        self.panes.set_narrow(self.app.size.width < NARROW)
+        self.panes.set_width(self.app.size.width)
         self.paint()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Switch between panes and tabs."""
-        self.panes.set_narrow(event.size.width < NARROW)
+        """Lay the panes out for the width; the proposal in front gets the room that it needs there."""
+        self.panes.set_width(event.size.width)
+        self._room = 0
         self.call_after_refresh(self.paint)
 
     def _screen_resized(self, size: Size) -> None:

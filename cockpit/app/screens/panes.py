@@ -25,6 +25,8 @@ from widgets.work.work_pane import WorkPane
 
 NARROW = 100
 """Below this many columns the panes become tabs."""
+WIDE = 200
+"""From this many columns on there are three columns."""
 OVER = 120
 """Below this many columns a proposal that waits stands over the other panes."""
 
@@ -57,7 +59,7 @@ class Tab(Static):
 
 
 class Panes(Container):
-    """Four panes side by side; one at a time when the screen is narrow or a pane is alone.
+    """Four panes in two or three columns; one at a time when the screen is narrow or a pane is alone.
 
     ``foot`` (the prompt) is below the conversation and stays when another pane is alone.
     """
@@ -79,6 +81,7 @@ class Panes(Container):
         self.tab: Pane = "conversation"
         self.alone: Pane | None = None
         self.narrow = False
+        self._wide = False
         self.over = False
         """Whether a proposal stands over the other panes, which come back after it."""
         self._tall = False
@@ -131,12 +134,13 @@ class Panes(Container):
         widget = self.pane(name)
         return self.solo in (None, name) and widget.content_size.height > 0
 
-    def set_narrow(self, narrow: bool) -> None:
-        """Switch between panes and tabs."""
-        if narrow != self.narrow:
-            self.narrow = narrow
-            if narrow and self.alone is not None:
+    def set_width(self, columns: int) -> None:
+        """Switch between tabs, two columns and three."""
+        narrow, wide = columns < NARROW, columns >= WIDE
+        if (narrow, wide) != (self.narrow, self._wide):
+            if narrow and not self.narrow and self.alone is not None:
                 self.tab = self.alone
+            self.narrow, self._wide = narrow, wide
             self._arrange()
 
     def set_room(self, *, over: bool, tall: bool) -> None:
@@ -184,7 +188,9 @@ class Panes(Container):
         solo = self.solo
         is_tall = self._tall and solo is None
         # At once: each change of a class here restyles all that is on the screen.
-        self.update_classes({"-narrow": self.narrow, "-solo": solo is not None, "-tall": is_tall})
+        is_wide = self._wide and solo is None
+        classes = {"-narrow": self.narrow, "-solo": solo is not None, "-tall": is_tall}
+        self.update_classes({**classes, "-wide": is_wide})
         for name in PANES:
             is_crowded_out = is_tall and name in ("bands", "work")
             self.pane(name).display = solo in (None, name) and not is_crowded_out
@@ -207,6 +213,7 @@ class Panes(Container):
         self.work.show(views.board)
         self.proposals.set_class(views.queue.front is not None, "-pending")
         self.proposals.set_class(views.queue.front is None and views.queue.total > 0, "-elsewhere")
+        self.query_one("#grid").set_class(views.queue.front is not None, "-pending")
         if views.queue.total != self._proposal_count:
             self._proposal_count = views.queue.total
             mark = (

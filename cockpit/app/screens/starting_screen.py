@@ -15,6 +15,8 @@ from widgets.views import HeaderView
 
 NARROW = 100
 """Below this many columns the panes become tabs."""
+WIDE = 200
+"""From this many columns on there are three columns."""
 
 
 class StartingScreen(Screen[None]):
@@ -41,8 +43,11 @@ class StartingScreen(Screen[None]):
         yield self._panes
 
     def on_mount(self) -> None:
-        self._panes.narrow = self.app.size.width < NARROW
+        self._set_width(self.app.size.width)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Switch between panes and tabs."""
-        self._panes.narrow = event.size.width < NARROW
+        """Switch between tabs, two columns and three."""
+        self._set_width(event.size.width)
+
+    def _set_width(self, columns: int) -> None:
+        self._panes.narrow, self._panes.wide = columns < NARROW, columns >= WIDE

@@ -158,4 +158,5 @@ def _view(row: MeasureRow, change: MeasureComparison | None = None) -> MeasureVi
         row.span,
         "" if change is None else f"before {change.before}, {change.change}",
         _TONES[change.better] if change is not None else "",
+        row.is_met,
     )

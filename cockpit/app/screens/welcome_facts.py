@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cockpit.app.projection.welcome import build_welcome
+from cockpit.app.screens.chain_log import ChainLog
 from cockpit.core.errors import CockpitError
+from widgets.text.detail import DetailRow
 
 if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
@@ -25,6 +28,7 @@ class WelcomeFacts:
         """The external agent that has new sessions: it has a model of its own."""
         self._agents: tuple[str, ...] | None = None
         self.was_read = False
+        self.log = ChainLog()
 
     async def read(self, engine: Engine) -> None:
         """Ask the engine."""
@@ -39,7 +43,10 @@ class WelcomeFacts:
         finally:
             self.was_read = True
 
-    def add_welcome(self, views: Views, waiting: int) -> Views:
-        """Return the views with a welcome; ``waiting`` is how many proposals wait for the user."""
-        welcome = build_welcome(self.model, self._agents, views.board, waiting, self.agent)
+    def add_welcome(self, views: Views, waiting: int, log: Sequence[DetailRow] = ()) -> Views:
+        """Return the views with a welcome; ``waiting`` is how many proposals wait for the user.
+
+        ``log`` are the events of the newest chain.
+        """
+        welcome = build_welcome(self.model, self._agents, views.board, waiting, self.agent, log)
         return replace(views, welcome=welcome)

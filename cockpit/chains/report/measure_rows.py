@@ -5,7 +5,7 @@ See ``docs/reference/measures.md``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,9 @@ from cockpit.chains.report.measures import Measures
 from cockpit.core.text import pluralize
 
 NOTHING = "–"
-_Unit = Literal["share", "number", "mean"]
+_Unit = Literal["share", "number", "mean", "money", "time"]
+_RARE = 0.05
+"""The share up to which interruptions are rare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class MeasureRow:
     """What one value of the series belongs to: a worker, a chain or a day."""
     detail: str = ""
     """What the number is made of."""
+    is_met: bool | None = None
+    """Whether the aim is met; None without an aim, or where nothing was measured."""
 
     @property
     def shown(self) -> str:
@@ -46,7 +50,7 @@ class MeasureRow:
         """The range and length of the series as text; empty without one."""
         if not self.series:
             return ""
-        unit: _Unit = "share" if self.unit == "share" else "number"
+        unit: _Unit = "number" if self.unit == "mean" else self.unit
         low, high = format_measure(min(self.series), unit), format_measure(max(self.series), unit)
         between = low if low == high else f"{low} to {high}"
         return f"{between} · {pluralize(len(self.series), self.each)}"
@@ -58,7 +62,23 @@ def format_measure(value: float | None, unit: _Unit) -> str:
         return NOTHING
     if unit == "share":
         return f"{100 * value:.0f}%"
+    if unit == "money":
+        return f"${value:,.2f}"
+    if unit == "time":
+        return _time(value)
     return f"{value:.1f}" if unit == "mean" else f"{value:,.0f}"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _is(value: float | None, met: Callable[[float], bool]) -> bool | None:
+    return None if value is None else met(value)
 
 
 def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
@@ -78,6 +98,7 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
                 if measures.context
                 else ""
             ),
+            is_met=_is(measures.context_mean, lambda mean: mean < 1),
         ),
         MeasureRow(
             "Utility left out of a packet",
@@ -96,6 +117,7 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             True,
             measures.batch_shares,
             detail=f"{batches.get('completed', 0)} of {sum(batches.values())}",
+            is_met=_is(measures.batch_completion, lambda share: share >= 0.95),
         ),
         MeasureRow(
             "Workers per chain",
@@ -115,6 +137,23 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             True,
             tuple(map(float, measures.tasks)),
             detail=f"{measures.tasks_done} done, {measures.tasks_blocked} blocked",
+            is_met=_is(measures.tasks_mean, lambda mean: mean >= 8),
+        ),
+        MeasureRow(
+            "Time per worker",
+            measures.seconds_mean,
+            "time",
+            series=measures.seconds,
+            detail=f"{format_measure(sum(measures.seconds), 'time')} in all",
+        ),
+        MeasureRow(
+            "Cost per worker",
+            measures.cost_mean,
+            "money",
+            "",
+            False,
+            measures.costs_usd,
+            detail=_costs(measures),
         ),
         MeasureRow(
             "Reviews failed",
@@ -133,6 +172,7 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             "rare",
             False,
             detail=f"{measures.interrupted} of {measures.workers}; {measures.crashed} died",
+            is_met=_is(measures.interruption, lambda share: share <= _RARE),
         ),
         MeasureRow(
             "Restarts by hand",
@@ -141,6 +181,7 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             "none",
             False,
             detail="chains that a user resumed",
+            is_met=measures.restarts == 0 if measures.chains or measures.restarts else None,
         ),
         MeasureRow(
             "Waves off their estimate",
@@ -153,6 +194,16 @@ def measure_rows(measures: Measures) -> tuple[MeasureRow, ...]:
             detail=_estimates(measures.estimates),
         ),
     )
+
+
+def _costs(measures: Measures) -> str:
+    if not measures.costs_usd:
+        return "no price is known"
+    total = sum(measures.costs_usd)
+    text = f"{format_measure(total, 'money')} in all"
+    if not measures.tasks_done:
+        return text
+    return f"{text}, {format_measure(total / measures.tasks_done, 'money')} per task that is done"
 
 
 def _estimates(estimates: EstimateAccuracy) -> str:
@@ -196,6 +247,8 @@ def _change(old: MeasureRow, new: MeasureRow) -> tuple[str, bool | None]:
     text = f"{100 * difference:+.0f} points" if new.unit == "share" else f"{difference:+.1f}"
     if new.unit == "number":
         text = f"{difference:+,.0f}"
+    if new.unit in ("money", "time"):
+        text = ("-" if difference < 0 else "+") + format_measure(abs(difference), new.unit)
     return text, None if new.more_is_better is None or not difference else (
         difference > 0
     ) == new.more_is_better

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
+from cockpit.core.clock import milliseconds_between
 from cockpit.store.journal.details.chains import (
     BatchCompleted,
     ChainCreated,
@@ -53,6 +54,9 @@ class _Worker:
     batches: int = 0
     completed: int = 0
     left_tasks: bool = False
+    started_at: str = ""
+    seconds: float | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,10 @@ class Measures:
     """The largest share of utility that one of the worker's packets left out."""
     tasks: tuple[int, ...] = ()
     """Tasks that each worker completed."""
+    seconds: tuple[float, ...] = ()
+    """How long each worker ran."""
+    costs_usd: tuple[float, ...] = ()
+    """What each worker cost, of those whose price is known."""
     chains: tuple[int, ...] = ()
     """Workers of each chain."""
     batches: Mapping[str, int] = field(
@@ -114,6 +122,16 @@ class Measures:
         return _mean(self.tasks)
 
     @property
+    def seconds_mean(self) -> float | None:
+        """Mean seconds that a worker ran."""
+        return _mean(self.seconds)
+
+    @property
+    def cost_mean(self) -> float | None:
+        """Mean cost of a worker in US dollars."""
+        return _mean(self.costs_usd)
+
+    @property
     def chain_mean(self) -> float | None:
         """Mean number of workers of a chain."""
         return _mean(self.chains)
@@ -148,6 +166,16 @@ class Measures:
                 "blocked": self.tasks_blocked,
                 "per_session": self.tasks_mean,
                 "each": list(self.tasks),
+            },
+            "seconds": {
+                "mean": self.seconds_mean,
+                "total": sum(self.seconds),
+                "each": list(self.seconds),
+            },
+            "cost_usd": {
+                "mean": self.cost_mean,
+                "total": sum(self.costs_usd) if self.costs_usd else None,
+                "each": list(self.costs_usd),
             },
             "reviews": {"failure": self.review_failure, **self.reviews},
             "interrupted": {"sessions": self.interrupted, "share": self.interruption},
@@ -194,6 +222,8 @@ def _folded(rows: Iterable[tuple[str, Detail]], since: str, before: str) -> Meas
         tokens=tuple(worker.tokens for worker in ended),
         dropped=tuple(worker.dropped for worker in ended),
         tasks=tuple(worker.done for worker in ended),
+        seconds=tuple(worker.seconds for worker in ended if worker.seconds is not None),
+        costs_usd=tuple(worker.cost_usd for worker in ended if worker.cost_usd is not None),
         chains=tuple(count for chain, count in fold.lengths.items() if chain in fold.started),
         batches=fold.batches,
         batch_shares=tuple(worker.completed / worker.batches for worker in ended if worker.batches),
@@ -236,6 +266,7 @@ class _Fold:
                 self.restarts += inside
             case WorkerStarted():
                 self.lengths[event.chain_id] = self.lengths.get(event.chain_id, 0) + 1
+                self._worker(event.chain_id, event.ordinal).started_at = at
             case EstimateLearned() if inside:
                 self.learned.append(event)
             case TaskRunStep() if inside:
@@ -243,7 +274,7 @@ class _Fold:
             case BatchCompleted():
                 self._batch(self._worker(event.chain_id, event.ordinal), event, inside)
             case WorkerEnded() | WorkerCrashed():
-                self._end(self._worker(event.chain_id, event.ordinal), event, inside)
+                self._end(self._worker(event.chain_id, event.ordinal), at, event, inside)
 
     def _worker(self, chain_id: str, ordinal: int) -> _Worker:
         return self.workers.setdefault((chain_id, ordinal), _Worker())
@@ -264,8 +295,13 @@ class _Fold:
             self.reviews["failed" if failed else "passed"] += 1
             self.days.setdefault(at[:10], []).append(int(failed))
 
-    def _end(self, worker: _Worker, event: WorkerEnded | WorkerCrashed, inside: bool) -> None:
+    def _end(
+        self, worker: _Worker, at: str, event: WorkerEnded | WorkerCrashed, inside: bool
+    ) -> None:
         crashed = isinstance(event, WorkerCrashed)
+        if worker.started_at:
+            worker.seconds = (milliseconds_between(worker.started_at, at) or 0) / 1000
+        worker.cost_usd = event.cost_usd
         worker.tokens = event.tokens
         worker.limit = event.token_limit
         worker.dropped = event.dropped_share

@@ -222,7 +222,8 @@ def jump(session: str) -> None:
 def replay(ctx: click.Context, /, session: str) -> None:
     """Replay SESSION on the screen, with a timeline to scrub through.
 
-    Without SESSION it replays the last one. Nothing can be changed in it.
+    Without SESSION it replays the last one, in which nothing can be changed. f forks it: a new session
+    knows what SESSION knew at that moment.
     """
     from cockpit.commands.sessions.screen import open_replay
 

@@ -62,7 +62,7 @@ def test_a_time_holds_what_ended_in_it(store: Store) -> None:
 def test_nothing_measured_is_no_number(store: Store) -> None:
     found = look(store, since="2027")
     assert found.workers == 0
-    assert [row.shown for row in measure_rows(found)] == ["–"] * 7 + ["0", "–"]
+    assert [row.shown for row in measure_rows(found)] == ["–"] * 9 + ["0", "–"]
     assert found.body()["batches"]["completion"] is None
 
 
@@ -75,6 +75,17 @@ def test_rows_say_what_they_are_made_of(store: Store) -> None:
     assert rows["Workers per chain"].span == "2 to 3 · 2 chains"
     assert rows["Reviews failed"].span == "0% to 67% · 3 days"
     assert rows["Workers interrupted mid-task"].detail == "2 of 5; 1 died"
+    assert rows["Cost per worker"].shown == "$0.10"
+    assert rows["Cost per worker"].detail == "$0.50 in all, $0.03 per task that is done"
+    assert rows["Time per worker"].series == (0.0,) * 5
+    met = {name: row.is_met for name, row in rows.items() if row.aim}
+    assert met == {
+        "Token limit used per worker": True,
+        "Batches completed": False,
+        "Tasks per worker": False,
+        "Workers interrupted mid-task": False,
+        "Restarts by hand": False,
+    }
 
 
 def test_before_and_after_a_date(store: Store) -> None:

@@ -1,0 +1,93 @@
+"""The events of the newest chain, which the conversation shows while no session is followed.
+
+They have the words of ``cockpit work``. Specified in ``docs/reference/screen.md``.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cockpit.core.errors import CockpitError
+from cockpit.store.journal.event_types import Action
+from widgets.text.detail import DetailRow, sentence
+from widgets.text.tone import BAD, DIM, GOOD, STRONG, WARN, line
+
+if TYPE_CHECKING:
+    from cockpit.app.projection.chains import Chains
+    from cockpit.store.db.database import Store
+
+MOST = 60
+"""Events that are shown."""
+_ACTIONS = (
+    *(Action.CHAIN_CREATED, Action.CHAIN_RESUMED, Action.CHAIN_DRAINING, Action.CHAIN_COMPLETED),
+    *(Action.CHAIN_STOPPED, Action.CHAIN_REPORTED, Action.CHAIN_SESSION_STARTED),
+    *(Action.CHAIN_SESSION_ENDED, Action.CHAIN_SESSION_CRASHED, Action.BATCH_STARTED),
+    *(Action.CHAIN_FOLLOWED, Action.CHAIN_UNCONFINED, Action.CHAIN_SESSION_DELAYED),
+    *(Action.BATCH_COMPLETED, Action.TASK_RUN_STEP, Action.TASK_RUN_ENDED, Action.TASK_DELAYED),
+)
+_CLOCK = slice(11, 16)
+_PROCESS = re.compile(r" \(process \d+\)")
+_TONES = {"✔": GOOD, "✗": BAD, "!": WARN, "■": WARN, "⚠": WARN, "▶": ""}
+
+
+class ChainLog:
+    """Reads the events again when the chain has moved."""
+
+    def __init__(self) -> None:
+        self._of = ("", -1)
+        """The chain whose events were read, and its row then."""
+        self._rows: Sequence[DetailRow] = ()
+        self._is_reading = False
+
+    def show(
+        self,
+        chains: Chains,
+        store: Store,
+        run: Callable[[Coroutine[Any, Any, None]], None],
+        on_change: Callable[[], None],
+    ) -> Sequence[DetailRow]:
+        """Return the rows of the newest chain; nothing without one. ``run`` reads them in the background."""
+        chain = next(iter(chains.newest(1)), None)
+        if chain is None:
+            return ()
+        wanted = (chain.chain_id, chain.seq)
+        if wanted != self._of and not self._is_reading:
+            self._is_reading = True
+            run(self._read(store, wanted, on_change))
+        return self._rows if self._of[0] == chain.chain_id else ()
+
+    async def _read(
+        self, store: Store, wanted: tuple[str, int], on_change: Callable[[], None]
+    ) -> None:
+        try:
+            self._rows = await store.read(lambda connection: read_log(connection, wanted[0]))
+        except CockpitError:
+            return  # the feed reports that the store cannot be read
+        finally:
+            self._of, self._is_reading = wanted, False
+        on_change()
+
+
+def read_log(connection: sqlite3.Connection, chain_id: str) -> Sequence[DetailRow]:
+    """Read the newest events of a chain, the newest first."""
+    from cockpit.chains.progress_lines import ProgressLines  # late: after the first frame
+    from cockpit.store.journal.parts import newest_rows
+
+    words = ProgressLines(chain_id)
+    shown = [
+        _row(row.at[_CLOCK], _PROCESS.sub("", event.line))
+        for row in newest_rows(connection, _ACTIONS, MOST)
+        if (event := words.line_for(row)) is not None
+    ]
+    heading = sentence((chain_id, STRONG), ("  newest first · f5 shows its tasks", DIM))
+    return [heading, *reversed(shown[-MOST:])]
+
+
+def _row(at: str, text: str) -> DetailRow:
+    indent = " " * (len(text) - len(text.lstrip()))
+    sign = next((each for each in _TONES if f" {each} " in f" {text} "), "")
+    lead = line((f"{at}  ", DIM), indent)
+    return DetailRow(line((text.strip(), _TONES.get(sign, ""))), lead, line(" " * 9, indent))
