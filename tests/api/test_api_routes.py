@@ -27,8 +27,10 @@ from api_world import (
 )
 
 from cockpit.access.principals import PERSON
+from cockpit.access.token_scopes import SESSIONS_RUN
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
+from cockpit.loop.intake.fork_session import list_waves_to_fork
 from cockpit.loop.planner.estimate_session import EstimateInput, make_estimate
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
@@ -391,3 +393,21 @@ def test_the_estimate_of_a_session_is_read(at: Project, http: httpx2.Client) -> 
     assert found["first"]["waves"]["low"] <= found["now"]["waves"]["high"]
     assert http.get(f"{API}/estimates/s-none", headers=bearer).status_code == 404
     assert http.get(f"{API}/estimates/T-4/1", headers=at.bearer("x", PROPOSE)).status_code == 403
+
+
+def test_a_session_is_forked_once_for_a_key(
+    at: Project, http: httpx2.Client, waves: tuple[str, str]
+) -> None:
+    source = waves[0].rpartition("-w")[0]
+    ended = at.store.read_now(lambda c: list_waves_to_fork(c, source))
+    where, bearer = f"/api/sessions/{source}/fork", at.bearer("runner", SESSIONS_RUN)
+    carried = {**bearer, "Idempotency-Key": "fork-1"}
+    first = http.post(where, json={"wave": ended[0]}, headers=carried)
+    assert (first.status_code, first.json()["status"]) == (201, "waiting")
+    again = http.post(where, json={"wave": ended[0]}, headers=carried)
+    assert again.json()["session_id"] == first.json()["session_id"]
+    assert first.headers["location"] == f"/api/sessions/{first.json()['session_id']}"
+    told(http.post(where, json={"wave": 900}, headers=bearer), 404, "not_found")
+    told(http.post(where, json={"wave": 0}, headers=bearer), 400, "malformed")
+    told(http.post(where, json={}, headers=at.bearer("ci", READ)), 403, "not_allowed")
+    assert [actor for actor, _ in at.recorded("session.forked")] == ["runner"]

@@ -119,7 +119,13 @@ def test_a_story_reads_in_its_order(scene):
         ("agent", "It never resets."),
         ("note", ""),
     ]
-    assert [line.right for line in views.turns[3].lines] == ["approved by you", ""]
+    assert [(line.text, line.right) for line in views.turns[3].lines] == [
+        (
+            "context · low risk · read 3 items: file:src/http/client.py:40-160 ·"
+            " file:tests/test_retry.py · log:-5",
+            "approved by you",
+        )
+    ]
     assert views.header.wave == 2
     assert views.header.phase == "act"
     assert views.header.tokens == 41_200

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from msgspec import Meta
 
-from cockpit.access.principals import Caller
+from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, READ, SESSIONS_RUN
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
 from cockpit.api.callers import Answer, At, Counter, repeat, require_presence
@@ -26,6 +26,7 @@ from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.read_record import describe
 from cockpit.decide.model import ModelError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.loop.intake.fork_session import fork_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.user_message import send_message
 from cockpit.loop.views.session_report import session_document
@@ -127,6 +128,16 @@ class NewSession:
 @dataclass(frozen=True, slots=True)
 class NewMessage:
     text: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFork:
+    wave: (
+        Annotated[
+            int, Meta(ge=1), describe("The last wave in common. Default: the last that ended.")
+        ]
+        | None
+    ) = None
 
 
 @router.get("", summary="List sessions", response_model=SessionPage, **declared(READ, has_tag=True))
@@ -271,6 +282,31 @@ async def send(at: At, request: Request, session_id: str) -> Response:
     if is_own and not answer.is_repeat and at.project.has_engine:
         await at.project.ensure_running(session_id)
     return answered(answer)
+
+
+@router.post(
+    "/{session_id}/fork",
+    summary="Fork a session",
+    response_model=SessionBody,
+    status_code=201,
+    **declared(SESSIONS_RUN, 404, 409, body=NewFork, once=True),
+)
+async def fork(at: At, request: Request, session_id: str) -> Response:
+    """A new session that knows what this one knew after a wave; it waits for a message."""
+    body, absence = await request.body(), await at.explain_absence()
+
+    def step(tx: Tx, caller: Caller) -> Answer:
+        given = read_body(body, NewFork, name="the fork", max_characters=10_000)
+        source = sessions.load(tx.connection, session_id)
+        if POLICY_WIDTH[source.policy] > POLICY_WIDTH["reads"]:
+            activity = f"forking a session with the policy {source.policy}"
+            caller.require(PROPOSALS_DECIDE, activity)
+            require_presence(caller, absence, activity)
+        forked = fork_session(tx, session_id, given.wave, actor=journal_actor(caller))
+        return Answer(201, _body(at, forked.session))
+
+    answer = await at.write_once(SESSIONS_RUN, "fork sessions", step)
+    return answered(answer, location=f"{router.prefix}/{answer.body['session_id']}")
 
 
 @router.post(
