@@ -103,7 +103,7 @@ class CockpitApp(TerminalApp[int]):
         self.session_id = session_id or ""
         self.is_starting = False
         """True while a new session is being created."""
-        self.interrupted_at = float("-inf")
+        self.interrupted_at = self.escaped_at = float("-inf")
         self._project = project
         self._open_engine = open_engine
         self._first_message = first_message

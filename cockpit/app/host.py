@@ -99,6 +99,9 @@ class Host(Protocol):
     interrupted_at: float
     """When Ctrl+C was pressed last with nothing to interrupt, in monotonic seconds."""
 
+    escaped_at: float
+    """When Escape was pressed last with nothing to leave, in monotonic seconds."""
+
     # State
 
     @property

@@ -98,6 +98,9 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     ),
     _verb("sessions", "follow", "Follow a session", "f"),
     _verb("sessions", "rename", "Rename a session", "e"),
+    _verb("sessions", "fork", "Fork a session after one of its waves", "c"),
+    _verb("sessions", "rewind", "Go back to an earlier wave of a session, with its files", "z"),
+    _verb("sessions", "forward", "Bring back the files that going back replaced", "u"),
     _verb("sessions", "export", "Follow a session and export it", "w"),
     _opener(
         "requests", "Show all proposals that wait, approve equal ones", "proposals", "alt+q",

@@ -17,6 +17,7 @@ from cockpit.app.actions.decision_actions import DECISION_ACTIONS
 from cockpit.app.actions.hunk_actions import HUNK_ACTIONS
 from cockpit.app.actions.list_actions import LIST_ACTIONS
 from cockpit.app.actions.packet_actions import PACKET_ACTIONS
+from cockpit.app.actions.rewind_actions import REWIND_ACTIONS
 from cockpit.app.actions.session_actions import SESSION_ACTIONS
 from cockpit.app.actions.task_actions import TASK_ACTIONS
 from cockpit.app.actions.view_actions import PROGRAM_ACTIONS, VIEW_ACTIONS
@@ -26,6 +27,7 @@ ACTIONS: tuple[Action[Host], ...] = (
     *DECISION_ACTIONS,
     *HUNK_ACTIONS,
     *SESSION_ACTIONS,
+    *REWIND_ACTIONS,
     *PACKET_ACTIONS,
     *VIEW_ACTIONS,
     *BLOCK_ACTIONS,

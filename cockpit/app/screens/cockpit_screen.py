@@ -21,6 +21,7 @@ from cockpit.app.actions import (
     chain_actions,
     decision_actions,
     packet_actions,
+    rewind_actions,
     session_actions,
     task_actions,
 )
@@ -310,6 +311,8 @@ class CockpitScreen(Screen[None]):
             return
         step = self.key_policy.handle_escape(self.prompt.text.strip(), stamp=pressed_at)
         decision_actions.carry_out(self.host, step)
+        if step == DoNothing():
+            rewind_actions.note_escape(self.host)
 
     def on_prompt_help_requested(self) -> None:
         """Show the keys on ``?`` in an empty prompt."""

@@ -94,6 +94,11 @@ def event_line(detail: Detail) -> EventLine | None:
     match detail:
         case sessions.SessionEntered() | sessions.SessionChanged() | sessions.SessionForked():
             return _session(detail)
+        case sessions.SessionRewound():
+            there = "came forward from" if detail.forward else "went back in"
+            return EventLine(
+                "↶", f"{there} {detail.source}", remark=pluralize(len(detail.files), "file")
+            )
         case proposals.ProposalCreated():
             text = f"{detail.kind} · {detail.risk} risk · {detail.title}"
             if detail.kind == "permission":

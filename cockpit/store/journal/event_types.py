@@ -21,6 +21,7 @@ class Action(StrEnum):
     SESSION_STOPPED = "session.stopped"
     SESSION_CHANGED = "session.changed"
     SESSION_FORKED = "session.forked"
+    SESSION_REWOUND = "session.rewound"
     MESSAGE_STARTED = "message.started"
     MESSAGE_DELTA = "message.delta"
     MESSAGE_COMPLETED = "message.completed"

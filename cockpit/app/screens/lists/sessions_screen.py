@@ -5,14 +5,17 @@ Specified in ``docs/reference/screen.md``, sessions.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from cockpit.app.actions import rewind_actions
 from cockpit.app.dialogs.question import Ask
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
+from cockpit.loop.rewind.apply_rewind import list_rewound
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions import messages, sessions
 from cockpit.store.sessions.messages import Message
@@ -26,6 +29,11 @@ MOST = 500
 """Sessions that are listed: those that changed last."""
 _PREVIEWED = 6
 _PREVIEW_MOST = 1_200
+_ON_WAVES = {
+    "fork": rewind_actions.fork_from_wave,
+    "rewind": rewind_actions.rewind_session,
+    "forward": rewind_actions.come_forward,
+}
 _SPEAKERS = {"person": "you", "agent": "agent", "notice": "cockpit"}
 
 
@@ -37,7 +45,11 @@ class SessionsScreen(ListScreen[Session]):
     EMPTY = "No sessions yet. A message in the prompt starts one."
     ENTER = ("follow",)
 
+    _rewound: frozenset[str] = frozenset()
+    """The sessions that began by going back."""
+
     async def read_rows(self) -> tuple[Sequence[Session], Sequence[str]]:
+        self._rewound = await asyncio.to_thread(list_rewound, self.host.engine.place)
         return await self.host.engine.store.read(partial(sessions.select_recent, limit=MOST)), ()
 
     def describe(self) -> Sequence[Part]:
@@ -50,13 +62,21 @@ class SessionsScreen(ListScreen[Session]):
         return parts
 
     def verbs(self, row: Session) -> Mapping[str, str]:
-        return {"follow": "follow", "rename": "rename", "export": "export"}
+        verbs = {"follow": "follow", "rename": "rename"}
+        if not row.agent and not row.role:
+            verbs |= {"fork": "fork", "rewind": "go back"}
+        if row.session_id in self._rewound:
+            verbs["forward"] = "bring files back"
+        return {**verbs, "export": "export"}
 
     async def do(self, verb: str, row: Session) -> None:
         if verb == "rename":
             self._rename(row)
             return
         self.host.pop_screen()
+        if verb in _ON_WAVES:
+            _ON_WAVES[verb](self.host, row.session_id)
+            return
         self.host.trail.clear()
         self.host.attach(row.session_id)
         if verb == "export":

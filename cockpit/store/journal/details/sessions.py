@@ -127,6 +127,21 @@ class SessionForked(Detail, frozen=True, kw_only=True):
     """The profile's version in that wave; 0 for none. The fork follows the profile as it is now."""
 
 
+class SessionRewound(Detail, frozen=True, kw_only=True):
+    """The user went back to an earlier wave: files got their earlier contents, and this session continues."""
+
+    source: str
+    """The session that went back; it stays as it is."""
+    wave: int
+    """The wave after which this session continues; 0 where the user came forward again."""
+    files: tuple[str, ...]
+    """The files that were changed."""
+    stays: tuple[str, ...]
+    """What could not be undone, each with its reason."""
+    forward: bool = False
+    """Whether the contents that going back had replaced were brought back."""
+
+
 class MessageStarted(Detail, frozen=True, kw_only=True):
     """An agent's message begins to stream."""
 

@@ -37,6 +37,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.SESSION_STOPPED: sessions.SessionStopped,
     Action.SESSION_CHANGED: sessions.SessionChanged,
     Action.SESSION_FORKED: sessions.SessionForked,
+    Action.SESSION_REWOUND: sessions.SessionRewound,
     Action.MESSAGE_STARTED: sessions.MessageStarted,
     Action.MESSAGE_DELTA: sessions.MessageDelta,
     Action.MESSAGE_COMPLETED: sessions.MessageCompleted,
