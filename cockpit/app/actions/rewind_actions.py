@@ -103,13 +103,15 @@ async def _pick_wave(
 def _list_waves(connection: sqlite3.Connection, session_id: str) -> list[PickRow]:
     """Return the waves, the newest first, each with the first words that were written in it."""
     ended = set(list_waves_to_fork(connection, session_id))
-    said: dict[str, str] = {}
+    first_words: dict[str, str] = {}
     for message in messages.select_for_session(connection, session_id):
         if message.wave_id and message.text.strip():
-            said.setdefault(message.wave_id, message.text.strip().splitlines()[0][:_TEXT_MOST])
+            first_words.setdefault(
+                message.wave_id, message.text.strip().splitlines()[0][:_TEXT_MOST]
+            )
     rows = waves.select_for_session(connection, session_id)
     return [
-        (str(wave.ordinal), f"wave {wave.ordinal}", said.get(wave.wave_id, wave.phase))
+        (str(wave.ordinal), f"wave {wave.ordinal}", first_words.get(wave.wave_id, wave.phase))
         for wave in reversed(rows)
         if wave.ordinal in ended
     ]

@@ -76,11 +76,11 @@ async def plan_rewind(store: Store, session_id: str, wave: int) -> RewindPlan:
             stays.append(f"{action.title}: it is not known whether it happened.")
     files: list[FileBack] = []
     for path, writes in by_path.items():
-        found = await _find_content(confined, path, writes)
-        if isinstance(found, str):
-            stays.append(f"{path}: {found}")
-        elif found is not None:
-            files.append(found)
+        content = await _find_content(confined, path, writes)
+        if isinstance(content, str):
+            stays.append(f"{path}: {content}")
+        elif content is not None:
+            files.append(content)
     return RewindPlan(session_id, wave, root, tuple(files), tuple(stays))
 
 
