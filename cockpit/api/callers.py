@@ -15,6 +15,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cockpit.access.capability_tokens import TokenRefused, holder
+from cockpit.access.http.guarded_protocol import PEER
 from cockpit.access.principals import Caller
 from cockpit.access.socket_peer import explain_peer_absence
 from cockpit.access.token_scopes import NotAllowed
@@ -34,8 +35,6 @@ T = TypeVar("T")
 BEARER = HTTPBearer(auto_error=False, description="A token of `cockpit tokens issue`.")
 KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 200
-PEER = "peer_pid"
-"""Under this name a request's state has the process at the other end of a Unix socket."""
 
 
 class KeyReused(CockpitError):

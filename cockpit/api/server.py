@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvicorn
 
+from cockpit.access.http.guarded_protocol import IDLE_S, LARGEST_HEAD, GuardedProtocol
 from cockpit.access.listen_address import (
     Address,
     CannotListen,
@@ -24,7 +25,6 @@ from cockpit.access.listen_address import (
 )
 from cockpit.access.user_presence import shield_process
 from cockpit.api.application import application
-from cockpit.api.http_protocol import IDLE_S, LARGEST_HEAD, GuardedProtocol
 from cockpit.api.journal_stream import JournalStream
 from cockpit.api.middleware import Gate
 from cockpit.api.served_project import ServedProject

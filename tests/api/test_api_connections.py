@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from cockpit.access.http.guarded_protocol import GuardedProtocol
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
 from cockpit.api.application import application
-from cockpit.api.http_protocol import GuardedProtocol
 from cockpit.api.middleware import Gate
 from cockpit.api.server import Listening, Server, load_certificate
 from cockpit.loop.runtime_settings import RuntimeSettings

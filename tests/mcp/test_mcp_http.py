@@ -89,6 +89,16 @@ async def test_a_client_with_a_token_works_as_on_standard_input(
     assert project.actors("task.created") == ["agent/one"]
 
 
+async def test_connections_have_the_limits_of_cockpit_serve(address: str) -> None:
+    """What is no HTTP is answered by the protocol that also cuts off slow heads."""
+    port = int(address.rpartition(":")[2].partition("/")[0])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"no http\r\n\r\n")
+    async with asyncio.timeout(PATIENCE_S):
+        assert b'"code": "malformed"' in await reader.read()
+    writer.close()
+
+
 async def test_without_a_token_and_with_a_wrong_one_nothing_is_served(
     project: Project, address: str
 ) -> None:

@@ -1,7 +1,7 @@
 """HTTP connections with limits: for slow senders, for slow readers, and for many clients.
 
 uvicorn waits for a request's head for ever, and for a reader that takes nothing. Here each has a few
-seconds. See ``docs/reference/http.md``, limits.
+seconds. ``cockpit serve`` and ``cockpit mcp --http`` listen with it. See ``docs/reference/http.md``, limits.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from cockpit.api.callers import PEER
-from cockpit.api.problem_documents import MEDIA_TYPE, problem
-
 HEAD_S = 5.0
 """Seconds for the whole head of a request."""
 READ_S = 20.0
@@ -29,6 +26,10 @@ IDLE_S = 5
 LARGEST_HEAD = 32_768
 """Bytes of a request's head."""
 
+PEER = "peer_pid"
+"""Under this name a request's state has the process at the other end of a Unix socket."""
+
+_TITLES = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable"}
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -45,7 +46,7 @@ class GuardedProtocol(H11Protocol):
         """Begin with a connection; one too many is answered at once."""
         super().connection_made(transport)
         if len(self.connections) > self.most_connections:
-            self._refuse("too_many_clients", "This server has as many clients as it may.")
+            self._refuse(503, "too_many_clients", "This server has as many clients as it may.")
             return
         peer = _read_peer(transport.get_extra_info("socket"))
         if peer is not None:
@@ -94,7 +95,7 @@ class GuardedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a problem document."""
-        self._refuse("malformed", msg)
+        self._refuse(400, "malformed", msg)
 
     def _reads_head(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
@@ -119,20 +120,28 @@ class GuardedProtocol(H11Protocol):
             return
         if self.conn.trailing_data[0]:
             detail = f"The head of the request did not arrive within {self.head_s:g} seconds."
-            self._refuse("too_slow", detail)
+            self._refuse(408, "too_slow", detail)
         else:
             self.transport.close()
 
-    def _refuse(self, code: str, detail: str) -> None:
+    def _refuse(self, status: int, code: str, detail: str) -> None:
         """Answer with a problem document and close; the parser's state does not matter any more."""
         self._stop_waiting()
-        answer = problem(code, detail)
+        body = json.dumps(
+            {
+                "type": f"urn:problem-type:cockpit:{code}",
+                "title": _TITLES[status],
+                "status": status,
+                "detail": detail,
+                "code": code,
+            }
+        ).encode("ascii")
         head = (
-            f"HTTP/1.1 {answer.status_code} {json.loads(bytes(answer.body))['title']}\r\n"
-            f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(answer.body)}\r\n"
+            f"HTTP/1.1 {status} {_TITLES[status]}\r\n"
+            f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\n"
             "cache-control: no-store\r\nconnection: close\r\n\r\n"
         )
-        self.transport.write(head.encode("ascii") + bytes(answer.body))
+        self.transport.write(head.encode("ascii") + body)
         self.transport.close()
         if self.conn.our_state not in (h11.CLOSED, h11.ERROR):
             self.conn.send_failed()

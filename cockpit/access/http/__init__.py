@@ -1,0 +1,1 @@
+"""HTTP connections of every server of cockpit: their limits."""
