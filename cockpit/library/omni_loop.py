@@ -92,8 +92,12 @@ class OmniLoop:
     ) -> None:
         """``options`` are fields of :class:`OmniLoopConfig`; they override those of ``config``.
 
-        Raises ``TypeError`` for an option that does not exist.
+        Raises ``TypeError`` for an option that does not exist, and for an ``approve`` that cannot be called.
         """
+        if approve is not None and not callable(approve):
+            raise TypeError(
+                f"approve is a function that answers requests, not {approve!r}. A policy is policy='all'."
+            )
         self.config = replace(config or OmniLoopConfig(), **options)
         self.state = SessionState("")
         """What the last run has read and changed; updated when a run ends, and by :meth:`read_state`."""

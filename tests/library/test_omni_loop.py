@@ -50,6 +50,8 @@ async def test_what_is_no_task_project_or_session_starts_nothing(
 ) -> None:
     with pytest.raises(TypeError, match="A task is text, not NoneType"):
         await OmniLoop(project=project, model=model).run(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="approve is a function"):
+        OmniLoop(project=project, model=model, approve="all")  # type: ignore[arg-type]
     with pytest.raises(CockpitError, match="no session yet"):
         await OmniLoop(project=project, model=model).run("go on", session="last")
     for missing in (tmp_path / "nowhere", project / "calc.py"):
