@@ -99,6 +99,10 @@ COMMANDS = {
         "cockpit.commands.mind.task_types:task_types",
         "List, check and write task types.",
     ),
+    "projects": (
+        "cockpit.commands.setup.projects:projects",
+        "List, add and forget known projects.",
+    ),
     "state": ("cockpit.commands.setup.state:state", "Show and move the state of projects."),
     "trust": ("cockpit.commands.setup.trust:trust", "Trust a project's files; manage trust rules."),
     "init": ("cockpit.commands.setup.init:init", "Write configuration templates to .cockpit."),
@@ -162,6 +166,7 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         "cockpit",
+        "cockpit --all",
         "cockpit demo",
         'cockpit -p "review main..HEAD"',
         "cockpit work --all",
@@ -183,6 +188,9 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
     metavar="NAME",
     help="Let this external agent have new sessions, for example claude. Default: the built-in agent.",
 )
+@click.option(
+    "--all", "every", is_flag=True, help="Show all projects, and what waits in each of them."
+)
 @MODEL
 @APPROVE
 @click.option("--theme", metavar="NAME", help="Use this theme. Default: cockpit-dark.")
@@ -196,6 +204,7 @@ def root(
     last: bool,
     session: str | None,
     agent: str | None,
+    every: bool,
     model: str | None,
     approve: str | None,
     theme: str | None,
@@ -208,13 +217,20 @@ def root(
     `cockpit run TASK`.
     """
     if ctx.invoked_subcommand is not None:
-        if last or session is not None or agent or model or approve or theme or log_json or linear:
+        options = (last, session is not None, agent, every, model, approve, theme, log_json, linear)
+        if any(options):
             raise click.UsageError(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
         return
     from cockpit.commands.sessions.screen import open_screen
 
+    if every:
+        if last or session is not None or agent or model or approve or log_json or linear:
+            raise click.UsageError("--all shows every project; it takes no option but --theme.")
+        from cockpit.commands.sessions.all_projects import open_all_projects
+
+        ctx.exit(open_all_projects({"[screen] theme": theme}))
     if last and session:
         raise click.UsageError("-c and -r exclude each other. Use -r ID to name a session.")
     if agent and model:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
     from cockpit.app.actions.action import Action
+    from cockpit.app.all_projects.jump import Jump
+    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine, Keys
     from cockpit.app.host import Host
     from cockpit.app.journal_feed import JournalFeed
@@ -64,9 +66,9 @@ def _command_provider() -> type[Provider]:
 class CockpitApp(TerminalApp[int]):
     """The cockpit of one project; the :class:`~cockpit.app.host.Host` of its actions and screens.
 
-    Follows ``session_id``, or starts a session with ``first_message``. With ``open_engine`` in place of an
-    engine, the frames of the panes are drawn first, and the engine is opened and all else loaded after
-    that; keys that come before are kept. What it raises ends the program.
+    Follows ``session_id`` and, if it ``resumes``, drives it; or starts a session with ``first_message``.
+    With ``open_engine`` in place of an engine, the frames of the panes are drawn first, and the engine is
+    opened and all else loaded after that; keys that come before are kept. What it raises ends the program.
     """
 
     CSS_PATH = [*STYLESHEETS]  # noqa: RUF012 -- Textual's way
@@ -93,6 +95,7 @@ class CockpitApp(TerminalApp[int]):
         project: str = "",
         session_id: str | None = None,
         first_message: str | None = None,
+        resumes: bool = True,
         theme: str = themes.DEFAULT,
         keys: Keys | None = None,
         after_first_frame: Callable[[], Coroutine[Any, Any, None]] | None = None,
@@ -107,7 +110,9 @@ class CockpitApp(TerminalApp[int]):
         self._project = project
         self._open_engine = open_engine
         self._first_message = first_message
-        self._resumed_session = session_id or ""
+        self._resumed_session = (session_id or "") if resumes else ""
+        self.jump: Jump | None = None
+        self.notifier: Notifier | None = None
         self._requested_theme = theme
         if (own_theme := themes.find(theme)) is not None:
             self.register_theme(own_theme)

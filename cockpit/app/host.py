@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from cockpit.app.actions.action import Action
     from cockpit.app.actions.context import ActionContext, Pane
+    from cockpit.app.all_projects.jump import Jump
+    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine
     from cockpit.app.key_policy import KeyPolicy
     from cockpit.app.projection.chain_trees import Trees
@@ -101,6 +103,10 @@ class Host(Protocol):
 
     escaped_at: float
     """When Escape was pressed last with nothing to leave, in monotonic seconds."""
+    jump: Jump | None
+    """The other project that the user goes to when this program's screen ends; None for none."""
+    notifier: Notifier | None
+    """Announces proposals outside the terminal; None where the user has no such setting."""
 
     # State
 

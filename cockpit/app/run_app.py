@@ -14,6 +14,8 @@ from cockpit.app.terminal.terminal_app import choose_theme, run_at_terminal
 
 # The first frame is shown before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.app.all_projects.jump import Jump
+    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.engine_client import Engine, Keys
 
 
@@ -23,6 +25,7 @@ async def run_app(
     open_engine: Callable[[Callable[[str], object]], Awaitable[Engine]] | None = None,
     project: str = "",
     session_id: str | None = None,
+    resumes: bool = True,
     first_message: str | None = None,
     theme: str = themes.DEFAULT,
     keys: Keys | None = None,
@@ -31,6 +34,8 @@ async def run_app(
     on_theme: Callable[[str], object] | None = None,
     on_draft: Callable[[], object] | None = None,
     on_end: Callable[[str], object] | None = None,
+    on_jump: Callable[[Jump, str], object] | None = None,
+    notifier: Notifier | None = None,
 ) -> int:
     """Show the cockpit until the user leaves; returns the exit code. Prints nothing itself.
 
@@ -38,7 +43,7 @@ async def run_app(
     ``after_first_frame`` runs once the main screen is visible. Its error, and a ``CockpitError``
     of the other, ends the screen and is raised here. ``on_draft`` is called while the prompt has text.
     ``on_end`` gets the id of the session that was followed last ('' for none), so that the command line can
-    say how to come back.
+    say how to come back; where the user goes to another project, ``on_jump`` gets that and the id instead.
     """
 
     async def open_at_terminal(show: Callable[[str], object]) -> Engine:
@@ -59,6 +64,7 @@ async def run_app(
         open_engine=open_at_terminal if engine is None else None,
         project=project,
         session_id=session_id,
+        resumes=resumes,
         first_message=first_message,
         theme=choose_theme(theme),
         keys=keys,
@@ -67,9 +73,15 @@ async def run_app(
         on_draft=on_draft,
     )
     app.rings_bell = rings_bell
+    if notifier is not None:
+        app.notifier, notifier.on_error = notifier, app.show_error
     code = await run_at_terminal(app)
+    if notifier is not None:
+        await notifier.close()
     if app.fatal_error is not None:
         raise app.fatal_error
-    if on_end is not None and not app.is_terminal_lost:
+    if on_jump is not None and app.jump is not None and not app.is_leaving:
+        on_jump(app.jump, app.session_id)
+    elif on_end is not None and not app.is_terminal_lost:
         on_end(app.session_id)
     return code

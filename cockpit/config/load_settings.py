@@ -73,6 +73,17 @@ class RetentionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """``[notify]``: where a request is announced besides the terminal. Only the user's own files set it."""
+
+    desktop: bool = False
+    webhook: str | None = None
+    """An address that gets each request as JSON."""
+    ntfy: str | None = None
+    """The address of an ntfy topic."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one process."""
 
@@ -81,6 +92,7 @@ class Settings:
     headless: HeadlessSettings = field(default_factory=HeadlessSettings)
     scale: ScaleSettings = field(default_factory=ScaleSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     theme: str = "cockpit-dark"
     bell: bool = True
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -201,6 +213,7 @@ class _Layers:
             "headless",
             "scale",
             "retention",
+            "notify",
         )
         parts: dict[str, dict[str, Any]] = {name: {} for name in names}
         screen = {}
@@ -239,6 +252,7 @@ class _Layers:
             headless=HeadlessSettings(**parts["headless"]),
             scale=ScaleSettings(**parts["scale"]),
             retention=RetentionSettings(**parts["retention"]),
+            notify=NotifySettings(**parts["notify"]),
             keys=MappingProxyType(self._keys),
             origins=MappingProxyType(self._origins),
             values=MappingProxyType({key.full: each for key, each in self._values.items()}),

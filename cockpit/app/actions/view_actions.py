@@ -127,6 +127,13 @@ def open_keys(host: Host) -> None:
     host.open_screen(KeyMenuDialog(*list_keys(host.screen)), press)
 
 
+def show_all_projects(host: Host) -> None:
+    """Open the screen over all projects."""
+    from cockpit.app.all_projects.open_from_project import open_all_projects
+
+    open_all_projects(host)
+
+
 def quit_program(host: Host) -> None:
     """Quit, after every session saved its state."""
     host.run_in_background(host.quit())
@@ -186,6 +193,11 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
 )  # fmt: skip
 
 PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
+    Action(
+        "all_projects", "Look", "Show all projects and what waits in them", "all projects",
+        ("alt+a",), run=show_all_projects, command="projects",
+        synonyms="other repositories queue everywhere switch",
+    ),
     Action(
         "theme", "Look", "Change the theme", "theme", run=pick_theme, command="theme",
         synonyms="colors colours dark light contrast settings appearance",

@@ -112,7 +112,7 @@ class Queue:
                 now,
                 sessions.get(shown.session_id),
                 chain_of(shown.session_id),
-                card_rule=self._card_rule(shown.body, now),
+                card_rule=self.card_rule(shown.body, now),
             ),
             index=index,
             total=len(order),
@@ -120,7 +120,7 @@ class Queue:
             waiting=self._waiting(order, index, now, sessions, chain_of) if len(order) > 1 else (),
         )
 
-    def _card_rule(self, body: ProposalBody, now: datetime) -> str:
+    def card_rule(self, body: ProposalBody, now: datetime) -> str:
         """Return the rule of a proposal's short card; empty where it ended since."""
         card = body.card
         is_over = bool(card.until) and card.until <= format_time(now)

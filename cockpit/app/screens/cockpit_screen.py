@@ -473,6 +473,10 @@ class CockpitScreen(Screen[None]):
             if front is not None and front.proposal_id in new:
                 title = front.title
             note = f"{title or 'a proposal'} waits for you"
+            if self.host.notifier is not None:
+                from cockpit.app.all_projects.request_notices import notify_pending
+
+                notify_pending(self.host, new)
         self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)
         idle = self.pane in ("prompt", "")
         is_ours = self.queue.front is not None and self.queue.front.proposal_id != self.front_id

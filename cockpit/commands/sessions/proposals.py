@@ -47,11 +47,24 @@ def proposals() -> None:
     """
 
 
-@proposals.command("list", epilog=examples("cockpit proposals list --all --json"))
+@proposals.command(
+    "list",
+    epilog=examples(
+        "cockpit proposals list --all --json", "cockpit proposals list --all-projects --json"
+    ),
+)
 @click.option("--all", "every", is_flag=True, help="List decided proposals too, newest first.")
+@click.option("--all-projects", is_flag=True, help="List pending proposals of all your projects.")
 @AS_JSON
-def list_proposals(every: bool, as_json: bool) -> None:
+def list_proposals(every: bool, all_projects: bool, as_json: bool) -> None:
     """List pending proposals, oldest first."""
+    if all_projects:
+        if every:
+            raise click.UsageError("--all and --all-projects exclude each other.")
+        from cockpit.commands.sessions.waiting_everywhere import list_everywhere
+
+        list_everywhere(as_json)
+        return
     if read_store(has_abandoned, empty=False):
         place = find_project()
         asyncio.run(
@@ -68,7 +81,7 @@ def list_proposals(every: bool, as_json: bool) -> None:
     by_agent = any(_origin(proposal) for proposal in rows)
     show_list(
         as_json,
-        [_record(proposal) for proposal in rows],
+        [describe_record(proposal) for proposal in rows],
         (
             *("PROPOSAL", "KIND", "RISK", "STATUS", "AGE", "LEFT", "SESSION"),
             *(("FROM",) if by_agent else ()),
@@ -80,8 +93,8 @@ def list_proposals(every: bool, as_json: bool) -> None:
                 proposal.kind,
                 proposal.risk,
                 stored.shown_status(proposal),
-                _span((now - parse_time(proposal.created_at)).total_seconds()),
-                _left(proposal, now),
+                format_span((now - parse_time(proposal.created_at)).total_seconds()),
+                format_left(proposal, now),
                 proposal.session_id,
                 *(
                     (" · ".join(filter(None, _origin(proposal).values())) or "–",)
@@ -103,7 +116,7 @@ def show_proposal(proposal_id: str, as_json: bool) -> None:
     """Show a proposal in full, with its digest."""
     proposal = read_store(lambda connection: stored.load(connection, proposal_id))
     if as_json:
-        show_json({**_record(proposal), "body": dict(proposal.body)})
+        show_json({**describe_record(proposal), "body": dict(proposal.body)})
         return
     show(proposal_text(proposal, width=output_width() or WIDTH))
     if proposal.status == "pending":
@@ -277,7 +290,7 @@ def edit(proposal_id: str, text: str | None, shown: str | None, as_json: bool) -
         return
     revision = read_store(lambda connection: stored.load(connection, revision_id))
     if as_json:
-        show_json(_record(revision))
+        show_json(describe_record(revision))
         return
     say("\n".join(framed(f"{revision_id} revises {proposal_id}", revision.title)))
     say(f"show:     cockpit proposals show {revision_id}")
@@ -349,7 +362,7 @@ def _decide(proposal_id: str, decide: Callable[[Any], Awaitable[None]], as_json:
     asyncio.run(_decide_in_runtime(place, load_project_settings(place).runtime, decide))
     proposal = read_store(lambda connection: load_newest(connection, proposal_id))
     if as_json:
-        show_json(_record(proposal))
+        show_json(describe_record(proposal))
     else:
         verb = "answered" if proposal.body.get("answers") else proposal.status
         say("\n".join(framed(f"{proposal.proposal_id} is {verb}", proposal.title)))
@@ -406,7 +419,7 @@ def _digest(proposal: Proposal, shown: str | None) -> str:
     return proposal.shown_digest
 
 
-def _record(proposal: Proposal) -> dict[str, Any]:
+def describe_record(proposal: Proposal) -> dict[str, Any]:
     return {
         "proposal_id": proposal.proposal_id,
         "kind": proposal.kind,
@@ -441,14 +454,14 @@ def _is_editable(proposal: Proposal) -> bool:
     return bool(proposal.body.get("editable"))
 
 
-def _left(proposal: Proposal, now: datetime) -> str:
+def format_left(proposal: Proposal, now: datetime) -> str:
     if proposal.status != "pending" or proposal.expires_at is None:
         return "–"
     left = (parse_time(proposal.expires_at) - now).total_seconds()
-    return _span(left) if left > 0 else "over"
+    return format_span(left) if left > 0 else "over"
 
 
-def _span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """Format a span of seconds: 40s, 5m, 3h, 2d."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= length:

@@ -7,7 +7,8 @@ import gc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.commands.open_project import (
@@ -23,6 +24,8 @@ from cockpit.commands.terminal import format_table, is_terminal, say
 
 # The screen shows its first frame before anything else is imported.
 if TYPE_CHECKING:
+    from cockpit.app.all_projects.jump import Jump
+    from cockpit.app.all_projects.request_notices import Notifier
     from cockpit.app.deferred_engine import DeferredEngine
     from cockpit.app.engine_client import Engine
     from cockpit.config.load_settings import Settings
@@ -45,7 +48,40 @@ def open_screen(
     ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
     new one. ``first_message`` is sent when the screen opens.
     """
-    _require_terminal()
+    visit = open_project_screen(session, flags, first_message=first_message, agent=agent)
+    if visit.jump is None:
+        return visit.code
+    from cockpit.commands.sessions.all_projects import travel_from
+
+    return travel_from(visit)
+
+
+@dataclass(slots=True)
+class Visit:
+    """One screen of a project, from its start until the user left."""
+
+    home: Path
+    """The main checkout."""
+    code: int = 0
+    session_id: str = ""
+    """The session that was followed last; set where the user went to another project."""
+    jump: Jump | None = None
+    """The project that the user goes to."""
+
+
+def open_project_screen(
+    session: str | None,
+    flags: Mapping[str, object],
+    *,
+    first_message: str | None = None,
+    agent: str = "",
+    resumes: bool = True,
+) -> Visit:
+    """Show the screen of the project in the working directory, once.
+
+    The arguments are those of :func:`open_screen`; with ``resumes`` False the session is followed only.
+    """
+    require_terminal()
     place = find_project(ask=_ask_to_move)
     settings = load_project_settings(place, flags, ask=_ask_to_trust)
     settings = give_to_agent(settings, agent)
@@ -55,11 +91,14 @@ def open_screen(
         session_id = _ask_for_session()
     elif session is not None:
         session_id = read_store(lambda connection: choose_session(connection, session))
+    visit = Visit(place.home)
     gc.disable()  # until the main screen: the start makes many objects, and all of them stay
     try:
-        return asyncio.run(_show(place, settings, session_id, first_message))
+        showing = _show(place, settings, session_id, first_message, visit, resumes=resumes)
+        visit.code = asyncio.run(showing)
     finally:
         gc.enable()
+    return visit
 
 
 def give_to_agent(settings: Settings, agent: str) -> Settings:
@@ -93,7 +132,8 @@ def _ask_to_trust(title: str, text: str) -> bool:
     return ask_on_screen(title, text, agree="trust exactly this", refuse="go on without")
 
 
-def _require_terminal() -> None:
+def require_terminal() -> None:
+    """Raise :class:`WrongUse` where there is no terminal for a screen."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse(
             "The screen needs a terminal for input and output. Without one, use `cockpit run TASK`,"
@@ -102,8 +142,17 @@ def _require_terminal() -> None:
 
 
 async def _show(
-    place: ProjectPaths, settings: Settings, session_id: str | None, first_message: str | None
+    place: ProjectPaths,
+    settings: Settings,
+    session_id: str | None,
+    first_message: str | None,
+    visit: Visit,
+    *,
+    resumes: bool,
 ) -> int:
+    def note_jump(jump: Jump, followed: str) -> None:
+        visit.jump, visit.session_id = jump, followed
+
     from cockpit.app.run_app import run_app
 
     sdk = _Sdk()
@@ -121,6 +170,7 @@ async def _show(
             open_engine=opening.open_engine,
             project=place.home.name,
             session_id=session_id,
+            resumes=resumes,
             first_message=first_message,
             theme=settings.theme,
             keys=settings.keys,
@@ -129,7 +179,19 @@ async def _show(
             on_theme=_remember_theme,
             on_draft=sdk.load,
             on_end=_print_resume_command,
+            on_jump=note_jump,
+            notifier=make_notifier(settings),
         )
+
+
+def make_notifier(settings: Settings) -> Notifier | None:
+    """Return what announces requests outside the terminal; None where the user's settings name nothing."""
+    channels = settings.notify
+    if not (channels.desktop or channels.webhook or channels.ntfy):
+        return None
+    from cockpit.app.all_projects.request_notices import Notifier
+
+    return Notifier(channels)
 
 
 class _Opening:
@@ -247,7 +309,7 @@ def _ask_for_session() -> str | None:
 
 def open_replay(session_id: str) -> int:
     """Replay a past session until the user leaves; return the exit code."""
-    _require_terminal()
+    require_terminal()
     place = find_project()
     settings = load_project_settings(place)
     from cockpit.app.screens.replay_screen import run_replay

@@ -110,6 +110,14 @@ def check_file(connection: sqlite3.Connection) -> None:
     _check_file(connection, load_migrations())
 
 
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the store has every migration of this version, by its record alone.
+
+    Raises :class:`StoreTooNew` and :class:`StoreCorrupt` as :func:`migrate` does.
+    """
+    return not _missing(connection, load_migrations())
+
+
 def _create_schema(
     shipped: tuple[Migration, ...], connection: sqlite3.Connection, names: Sequence[str]
 ) -> None:

@@ -11,9 +11,13 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 _EVENTS = 0x2 | 0x80 | 0x100
 """``IN_MODIFY``, ``IN_MOVED_TO`` and ``IN_CREATE`` of ``<sys/inotify.h>``."""
+_OVERFLOW = 0x4000
+_IGNORED = 0x8000
+"""``IN_Q_OVERFLOW`` and ``IN_IGNORED``: events were lost; a folder is no longer watched."""
 _HEAD = struct.Struct("iIII")
 _READ = 65_536
 _STEP_MS = 100
@@ -54,6 +58,56 @@ class FileWatch:
             self._notify()
 
 
+class FoldersWatch:
+    """Calls ``notify`` on the event loop after every write to files of many folders, until :meth:`close`.
+
+    ``notify`` gets the folder and the name of the file; (None, '') where the system lost events. One watch
+    of the system serves all folders. Raises ``OSError`` where the system has none.
+    """
+
+    def __init__(self, notify: Callable[[Path | None, str], None]) -> None:
+        self._notify = notify
+        self._loop = asyncio.get_running_loop()
+        self._folders: dict[int, Path] = {}
+        self._library, self._descriptor = _start_inotify()
+        try:
+            self._loop.add_reader(self._descriptor, self._read)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def add(self, folder: Path) -> None:
+        """Watch one more folder; again: nothing changes. Raises ``OSError``."""
+        number = _add_folder(self._library, self._descriptor, folder)
+        self._folders[number] = folder
+
+    def discard(self, folder: Path) -> None:
+        """Stop watching a folder."""
+        for number in [each for each, path in self._folders.items() if path == folder]:
+            del self._folders[number]
+            self._library.inotify_rm_watch(self._descriptor, number)  # one that is gone: an error
+
+    def close(self) -> None:
+        """Stop watching; calling it twice is allowed."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _read(self) -> None:
+        try:
+            events = os.read(self._descriptor, _READ)
+        except BlockingIOError:
+            return
+        for number, mask, name in _entries(events):
+            if mask & _OVERFLOW:
+                self._notify(None, "")
+            elif mask & _IGNORED:
+                self._folders.pop(number, None)
+            elif (folder := self._folders.get(number)) is not None:
+                self._notify(folder, os.fsdecode(name))
+
+
 async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
     """Call ``notify`` after every write to one file, until cancelled.
 
@@ -76,6 +130,18 @@ async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
 
 def _watch_folder(folder: Path) -> int:
     """Return a descriptor that becomes readable when a file of ``folder`` is written to."""
+    library, descriptor = _start_inotify()
+    try:
+        # The folder and not the file: SQLite may create the file after the watch.
+        _add_folder(library, descriptor, folder)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _start_inotify() -> tuple[Any, int]:
+    """Return the system's library and a descriptor that watches nothing yet."""
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
@@ -84,19 +150,30 @@ def _watch_folder(folder: Path) -> int:
     descriptor = int(library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), "inotify gives no more instances")
-    # The folder and not the file: SQLite may create the file after the watch.
-    if library.inotify_add_watch(descriptor, os.fsencode(folder), _EVENTS) < 0:
-        number = ctypes.get_errno()
-        os.close(descriptor)
-        raise OSError(number, f"inotify cannot watch {folder}")
-    return descriptor
+    return library, descriptor
+
+
+def _add_folder(library: Any, descriptor: int, folder: Path) -> int:
+    """Watch a folder; return the number that its events carry."""
+    import ctypes
+
+    number = int(library.inotify_add_watch(descriptor, os.fsencode(folder), _EVENTS))
+    if number < 0:
+        raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
+    return number
 
 
 def _names(events: bytes) -> Iterator[bytes]:
     """Yield the file name of each event; empty for an event that is not about a file of the folder."""
+    for _, _, name in _entries(events):
+        yield name
+
+
+def _entries(events: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the number of the watch, the kind and the file name of each event."""
     place = 0
     while place + _HEAD.size <= len(events):
-        length = _HEAD.unpack_from(events, place)[3]
+        number, mask, _, length = _HEAD.unpack_from(events, place)
         place += _HEAD.size
-        yield events[place : place + length].rstrip(b"\0")
+        yield number, mask, events[place : place + length].rstrip(b"\0")
         place += length

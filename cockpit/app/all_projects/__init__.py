@@ -1,0 +1,1 @@
+"""The screen over all projects: their rows, and the one queue of proposals."""

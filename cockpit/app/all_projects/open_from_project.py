@@ -1,0 +1,71 @@
+"""The screen over all projects, opened from the screen of one.
+
+Sessions that this process drives go on meanwhile. Going to another project ends this screen, and so pauses
+them: the user is asked. Specified in ``docs/reference/all-projects.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cockpit.app.all_projects.jump import Jump
+
+if TYPE_CHECKING:
+    from cockpit.app.host import Host
+
+_QUESTION = (
+    "Sessions that run on this screen pause when you leave it. Resume them when you are back."
+)
+
+
+def open_all_projects(host: Host) -> None:
+    """Open the screen over all projects; the same again changes nothing."""
+    from cockpit.app.all_projects.one_queue import Waiting
+    from cockpit.app.all_projects.projects_screen import AllProjectsScreen
+
+    if isinstance(host.screen, AllProjectsScreen):
+        return
+    own = host.engine.place.state.name
+
+    def announce(waiting: Waiting) -> None:
+        from cockpit.app.all_projects.one_queue import describe_request
+
+        if host.notifier is not None and waiting.state.project.key != own:
+            host.notifier.notify(waiting.key, describe_request(waiting))
+
+    screen = AllProjectsScreen(
+        lambda jump: _go(host, jump),
+        engines={own: host.engine},
+        clock=host.engine.store.clock,
+        on_request=announce,
+        on_decided=host.resume_session,
+    )
+    host.open_screen(screen)
+
+
+def _go(host: Host, jump: Jump) -> None:
+    """Go to another project; to this one: back to its screen, with the session of the proposal."""
+    if jump.key == host.engine.place.state.name:
+        host.pop_screen()
+        if jump.session_id and jump.session_id != host.session_id:
+            host.trail.push(host.session_id, "")
+            host.attach(jump.session_id)
+        return
+    if not host.runs.any_running:
+        _leave(host, jump)
+        return
+    from cockpit.app.dialogs.question import PickOne
+
+    def answer(picked: str | None) -> None:
+        if picked == "go":
+            _leave(host, jump)
+
+    rows = [("stay", "stay here", ""), ("go", f"go to {jump.home.name}", "its sessions pause")]
+    host.open_screen(PickOne(_QUESTION, rows), answer)
+
+
+def _leave(host: Host, jump: Jump) -> None:
+    host.jump = replace(jump, drove=host.runs.is_running(host.session_id))
+    host.run_in_background(host.quit())

@@ -1,0 +1,217 @@
+"""Announce a request where its user is: on the desktop, at a webhook, at an ntfy topic; once per request.
+
+The addresses are those of the user's own settings, never of a project's. What is sent is masked. A channel
+that fails is reported, and holds nothing up. See ``docs/reference/all-projects.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.clock import Clock, SystemClock
+from cockpit.core.secrets import mask
+from cockpit.core.state_folder import state_root
+from widgets.text.clean import clean
+
+if TYPE_CHECKING:
+    from cockpit.app.host import Host
+    from cockpit.config.load_settings import NotifySettings
+
+FOLDER = "notices"
+"""The folder of the state folder with a mark of each request that was announced."""
+TIMEOUT_S = 5.0
+_LONGEST = 300
+_MOST_MARKS = 1_000
+_QUIET_S = 60.0
+"""Seconds in which the same channel reports one failure."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A proposal that waits, as a notification names it; neither masked nor cleaned yet."""
+
+    project: str
+    branch: str
+    proposal_id: str
+    kind: str
+    risk: str
+    title: str
+    agent: str = ""
+    session_id: str = ""
+
+
+class Notifier:
+    """Sends each request once, whichever of the user's screens sees it first.
+
+    ``on_error`` is called with text for the user. Give it an event loop: sending runs in the background.
+    """
+
+    def __init__(
+        self,
+        settings: NotifySettings,
+        on_error: Callable[[str], object] = lambda text: None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.on_error = on_error
+        self._settings = settings
+        self._environment = os.environ if environment is None else environment
+        self._clock = clock or SystemClock()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._failed_at: dict[str, float] = {}
+
+    def notify(self, key: str, request: Request) -> None:
+        """Announce a request in the background; ``key`` names it among those of all projects."""
+        settings = self._settings
+        if settings.desktop or settings.webhook or settings.ntfy:
+            task = asyncio.create_task(self._send(key, request))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def close(self) -> None:
+        """Wait until all was sent, or given up after some seconds."""
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    async def _send(self, key: str, request: Request) -> None:
+        try:
+            is_first = await asyncio.to_thread(_claim, key)
+        except OSError as error:
+            self._report("notices", f"Requests cannot be marked as announced: {error.strerror}.")
+            return
+        if not is_first:
+            return
+        settings, cleaned = self._settings, _clean(request)
+        channels = []
+        if settings.desktop:
+            channels.append(self._show_on_desktop(cleaned))
+        if settings.webhook:
+            channels.append(self._post("webhook", settings.webhook, json=_body(cleaned)))
+        if settings.ntfy:
+            important = "high" if cleaned.risk == "high" else "default"
+            channels.append(
+                self._post(
+                    "ntfy",
+                    settings.ntfy,
+                    content=_sentence(cleaned).encode(),
+                    headers={"Title": "cockpit", "Priority": important},
+                )
+            )
+        await asyncio.gather(*channels)
+
+    async def _show_on_desktop(self, request: Request) -> None:
+        from cockpit.chains.notify import Notice, notify
+
+        notice = Notice("cockpit", _sentence(request), urgent=request.risk == "high")
+        try:
+            shown = await notify(
+                notice, "terminal", terminal=None, environment=self._environment, cwd=Path("/")
+            )
+        except OSError as error:
+            self._report("desktop", f"The desktop was not notified: {error.strerror}.")
+            return
+        if not shown:
+            self._report(
+                "desktop",
+                "The desktop was not notified: there is no `notify-send`, no desktop, or it did not answer.",
+            )
+
+    async def _post(self, name: str, address: str, **content: Any) -> None:
+        """Send a request to an address, which errors do not name: it may contain a secret."""
+        import httpx2  # late: most users have no such address
+
+        setting = f"[notify] {name}"
+        if not address.startswith(("http://", "https://")):
+            self._report(name, f"{setting} is no http or https address; nothing was sent.")
+            return
+        try:
+            async with (
+                asyncio.timeout(2 * TIMEOUT_S),
+                httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False) as client,
+                client.stream("POST", address, **content) as answer,  # its body is never read
+            ):
+                status = answer.status_code
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError, ValueError) as error:
+            self._report(name, f"{setting} was not reached: {type(error).__name__}.")
+            return
+        if status >= 300:
+            self._report(name, f"{setting} answered {status}; the request was not announced there.")
+
+    def _report(self, channel: str, text: str) -> None:
+        """Report a failure of a channel, at most once a minute."""
+        now = self._clock.monotonic()
+        if now - self._failed_at.get(channel, float("-inf")) >= _QUIET_S:
+            self._failed_at[channel] = now
+            self.on_error(text)
+
+
+def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
+    """Announce proposals of the project of ``host``."""
+    place, pending = host.engine.place, host.state.queue.pending
+    for waiting in (pending[each] for each in proposal_ids if each in pending):
+        body, session = waiting.body, host.state.sessions.get(waiting.session_id)
+        request = Request(
+            project=place.home.name,
+            branch=body.branch or (session.branch if session is not None else ""),
+            proposal_id=waiting.proposal_id,
+            kind=waiting.kind,
+            risk=waiting.risk,
+            title=waiting.title,
+            agent=body.agent,
+            session_id=waiting.session_id,
+        )
+        if host.notifier is not None:
+            host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)
+
+
+def _clean(request: Request) -> Request:
+    fields = {
+        name: clean(mask(value), newlines=False)[:_LONGEST]
+        for name, value in msgspec.structs.asdict(request).items()
+    }
+    return Request(**fields)
+
+
+def _sentence(request: Request) -> str:
+    where = " · ".join(part for part in (request.project, request.branch, request.agent) if part)
+    return f"{where}: {request.title} ({request.kind}, {request.risk} risk)"
+
+
+def _body(request: Request) -> dict[str, str]:
+    return {"event": "proposal.waiting", **msgspec.structs.asdict(request)}
+
+
+def _claim(key: str) -> bool:
+    """Mark a request as announced; False where another screen has done so. Raises ``OSError``."""
+    root = Path(state_root())
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = root / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        os.close(os.open(folder / text_digest(key)[:40], flags, 0o600))
+    except FileExistsError:
+        return False
+    _prune(folder)
+    return True
+
+
+def _prune(folder: Path) -> None:
+    """Remove the oldest half of the marks once there are many."""
+    names = os.listdir(folder)  # noqa: PTH208 - names alone
+    if len(names) <= _MOST_MARKS:
+        return
+    ages = []
+    for name in names:
+        with suppress(OSError):
+            ages.append(((folder / name).lstat().st_mtime, name))
+    for _, name in sorted(ages)[: _MOST_MARKS // 2]:
+        with suppress(OSError):
+            (folder / name).unlink()

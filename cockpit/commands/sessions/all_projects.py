@@ -1,0 +1,130 @@
+"""``cockpit --all``, and the way from project to project and back: one screen after another.
+
+Each project's screen is opened in its own folder, as if the user had started cockpit there; leaving it goes
+back to where they came from. Specified in ``docs/reference/all-projects.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cockpit.access.user_presence import require_no_agent
+from cockpit.commands.open_project import WrongUse
+from cockpit.commands.sessions.screen import (
+    Visit,
+    make_notifier,
+    open_project_screen,
+    require_terminal,
+)
+from cockpit.commands.terminal import say
+from cockpit.core.errors import CockpitError
+
+if TYPE_CHECKING:
+    from cockpit.app.all_projects.jump import Jump
+
+INTERRUPTED = 130
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A screen on the way: that of a project, or the one over all projects."""
+
+    home: Path | None
+    """The main checkout; None for all projects."""
+    session_id: str = ""
+    resumes: bool = False
+
+
+def require_user() -> None:
+    """Refuse what concerns all projects to agents and to the holder of a token, which is of one project.
+
+    Raises ``NotAllowed`` and :class:`WrongUse`.
+    """
+    require_no_agent("a look at all projects")
+    if os.environ.get("COCKPIT_TOKEN"):
+        raise WrongUse("A token is of one project. Unset COCKPIT_TOKEN to look at all of yours.")
+
+
+def open_all_projects(flags: Mapping[str, object]) -> int:
+    """Show all projects until the user leaves; return the exit code."""
+    require_user()
+    require_terminal()
+    return _travel([_Stop(None)], flags)
+
+
+def travel_from(visit: Visit) -> int:
+    """Go on from a project's screen to the project that its user chose; return the exit code."""
+    if visit.jump is None:
+        return visit.code
+    stops = [_Stop(visit.home, visit.session_id, visit.jump.drove)]
+    _go(stops, visit.jump)
+    return _travel(stops, {})
+
+
+def _travel(stops: list[_Stop], flags: Mapping[str, object]) -> int:
+    """Show the last of ``stops`` until none is left."""
+    problem = ""
+    while True:
+        stop = stops[-1]
+        try:
+            if stop.home is None:
+                code, jump = _show_all(flags, problem)
+            else:
+                code, jump = _show_project(stop)
+            problem = ""
+        except (CockpitError, OSError) as error:
+            if len(stops) == 1:
+                raise
+            code, jump, problem = 0, None, str(error)
+            say(f"cockpit: {problem}")
+        if jump is not None:
+            _go(stops, jump)
+            continue
+        stops.pop()
+        if not stops or code == INTERRUPTED:
+            return code
+
+
+def _go(stops: list[_Stop], jump: Jump) -> None:
+    """Add a project to the way; one that is on it already is gone back to."""
+    place = next((n for n, stop in enumerate(stops) if stop.home == jump.home), None)
+    if place is None:
+        stops.append(_Stop(jump.home, jump.session_id, jump.resumes))
+        return
+    del stops[place + 1 :]
+    if jump.session_id:
+        stops[place] = _Stop(jump.home, jump.session_id, jump.resumes)
+
+
+def _show_project(stop: _Stop) -> tuple[int, Jump | None]:
+    if stop.home is None:
+        raise RuntimeError("all projects are no project")
+    try:
+        os.chdir(stop.home)
+    except OSError as error:
+        raise WrongUse(f"{stop.home} cannot be opened: {error.strerror}.") from error
+    visit = open_project_screen(stop.session_id or None, {}, resumes=stop.resumes)
+    if visit.jump is not None:
+        stop.session_id, stop.resumes = visit.session_id, visit.jump.drove
+    return visit.code, visit.jump
+
+
+def _show_all(flags: Mapping[str, object], problem: str) -> tuple[int, Jump | None]:
+    from cockpit.config.load_settings import load_settings
+
+    settings = load_settings(None, env=dict(os.environ), flags=flags)
+    from cockpit.app.all_projects.projects_app import run_all_projects
+
+    return asyncio.run(
+        run_all_projects(
+            theme=settings.theme,
+            rings_bell=settings.bell,
+            notifier=make_notifier(settings),
+            problem=problem,
+        )
+    )

@@ -1,0 +1,226 @@
+"""The state of one project among all, from its store, which is opened read only and never changed.
+
+Its cost does not grow with the journal: the rows that came since the last look say whether tables are read
+again, and every read of a table is indexed and bounded. See ``docs/reference/all-projects.md``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from cockpit.core.clock import Clock, format_time
+from cockpit.core.errors import CockpitError, StoreBusy, StoreTooNew
+from cockpit.core.project.known_projects import KnownProject, read_branch
+from cockpit.core.state_folder import describe_problem
+from cockpit.store.db.connection import connect, translate_errors
+from cockpit.store.db.migrate import is_current
+from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.trust import trust_rules
+
+Condition = Literal["open", "empty", "gone", "locked", "newer", "older", "broken"]
+"""Whether a project can be read and decided in, which only an ``open`` one can."""
+MOST_PROPOSALS = 50
+"""Pending proposals of a project that are read, the oldest; the others are only counted."""
+_MOST_COUNTED = 1_000
+_BUSY_MS = 50
+"""Milliseconds that a locked store may keep a look waiting."""
+_ROWS = 500
+"""Rows of the journal that one look goes through; after more it reads all tables again."""
+_QUEUE = ("proposal.", "trust.")
+_COUNTS = ("session.", "chain.", "agent.", "worker.", "task.run.")
+_PENDING = "SELECT count(*) FROM (SELECT 1 FROM proposals WHERE status='pending' LIMIT ?)"
+_LIVE = (
+    "SELECT count(*), coalesce(sum(agent<>''), 0) FROM (SELECT agent FROM sessions"
+    " WHERE chain_id IS NULL AND status IN ('running','waiting')"
+    " AND (status='running' OR lease_expires_at>?) ORDER BY updated_at DESC LIMIT ?)"
+)
+_CHAINS = "SELECT count(*) FROM chains WHERE status IN ('running','draining')"
+_OF_SESSION = "SELECT title, task_id, role, agent, branch, lease_expires_at>? FROM sessions WHERE session_id=?"
+
+
+class Asker(msgspec.Struct, frozen=True):
+    """The session that a proposal is of."""
+
+    title: str
+    task_id: str
+    role: str
+    agent: str
+    branch: str
+    is_driven: bool
+    """Whether a process drives it now, and goes on with the decision."""
+
+
+class ProjectState(msgspec.Struct, frozen=True):
+    """One project as the list of all projects shows it."""
+
+    project: KnownProject
+    condition: Condition = "empty"
+    problem: str = ""
+    """Why it cannot be read, and what to do, in a sentence."""
+    branch: str = ""
+    """The branch of its main checkout."""
+    running: int = 0
+    """Sessions outside chains that run, those of external agents included."""
+    agents: int = 0
+    """Those of external agents among them."""
+    chains: int = 0
+    waiting: int = 0
+    """Pending proposals, all of them up to a thousand."""
+    proposals: tuple[Proposal, ...] = ()
+    """The oldest of them, oldest first."""
+    askers: Mapping[str, Asker] = {}
+    """The sessions of these, by id."""
+    rules: frozenset[str] = frozenset()
+    """The trust rules in force by which some of them are short cards."""
+
+
+class ProjectReader:
+    """Reads one project, look after look, on one connection. Not for two threads at once."""
+
+    def __init__(self, project: KnownProject, clock: Clock) -> None:
+        self.project = project
+        self.state = ProjectState(project)
+        self._clock = clock
+        self._connection: sqlite3.Connection | None = None
+        self._file = (0, 0)
+        """Device and inode of the file that is open."""
+        self._version = self._seq = -1
+
+    def close(self) -> None:
+        """Close the store."""
+        connection, self._connection = self._connection, None
+        self._version = self._seq = -1
+        if connection is not None:
+            connection.close()
+
+    def look(self) -> ProjectState:
+        """Return the state now. Never raises: what cannot be read is a state that says so."""
+        try:
+            self.state = self._look()
+        except StoreTooNew as error:
+            self.state = self._without("newer", str(error))
+        except StoreBusy:
+            self.state = self._without(
+                "locked", "Another program keeps its store locked; it is read once that ends."
+            )
+        except (CockpitError, sqlite3.Error, OSError, ValueError, TypeError) as error:
+            self.state = self._without("broken", str(error))
+        return self.state
+
+    def _without(self, condition: Condition, problem: str) -> ProjectState:
+        self.close()
+        branch = read_branch(self.project) if condition != "gone" else ""
+        return ProjectState(self.project, condition, problem, branch)
+
+    def _look(self) -> ProjectState:
+        project = self.project
+        if problem := describe_problem(str(project.state)):
+            return self._without("broken", problem)
+        if not project.exists:
+            return self._without(
+                "gone",
+                f"It is not at {project.home}: deleted, moved, or not mounted. `cockpit state adopt` brings"
+                " the state of a moved one back, `cockpit projects forget` takes it off the list.",
+            )
+        try:
+            info = project.database.lstat()
+        except FileNotFoundError:
+            return self._without("empty", "")
+        with translate_errors(project.database):
+            if self._connection is None or self._file != (info.st_dev, info.st_ino):
+                self.close()
+                connection = connect(project.database, read_only=True, busy_timeout_ms=_BUSY_MS)
+                self._connection, self._file = connection, (info.st_dev, info.st_ino)
+                connection.execute("PRAGMA query_only=ON")
+                if not is_current(connection):
+                    return self._without(
+                        "older",
+                        "An older cockpit wrote its store. Open the project once: that brings it up to date.",
+                    )
+            return self._read(self._connection)
+
+    def _read(self, connection: sqlite3.Connection) -> ProjectState:
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        before = self.state
+        is_first = self._seq < 0
+        branch = read_branch(self.project)
+        if version == self._version and not is_first:
+            return before if branch == before.branch else _replace(before, branch=branch)
+        connection.execute("BEGIN")
+        try:
+            reads_queue, reads_counts, seq = self._changes(connection)
+            state = _replace(before, condition="open", problem="", branch=branch)
+            now = format_time(self._clock.now())
+            if reads_queue:
+                state = _read_queue(connection, state, now)
+            if reads_counts:
+                state = _read_counts(connection, state, now)
+        finally:
+            connection.execute("ROLLBACK")
+        self._version, self._seq = version, seq
+        return state
+
+    def _changes(self, connection: sqlite3.Connection) -> tuple[bool, bool, int]:
+        """Return whether the queue and the counts may have changed, and the newest row."""
+        (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()
+        if self._seq < 0 or newest < self._seq or newest - self._seq > _ROWS:
+            return True, True, newest
+        rows = connection.execute(
+            "SELECT action FROM journal WHERE seq>? ORDER BY seq LIMIT ?", (self._seq, _ROWS)
+        )
+        actions = {action for (action,) in rows}
+        return (
+            any(action.startswith(_QUEUE) for action in actions),
+            any(action.startswith(_COUNTS) for action in actions),
+            newest,
+        )
+
+
+def _read_queue(connection: sqlite3.Connection, state: ProjectState, now: str) -> ProjectState:
+    pending = proposals.select_pending(connection, MOST_PROPOSALS)
+    waiting = len(pending)
+    if waiting == MOST_PROPOSALS:
+        (waiting,) = connection.execute(_PENDING, (_MOST_COUNTED,)).fetchone()
+    askers: dict[str, Asker] = {}
+    for session_id in dict.fromkeys(each.session_id for each in pending if each.session_id):
+        row = connection.execute(_OF_SESSION, (now, session_id)).fetchone()
+        if row is not None:
+            title, task_id, role, agent, branch, is_driven = row
+            askers[session_id] = Asker(title, task_id or "", role, agent, branch, bool(is_driven))
+    return _replace(
+        state,
+        waiting=waiting,
+        proposals=tuple(pending),
+        askers=askers,
+        rules=frozenset(_read_rules(connection, pending)),
+    )
+
+
+def _read_rules(connection: sqlite3.Connection, pending: list[Proposal]) -> set[str]:
+    """Return the rules in force that these proposals name for a short card."""
+    in_force = set()
+    for each in pending:
+        card = each.body.get("card")
+        rule_id = card.get("rule_id") if isinstance(card, dict) else None
+        if not isinstance(rule_id, str) or not rule_id:
+            continue
+        rule = trust_rules.find(connection, rule_id)
+        if rule is None or rule.status != "active":
+            continue
+        if trust_rules.is_as_accepted(connection, rule):
+            in_force.add(rule_id)
+    return in_force
+
+
+def _read_counts(connection: sqlite3.Connection, state: ProjectState, now: str) -> ProjectState:
+    running, agents = connection.execute(_LIVE, (now, _MOST_COUNTED)).fetchone()
+    (chains,) = connection.execute(_CHAINS).fetchone()
+    return _replace(state, running=running, agents=agents, chains=chains)
+
+
+_replace = msgspec.structs.replace
