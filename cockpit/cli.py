@@ -223,12 +223,12 @@ def root(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
         return
-    from cockpit.commands.sessions.screen import open_screen
+    from cockpit.commands.sessions.travel import open_screen
 
     if every:
         if last or session is not None or agent or model or approve or log_json or linear:
             raise click.UsageError("--all shows every project; it takes no option but --theme.")
-        from cockpit.commands.sessions.all_projects import open_all_projects
+        from cockpit.commands.sessions.travel import open_all_projects
 
         ctx.exit(open_all_projects({"[screen] theme": theme}))
     if last and session:

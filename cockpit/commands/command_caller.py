@@ -112,6 +112,19 @@ def find_user(tx: Tx, token: str, activity: str) -> Caller:
     return who
 
 
+def require_user_of_all() -> None:
+    """Refuse what concerns all projects to agents and to the holder of a token, which is of one project.
+
+    Raises ``NotAllowed``.
+    """
+    from cockpit.access.token_scopes import NotAllowed
+    from cockpit.access.user_presence import require_no_agent
+
+    require_no_agent("a look at all projects")
+    if _secret().strip():
+        raise NotAllowed("A token is of one project. Unset COCKPIT_TOKEN to look at all of yours.")
+
+
 def require_scope_of_command(store: Store) -> None:
     """Check that the token in ``COCKPIT_TOKEN`` allows the command that runs; without one all is allowed.
 

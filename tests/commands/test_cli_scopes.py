@@ -32,6 +32,7 @@ DECIDE_THEMSELVES = {
     *("completions", "man", "backup", "restore"),
     *("settings", "settings list", "settings set", "settings unset"),
     *("trust rules accept", "trust rules suspend", "trust rules revoke"),
+    *("projects add", "projects forget", "projects list"),
     *("state adopt", "state clean", "state list", "state move", "state show"),
     *("proposals approve", "proposals discuss", "proposals reject"),
     *(

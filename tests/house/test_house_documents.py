@@ -121,7 +121,7 @@ def test_the_template_of_init_is_a_configuration(tmp_path: Path) -> None:
 
 def test_settings_have_no_field_without_a_way_to_set_it() -> None:
     assert {field.name for field in fields(Settings)} == {
-        *("runtime", "work", "headless", "scale", "retention"),
+        *("runtime", "work", "headless", "scale", "retention", "notify"),
         *("theme", "bell", "keys", "origins", "values"),
     }
 

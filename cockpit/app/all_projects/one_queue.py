@@ -27,7 +27,7 @@ _ROWS = 12
 """Rows of the queue that are drawn at once, around the proposal in front."""
 _NOBODY = Asker("", "", "", "", "", is_driven=False)
 _SIGNS: dict[str, tuple[str, Tone]] = {
-    "open": ("○", "plain"), "empty": ("·", "dim"), "gone": ("✗", "dim"), "locked": ("◌", "warn"),
+    "reading": ("·", "dim"), "open": ("○", "plain"), "empty": ("·", "dim"), "gone": ("✗", "dim"), "locked": ("◌", "warn"),
     "newer": ("↑", "warn"), "older": ("↓", "warn"), "broken": ("✗", "bad"),
 }  # fmt: skip
 
@@ -182,12 +182,14 @@ def project_rows(states: Mapping[str, ProjectState]) -> list[QueuedView]:
     """Return a row of each project: those where something waits first, then those where something runs."""
     names = name_projects(states.values())
 
-    def place(state: ProjectState) -> tuple[bool, bool, str, str]:
-        is_open = state.condition == "open"
+    def place(state: ProjectState) -> tuple[bool, bool, bool, str, str]:
+        is_open, is_gone = state.condition == "open", state.condition == "gone"
         waits, runs = is_open and state.waiting > 0, is_open and _activity(state) != ""
-        return not waits, not runs, names[state.project.key].casefold(), state.project.key
+        name = names[state.project.key].casefold()
+        return not waits, not runs, is_gone, name, state.project.key
 
-    return [_project_row(state, names[state.project.key]) for state in sorted(states.values(), key=place)]  # fmt: skip
+    ordered = sorted(states.values(), key=place)
+    return [_project_row(state, names[state.project.key]) for state in ordered]
 
 
 def _project_row(state: ProjectState, name: str) -> QueuedView:
@@ -200,12 +202,12 @@ def _project_row(state: ProjectState, name: str) -> QueuedView:
             sign, tone = "▶", "good"
         word = f"{state.waiting:,} to decide" if state.waiting else "running" if activity else ""
         about = activity or "nothing runs"
-    elif state.condition == "empty":
-        word, about = "", "nothing recorded yet"
+    elif state.condition in ("empty", "reading"):
+        word, about = "", "nothing recorded yet" if state.condition == "empty" else "…"
     else:
         word, about = state.condition, state.problem
     title = " · ".join(filter(None, (state.branch, about if state.condition == "open" else "")))
-    why = str(state.project.home) if state.condition in ("open", "empty") else about
+    why = str(state.project.home) if state.condition in ("reading", "open", "empty") else about
     return QueuedView(
         state.project.key,
         title or about,

@@ -6,6 +6,7 @@ them: the user is asked. Specified in ``docs/reference/all-projects.md``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -69,3 +70,24 @@ def _go(host: Host, jump: Jump) -> None:
 def _leave(host: Host, jump: Jump) -> None:
     host.jump = replace(jump, drove=host.runs.is_running(host.session_id))
     host.run_in_background(host.quit())
+
+
+def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
+    """Announce proposals of the project of ``host``."""
+    from cockpit.app.all_projects.request_notices import Request
+
+    place, pending = host.engine.place, host.state.queue.pending
+    for waiting in (pending[each] for each in proposal_ids if each in pending):
+        body, session = waiting.body, host.state.sessions.get(waiting.session_id)
+        request = Request(
+            project=place.home.name,
+            branch=body.branch or (session.branch if session is not None else ""),
+            proposal_id=waiting.proposal_id,
+            kind=waiting.kind,
+            risk=waiting.risk,
+            title=waiting.title,
+            agent=body.agent,
+            session_id=waiting.session_id,
+        )
+        if host.notifier is not None:
+            host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)

@@ -1,7 +1,7 @@
 """Every project on one screen, and the one queue of what waits in them.
 
-Enter approves and Escape discusses the proposal that was armed when the key went down, as on the screen of its
-project (:mod:`cockpit.app.key_policy`). Specified in ``docs/reference/all-projects.md``.
+Enter approves and Escape discusses the proposal that was armed when the key went down, as on the screen of
+its project (:mod:`cockpit.app.key_policy`). Specified in ``docs/reference/all-projects.md``.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class AllProjectsScreen(Screen[None]):
 
     ``on_jump`` gets the project that the user goes to. ``engines`` are those that this process has open, by
     the key of their project; other stores are opened for each decision. ``on_request`` is told of each
-    proposal that came while the screen is open, ``on_decided`` of each session of ``engines`` whose agent goes
-    on with a decision. With ``is_only`` there is no screen below this one.
+    proposal that came while the screen is open, ``on_decided`` of each session of ``engines`` whose agent
+    goes on with a decision. With ``is_only`` there is no screen below this one.
     """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]  # noqa: RUF012 -- Textual's way

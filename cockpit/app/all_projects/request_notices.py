@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,6 @@ from cockpit.core.state_folder import state_root
 from widgets.text.clean import clean
 
 if TYPE_CHECKING:
-    from cockpit.app.host import Host
     from cockpit.config.load_settings import NotifySettings
 
 FOLDER = "notices"
@@ -150,25 +149,6 @@ class Notifier:
         if now - self._failed_at.get(channel, float("-inf")) >= _QUIET_S:
             self._failed_at[channel] = now
             self.on_error(text)
-
-
-def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
-    """Announce proposals of the project of ``host``."""
-    place, pending = host.engine.place, host.state.queue.pending
-    for waiting in (pending[each] for each in proposal_ids if each in pending):
-        body, session = waiting.body, host.state.sessions.get(waiting.session_id)
-        request = Request(
-            project=place.home.name,
-            branch=body.branch or (session.branch if session is not None else ""),
-            proposal_id=waiting.proposal_id,
-            kind=waiting.kind,
-            risk=waiting.risk,
-            title=waiting.title,
-            agent=body.agent,
-            session_id=waiting.session_id,
-        )
-        if host.notifier is not None:
-            host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)
 
 
 def _clean(request: Request) -> Request:

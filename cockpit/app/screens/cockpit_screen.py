@@ -474,7 +474,7 @@ class CockpitScreen(Screen[None]):
                 title = front.title
             note = f"{title or 'a proposal'} waits for you"
             if self.host.notifier is not None:
-                from cockpit.app.all_projects.request_notices import notify_pending
+                from cockpit.app.all_projects.open_from_project import notify_pending
 
                 notify_pending(self.host, new)
         self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)

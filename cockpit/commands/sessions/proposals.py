@@ -19,6 +19,12 @@ from cockpit.commands.open_project import (
     open_project_runtime,
     read_store,
 )
+from cockpit.commands.sessions.proposal_records import (
+    describe_record,
+    find_origin,
+    format_left,
+    format_span,
+)
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
 from cockpit.commands.terminal import output_width, say, show, show_json, show_list
 from cockpit.core.clock import parse_time
@@ -27,7 +33,6 @@ from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.loop.permissions.question_form import AnswerInvalid, parse_answer
-from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
 from cockpit.loop.permissions.waiting_permission import has_abandoned, load_newest
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.sessions import outbox, sessions
@@ -78,7 +83,7 @@ def list_proposals(every: bool, all_projects: bool, as_json: bool) -> None:
     rows: list[Proposal] = read_store(lambda connection: read(connection), empty=[])
     now = datetime.now(UTC)
     # Who asks and where is a question only where an external agent does.
-    by_agent = any(_origin(proposal) for proposal in rows)
+    by_agent = any(find_origin(proposal) for proposal in rows)
     show_list(
         as_json,
         [describe_record(proposal) for proposal in rows],
@@ -97,7 +102,7 @@ def list_proposals(every: bool, all_projects: bool, as_json: bool) -> None:
                 format_left(proposal, now),
                 proposal.session_id,
                 *(
-                    (" · ".join(filter(None, _origin(proposal).values())) or "–",)
+                    (" · ".join(filter(None, find_origin(proposal).values())) or "–",)
                     if by_agent
                     else ()
                 ),
@@ -419,51 +424,7 @@ def _digest(proposal: Proposal, shown: str | None) -> str:
     return proposal.shown_digest
 
 
-def describe_record(proposal: Proposal) -> dict[str, Any]:
-    return {
-        "proposal_id": proposal.proposal_id,
-        "kind": proposal.kind,
-        "status": proposal.status,
-        "risk": proposal.risk,
-        "title": proposal.title,
-        **_origin(proposal),
-        "session_id": proposal.session_id,
-        "wave_id": proposal.wave_id,
-        "task_id": proposal.task_id,
-        "revises": proposal.revises,
-        "shown_digest": proposal.shown_digest,
-        "narrowed": None if proposal.narrowed is None else list(proposal.narrowed),
-        "decided_by": proposal.decided_by,
-        "decided_at": proposal.decided_at,
-        "reason": proposal.reason,
-        "created_at": proposal.created_at,
-        "expires_at": proposal.expires_at,
-    }
-
-
-def _origin(proposal: Proposal) -> dict[str, str]:
-    """Return the external agent that asks or whose work it is, its project and branch; else nothing."""
-    if proposal.kind != PERMISSION and not proposal.body.get("agent"):
-        return {}
-    return {name: str(proposal.body.get(name, "")) for name in ("agent", "project", "branch")}
-
-
 def _is_editable(proposal: Proposal) -> bool:
     if proposal.kind == "action":
         return not proposal.body.get("agent")  # what an agent did is no text of one action
     return bool(proposal.body.get("editable"))
-
-
-def format_left(proposal: Proposal, now: datetime) -> str:
-    if proposal.status != "pending" or proposal.expires_at is None:
-        return "–"
-    left = (parse_time(proposal.expires_at) - now).total_seconds()
-    return format_span(left) if left > 0 else "over"
-
-
-def format_span(seconds: float) -> str:
-    """Format a span of seconds: 40s, 5m, 3h, 2d."""
-    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= length:
-            return f"{int(seconds // length)}{unit}"
-    return f"{max(0, int(seconds))}s"

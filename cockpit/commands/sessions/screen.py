@@ -36,26 +36,6 @@ if TYPE_CHECKING:
     from cockpit.store.sessions import sessions
 
 
-def open_screen(
-    session: str | None,
-    flags: Mapping[str, object],
-    *,
-    first_message: str | None = None,
-    agent: str = "",
-) -> int:
-    """Show the screen of this project until the user leaves; return the exit code.
-
-    ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
-    new one. ``first_message`` is sent when the screen opens.
-    """
-    visit = open_project_screen(session, flags, first_message=first_message, agent=agent)
-    if visit.jump is None:
-        return visit.code
-    from cockpit.commands.sessions.all_projects import travel_from
-
-    return travel_from(visit)
-
-
 @dataclass(slots=True)
 class Visit:
     """One screen of a project, from its start until the user left."""
@@ -79,7 +59,9 @@ def open_project_screen(
 ) -> Visit:
     """Show the screen of the project in the working directory, once.
 
-    The arguments are those of :func:`open_screen`; with ``resumes`` False the session is followed only.
+    ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
+    new one. ``first_message`` is sent when the screen opens. With ``resumes`` False the session is followed,
+    and not driven.
     """
     require_terminal()
     place = find_project(ask=_ask_to_move)

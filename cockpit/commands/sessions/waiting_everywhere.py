@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cockpit.commands.sessions.all_projects import require_user
-from cockpit.commands.sessions.proposals import describe_record, format_left, format_span
+from cockpit.commands.command_caller import require_user_of_all
+from cockpit.commands.sessions.proposal_records import describe_record, format_left, format_span
 from cockpit.commands.terminal import say, show_list
 from cockpit.core.clock import parse_time
 from cockpit.loop.all_projects.follow_projects import read_all
@@ -14,7 +14,7 @@ from cockpit.loop.all_projects.project_reader import MOST_PROPOSALS
 
 def list_everywhere(as_json: bool) -> None:
     """Print the pending proposals of all projects, oldest first; no store is changed."""
-    require_user()
+    require_user_of_all()
     states = read_all()
     rows = sorted(
         (

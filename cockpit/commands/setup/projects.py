@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
+from cockpit.commands.command_caller import require_user_of_all
 from cockpit.commands.open_project import WrongUse, find_project
-from cockpit.commands.sessions.all_projects import require_user
 from cockpit.commands.terminal import say, show_json, show_list
 from cockpit.core.clock import format_time
 from cockpit.core.project import known_projects
@@ -33,8 +33,8 @@ def projects() -> None:
 @projects.command("list", epilog=examples("cockpit projects list --json"))
 @AS_JSON
 def list_projects(as_json: bool) -> None:
-    """List all projects, and what runs and waits in each."""
-    require_user()
+    """List all projects and what waits in each."""
+    require_user_of_all()
     states = list(read_all().values())
     show_list(
         as_json,
@@ -61,11 +61,11 @@ def list_projects(as_json: bool) -> None:
 @click.argument("path", default=".")
 @AS_JSON
 def add(path: str, as_json: bool) -> None:
-    """Add the project that contains PATH, by default this one.
+    """Add a project to the list.
 
-    A forgotten project is listed again.
+    It is the one that contains PATH, by default this one. A forgotten project is listed again.
     """
-    require_user()
+    require_user_of_all()
     start = Path(os.path.realpath(Path(path).expanduser()))
     if not start.is_dir():
         raise WrongUse(f"{path} is not a folder. Name the folder of a project.")
@@ -82,12 +82,12 @@ def add(path: str, as_json: bool) -> None:
 @click.argument("project")
 @AS_JSON
 def forget(project: str, as_json: bool) -> None:
-    """Take a project off the list, until you use cockpit in it again.
+    """Forget a project until you use it again.
 
     PROJECT is its path or its name. Its records stay; `cockpit state clean` removes those of projects that
     are gone.
     """
-    require_user()
+    require_user_of_all()
     chosen = known_projects.find_known(project)
     known_projects.forget(chosen)
     if as_json:

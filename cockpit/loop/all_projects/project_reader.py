@@ -22,7 +22,7 @@ from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.trust import trust_rules
 
-Condition = Literal["open", "empty", "gone", "locked", "newer", "older", "broken"]
+Condition = Literal["reading", "open", "empty", "gone", "locked", "newer", "older", "broken"]
 """Whether a project can be read and decided in, which only an ``open`` one can."""
 MOST_PROPOSALS = 50
 """Pending proposals of a project that are read, the oldest; the others are only counted."""
@@ -40,7 +40,8 @@ _LIVE = (
     " AND (status='running' OR lease_expires_at>?) ORDER BY updated_at DESC LIMIT ?)"
 )
 _CHAINS = "SELECT count(*) FROM chains WHERE status IN ('running','draining')"
-_OF_SESSION = "SELECT title, task_id, role, agent, branch, lease_expires_at>? FROM sessions WHERE session_id=?"
+_ASKER = "SELECT title, task_id, role, agent, branch, lease_expires_at>? FROM sessions"
+_OF_SESSION = f"{_ASKER} WHERE session_id=?"
 
 
 class Asker(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class ProjectState(msgspec.Struct, frozen=True):
     """One project as the list of all projects shows it."""
 
     project: KnownProject
-    condition: Condition = "empty"
+    condition: Condition = "reading"
     problem: str = ""
     """Why it cannot be read, and what to do, in a sentence."""
     branch: str = ""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cockpit.access.user_presence import require_no_agent
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.sessions.screen import (
     Visit,
@@ -21,7 +20,6 @@ from cockpit.commands.sessions.screen import (
     open_project_screen,
     require_terminal,
 )
-from cockpit.commands.terminal import say
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
@@ -40,19 +38,27 @@ class _Stop:
     resumes: bool = False
 
 
-def require_user() -> None:
-    """Refuse what concerns all projects to agents and to the holder of a token, which is of one project.
+def open_screen(
+    session: str | None,
+    flags: Mapping[str, object],
+    *,
+    first_message: str | None = None,
+    agent: str = "",
+) -> int:
+    """Show the screen of this project until the user leaves; return the exit code.
 
-    Raises ``NotAllowed`` and :class:`WrongUse`.
+    ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
+    new one. ``first_message`` is sent when the screen opens.
     """
-    require_no_agent("a look at all projects")
-    if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("A token is of one project. Unset COCKPIT_TOKEN to look at all of yours.")
+    visit = open_project_screen(session, flags, first_message=first_message, agent=agent)
+    return visit.code if visit.jump is None else travel_from(visit)
 
 
 def open_all_projects(flags: Mapping[str, object]) -> int:
     """Show all projects until the user leaves; return the exit code."""
-    require_user()
+    from cockpit.commands.command_caller import require_user_of_all
+
+    require_user_of_all()
     require_terminal()
     return _travel([_Stop(None)], flags)
 
@@ -81,6 +87,8 @@ def _travel(stops: list[_Stop], flags: Mapping[str, object]) -> int:
             if len(stops) == 1:
                 raise
             code, jump, problem = 0, None, str(error)
+            from cockpit.commands.terminal import say
+
             say(f"cockpit: {problem}")
         if jump is not None:
             _go(stops, jump)
