@@ -29,15 +29,18 @@ MOST_PROPOSALS = 50
 _MOST_COUNTED = 1_000
 _BUSY_MS = 50
 """Milliseconds that a locked store may keep a look waiting."""
+_STALE_S = 5.0
+"""Seconds after which tables are read again without a change: leases of dead processes run out."""
 _ROWS = 500
 """Rows of the journal that one look goes through; after more it reads all tables again."""
 _QUEUE = ("proposal.", "trust.")
 _COUNTS = ("session.", "chain.", "agent.", "worker.", "task.run.")
+_MIGRATIONS = "SELECT count(*), max(name) FROM migrations"
 _PENDING = "SELECT count(*) FROM (SELECT 1 FROM proposals WHERE status='pending' LIMIT ?)"
 _LIVE = (
     "SELECT count(*), coalesce(sum(agent<>''), 0) FROM (SELECT agent FROM sessions"
     " WHERE chain_id IS NULL AND status IN ('running','waiting')"
-    " AND (status='running' OR lease_expires_at>?) ORDER BY updated_at DESC LIMIT ?)"
+    " AND (lease_expires_at>? OR (agent<>'' AND status='running')) ORDER BY updated_at DESC LIMIT ?)"
 )
 _CHAINS = "SELECT count(*) FROM chains WHERE status IN ('running','draining')"
 _ASKER = "SELECT title, task_id, role, agent, branch, lease_expires_at>? FROM sessions"
@@ -66,7 +69,7 @@ class ProjectState(msgspec.Struct, frozen=True):
     branch: str = ""
     """The branch of its main checkout."""
     running: int = 0
-    """Sessions outside chains that run, those of external agents included."""
+    """Sessions outside chains that a process drives, those of external agents included."""
     agents: int = 0
     """Those of external agents among them."""
     chains: int = 0
@@ -91,6 +94,9 @@ class ProjectReader:
         self._file = (0, 0)
         """Device and inode of the file that is open."""
         self._version = self._seq = -1
+        self._read_at = float("-inf")
+        self._migrations: tuple[int, str] | None = None
+        """How many migrations the store has, and the last of them, when they were checked."""
 
     def close(self) -> None:
         """Close the store."""
@@ -138,11 +144,6 @@ class ProjectReader:
                 connection = connect(project.database, read_only=True, busy_timeout_ms=_BUSY_MS)
                 self._connection, self._file = connection, (info.st_dev, info.st_ino)
                 connection.execute("PRAGMA query_only=ON")
-                if not is_current(connection):
-                    return self._without(
-                        "older",
-                        "An older cockpit wrote its store. Open the project once: that brings it up to date.",
-                    )
             return self._read(self._connection)
 
     def _read(self, connection: sqlite3.Connection) -> ProjectState:
@@ -150,11 +151,23 @@ class ProjectReader:
         before = self.state
         is_first = self._seq < 0
         branch = read_branch(self.project)
-        if version == self._version and not is_first:
+        since = self._clock.monotonic() - self._read_at
+        is_stale = bool(before.running or before.waiting) and since >= _STALE_S
+        if version == self._version and not is_first and not is_stale:
             return before if branch == before.branch else _replace(before, branch=branch)
         connection.execute("BEGIN")
         try:
+            # Another cockpit may have migrated the store since the last look.
+            is_checked = not is_first and connection.execute(_MIGRATIONS).fetchone() == self._migrations
+            if not is_checked and not is_current(connection):
+                return self._without(
+                    "older",
+                    "An older cockpit wrote its store. Open the project once: that brings it up to date.",
+                )
+            self._migrations = connection.execute(_MIGRATIONS).fetchone()
             reads_queue, reads_counts, seq = self._changes(connection)
+            if is_stale:
+                reads_queue = reads_counts = True
             state = _replace(before, condition="open", problem="", branch=branch)
             now = format_time(self._clock.now())
             if reads_queue:
@@ -162,8 +175,11 @@ class ProjectReader:
             if reads_counts:
                 state = _read_counts(connection, state, now)
         finally:
-            connection.execute("ROLLBACK")
+            if self._connection is connection:
+                connection.execute("ROLLBACK")
         self._version, self._seq = version, seq
+        if reads_queue and reads_counts:
+            self._read_at = self._clock.monotonic()
         return state
 
     def _changes(self, connection: sqlite3.Connection) -> tuple[bool, bool, int]:
