@@ -5,6 +5,7 @@ Specified in ``docs/reference/all-projects.md``.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -27,7 +28,8 @@ _ROWS = 12
 """Rows of the queue that are drawn at once, around the proposal in front."""
 _NOBODY = Asker("", "", "", "", "", is_driven=False)
 _SIGNS: dict[str, tuple[str, Tone]] = {
-    "reading": ("·", "dim"), "open": ("○", "plain"), "empty": ("·", "dim"), "gone": ("✗", "dim"), "locked": ("◌", "warn"),
+    "reading": ("·", "dim"),
+    "open": ("○", "plain"), "empty": ("·", "dim"), "gone": ("✗", "dim"), "locked": ("◌", "warn"),
     "newer": ("↑", "warn"), "older": ("↓", "warn"), "broken": ("✗", "bad"),
 }  # fmt: skip
 
@@ -205,18 +207,22 @@ def _project_row(state: ProjectState, name: str) -> QueuedView:
     elif state.condition in ("empty", "reading"):
         word, about = "", "nothing recorded yet" if state.condition == "empty" else "…"
     else:
-        word, about = state.condition, state.problem
-    title = " · ".join(filter(None, (state.branch, about if state.condition == "open" else "")))
-    why = str(state.project.home) if state.condition in ("reading", "open", "empty") else about
+        word, about = state.condition, ""
     return QueuedView(
         state.project.key,
-        title or about,
+        " · ".join(part for part in (state.branch, about) if part),
         sign,
         tone,
         word,
-        why,
+        shorten_home(state.problem or str(state.project.home)),
         name,
     )
+
+
+def shorten_home(text: str) -> str:
+    """Return text with the user's home directory written as ``~``."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - as text
+    return text.replace(f"{home}/", "~/") if home != "/" else text
 
 
 def _activity(state: ProjectState) -> str:

@@ -75,12 +75,13 @@ class AllProjectsScreen(Screen[None]):
     AllProjectsScreen #all-body { height: 1fr; layout: vertical; }
     AllProjectsScreen #all-projects { height: 1fr; width: 1fr; }
     AllProjectsScreen #all-queue { height: 4; width: 1fr; }
-    AllProjectsScreen #all-queue.-pending { height: 3fr; min-height: 10; }
+    AllProjectsScreen #all-body.-pending #all-projects { height: 6; }
+    AllProjectsScreen #all-body.-pending #all-queue { height: 1fr; }
+    AllProjectsScreen #all-body.-listing #all-projects { height: 1fr; }
+    AllProjectsScreen #all-body.-listing #all-queue { height: 10; }
     AllProjectsScreen.-wide #all-body { layout: horizontal; }
-    AllProjectsScreen.-wide #all-projects { width: 11fr; }
-    AllProjectsScreen.-wide #all-queue, AllProjectsScreen.-wide #all-queue.-pending {
-        height: 1fr; width: 13fr;
-    }
+    AllProjectsScreen.-wide #all-body > #all-projects { height: 1fr; width: 11fr; }
+    AllProjectsScreen.-wide #all-body > #all-queue { height: 1fr; width: 13fr; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual's way
         Binding("enter", "decide", show=False),
@@ -120,18 +121,19 @@ class AllProjectsScreen(Screen[None]):
             empty="Reading…", click_opens=False, name_cells=_NAME_CELLS, id="all-projects"
         )
         self.panel = ProposalPanel(id="all-queue")
+        self._body = Container(id="all-body")
         self._seen: set[str] | None = None
         """The proposals that were announced; None before every project was read."""
         self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._arm_timer: Timer | None = None
         self._paint_due = self._painted = self._was_hidden = False
-        self._has_focused = self._was_used = False
+        self._has_begun = self._was_used = False
         self._painted_at = float("-inf")
 
     def compose(self) -> ComposeResult:
         yield self.headline
-        with Container(id="all-body"):
+        with self._body:
             yield self.projects
             yield self.panel
         yield self.bar
@@ -280,8 +282,15 @@ class AllProjectsScreen(Screen[None]):
         self.update_hints()
 
     def on_descendant_focus(self) -> None:
-        """Show other keys."""
+        """Show other keys, and give the room to what is used."""
+        self._give_room()
         self.update_hints()
+
+    def _give_room(self) -> None:
+        """On a small screen, give the room to the proposal in front, or to the projects in use."""
+        pending = self._drawn_queue.front is not None
+        is_listing = pending and not self._is_deciding
+        self._body.update_classes({"-pending": pending and not is_listing, "-listing": is_listing})
 
     # Decisions
 
@@ -400,7 +409,7 @@ class AllProjectsScreen(Screen[None]):
             return
         states = self.feed.states
         self._queue.fold(states)
-        if self.front_id not in self._queue.waiting:
+        if self.front_id not in self._queue.waiting or not (self._has_begun or self._was_used):
             self.front_id = next(iter(self._queue.waiting), "")
         queue = self._drawn_queue = self._queue.view(self._clock.now(), self.front_id)
         front = queue.front
@@ -414,10 +423,13 @@ class AllProjectsScreen(Screen[None]):
                 else "Reading…"
             )
             self.projects.show(project_rows(states))
+            if not (self._has_begun or self._was_used):
+                self.projects.cursor = 0  # rows come in the order in which they are read
             self.panel.show(queue, self._proposal_hints(queue))
             self.panel.set_class(front is not None, "-pending")
-        if not self._has_focused and (front is not None or self.feed.is_read):
-            self._has_focused = True  # as the screen opens: later the focus is the user's
+            self._give_room()
+        if not self._has_begun and self.feed.is_read:
+            self._has_begun = True  # as the screen opens: later the focus is the user's
             if front is not None and self.app.screen is self and not self._was_used:
                 self.panel.focus()
         self._painted = True

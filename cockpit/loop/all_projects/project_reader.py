@@ -158,7 +158,9 @@ class ProjectReader:
         connection.execute("BEGIN")
         try:
             # Another cockpit may have migrated the store since the last look.
-            is_checked = not is_first and connection.execute(_MIGRATIONS).fetchone() == self._migrations
+            is_checked = (
+                not is_first and connection.execute(_MIGRATIONS).fetchone() == self._migrations
+            )
             if not is_checked and not is_current(connection):
                 return self._without(
                     "older",

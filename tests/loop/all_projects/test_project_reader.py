@@ -209,4 +209,3 @@ def test_head_without_a_branch(user_state, tmp_path):
     (project,) = list_known()
     assert isinstance(project, KnownProject)
     assert ProjectReader(project, FixedClock()).look().branch == "01234567"
-
