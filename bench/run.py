@@ -24,6 +24,7 @@ BENCHES = (
     "tokenizer",
     "mcp_start",
     "open_screen",
+    "all_projects",
     "installed_size",
     "large_journal",
     "journal_latency",

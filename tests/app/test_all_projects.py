@@ -19,6 +19,7 @@ from cockpit.core.clock import FixedClock
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.state_folder import VARIABLE
 from cockpit.loop.all_projects.follow_projects import read_all
+from widgets.proposals.waiting_rows import WaitingRows
 
 pytestmark = pytest.mark.slow
 
@@ -341,7 +342,10 @@ def test_picture(user_state, tmp_path, monkeypatch, snap_compare, size):
     app = AllProjectsApp(clock=FixedClock())
 
     async def before(pilot: Pilot[int]) -> None:
-        await shown(pilot, 3)
+        screen = await shown(pilot, 3)
+        rows = screen.panel.query_one(WaitingRows)
+        lines = len(rows._rows()) + (rows._most > 3)
+        await until(pilot, lambda: rows.size.height == lines and screen.projects.cursor == 0)
         await calm(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=before)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -90,7 +90,7 @@ class QueueList(ScrollView, can_focus=True):
 
     def show(self, rows: Sequence[QueuedView]) -> None:
         """Draw ``rows``; the cursor stays on its task."""
-        last_row = self.at_cursor
+        last_row, rows_before, names_before = self.at_cursor, self._rows, self._names
         self._rows = tuple(rows)
         keys = [row.key for row in self._rows]
         self._names = min(
@@ -101,7 +101,13 @@ class QueueList(ScrollView, can_focus=True):
         if last_row is not None and last_row.key in keys:
             cursor = keys.index(last_row.key)
         self.cursor = cursor
-        self.refresh()
+        if len(rows_before) != len(self._rows) or names_before != self._names or not self._rows:
+            self.refresh()
+            return
+        for place, (before, row) in enumerate(zip(rows_before, self._rows, strict=True)):
+            if before != row:
+                y = place * _TALL - self.scroll_offset.y + self.gutter.top
+                self.refresh(Region(0, y, self.outer_size.width, _TALL))
 
     def watch_cursor(self) -> None:
         top, height = self.cursor * _TALL, self.content_size.height

@@ -422,7 +422,8 @@ class AllProjectsScreen(Screen[None]):
                 if self.feed.is_read
                 else "Reading…"
             )
-            self.projects.show(project_rows(states))
+            if (rows := project_rows(states)) != list(self.projects.rows):
+                self.projects.show(rows)  # which draws all of them again
             if not (self._has_begun or self._was_used):
                 self.projects.cursor = 0  # rows come in the order in which they are read
             self.panel.show(queue, self._proposal_hints(queue))
