@@ -11,7 +11,7 @@ from loop.all_projects.projects_world import ask, begin, make_project, open_stor
 from textual.pilot import Pilot
 
 from cockpit.app.all_projects.jump import Jump
-from cockpit.app.all_projects.one_queue import OneQueue, name_projects, project_rows
+from cockpit.app.all_projects.one_queue import OneQueue, name_projects, order_projects, project_rows
 from cockpit.app.all_projects.projects_app import AllProjectsApp
 from cockpit.app.all_projects.projects_screen import AllProjectsScreen
 from cockpit.app.application import CockpitApp
@@ -203,6 +203,10 @@ async def test_a_new_request_rings_once_and_is_told_once(places, monkeypatch):
         screen.paint()
         assert [each.rpartition("/")[2] for each in told] == ["p-new"]
         assert rung == [1]
+        names = [row.name for row in screen.projects.rows]
+        assert names == ["api", "web", "docs"], "no row moves while the user looks"
+        await pilot.press("s")
+        assert [row.name for row in screen.projects.rows] == ["api", "docs", "web"]
         assert app.focused is screen.projects, "the focus is the user's"
 
 
@@ -269,7 +273,8 @@ def test_projects_of_one_name_are_told_apart(user_state, tmp_path):
     assert names[0].startswith("/")
     assert names[1].endswith("x/one/api")
     assert names[2] == "two/api"
-    assert {row.state for row in project_rows(read_all())} == {""}
+    states = read_all()
+    assert {row.state for row in project_rows(states, order_projects(states))} == {""}
     queue = OneQueue()
     queue.fold(read_all())
     assert queue.waiting == {}

@@ -101,7 +101,9 @@ def test_defaults_are_the_ones_that_hold(tmp_path: Path) -> None:
     settings = load_settings(None, env={"COCKPIT_CONFIG_DIR": str(tmp_path)})
     assert settings.origins == {}
     for key in KEYS:
-        mine = not key.field or key.field.startswith(("work.", "headless.", "scale.", "retention."))
+        mine = not key.field or key.field.startswith(
+            ("work.", "headless.", "retention.", "scale.", "notify.")
+        )
         found: Any = settings if mine else settings.runtime
         for part in (key.field or key.name).split("."):
             found = getattr(found, part)

@@ -180,18 +180,24 @@ def name_projects(states: Iterable[ProjectState]) -> dict[str, str]:
     }
 
 
-def project_rows(states: Mapping[str, ProjectState]) -> list[QueuedView]:
-    """Return a row of each project: those where something waits first, then those where something runs."""
-    names = name_projects(states.values())
+def order_projects(states: Mapping[str, ProjectState]) -> list[str]:
+    """Return the keys of projects: those where something waits first, then those where something runs."""
 
-    def place(state: ProjectState) -> tuple[bool, bool, bool, str, str]:
+    def place(key: str) -> tuple[bool, bool, bool, str, str]:
+        state = states[key]
         is_open, is_gone = state.condition == "open", state.condition == "gone"
         waits, runs = is_open and state.waiting > 0, is_open and _activity(state) != ""
-        name = names[state.project.key].casefold()
-        return not waits, not runs, is_gone, name, state.project.key
+        return not waits, not runs, is_gone, state.project.name.casefold(), key
 
-    ordered = sorted(states.values(), key=place)
-    return [_project_row(state, names[state.project.key]) for state in ordered]
+    return sorted(states, key=place)
+
+
+def project_rows(states: Mapping[str, ProjectState], order: Iterable[str]) -> list[QueuedView]:
+    """Return the rows of projects in an order of their keys; the others come last."""
+    names = name_projects(states.values())
+    keys = [key for key in order if key in states]
+    keys += sorted(states.keys() - set(keys), key=lambda key: (names[key].casefold(), key))
+    return [_project_row(states[key], names[key]) for key in keys]
 
 
 def _project_row(state: ProjectState, name: str) -> QueuedView:

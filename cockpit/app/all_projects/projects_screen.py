@@ -20,7 +20,14 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from cockpit.app.all_projects.jump import Jump
-from cockpit.app.all_projects.one_queue import OneQueue, Waiting, project_rows, sum_up
+from cockpit.app.all_projects.one_queue import (
+    OneQueue,
+    Waiting,
+    order_projects,
+    project_rows,
+    sum_up,
+)
+from cockpit.app.all_projects.own_keys import footer_hints, proposal_hints
 from cockpit.app.all_projects.owner_engine import open_owner
 from cockpit.app.dialogs.question import Ask, Warn
 from cockpit.app.key_policy import (
@@ -94,6 +101,7 @@ class AllProjectsScreen(Screen[None]):
         Binding("v", "whole_change", show=False),
         Binding("w", "go_to_waiting", show=False),
         Binding("o", "open", show=False),
+        Binding("s", "sort", show=False),
     ]
 
     def __init__(
@@ -124,6 +132,8 @@ class AllProjectsScreen(Screen[None]):
         self._body = Container(id="all-body")
         self._seen: set[str] | None = None
         """The proposals that were announced; None before every project was read."""
+        self._order: Sequence[str] = ()
+        """The keys of the projects as they are listed: no row moves while the user looks."""
         self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._arm_timer: Timer | None = None
@@ -210,6 +220,11 @@ class AllProjectsScreen(Screen[None]):
         if order:
             place = order.index(self.front_id) if self.front_id in order else 0
             self._put_in_front(order[(place + step) % len(order)])
+
+    def action_sort(self) -> None:
+        """List the projects where something waits first, as they are now."""
+        self._order = order_projects(self.feed.states)
+        self.paint()
 
     def action_go_to_waiting(self) -> None:
         """Put the oldest proposal of the project under the cursor in front."""
@@ -422,7 +437,9 @@ class AllProjectsScreen(Screen[None]):
                 if self.feed.is_read
                 else "Reading…"
             )
-            if (rows := project_rows(states)) != list(self.projects.rows):
+            if not (self._has_begun or self._was_used):
+                self._order = order_projects(states)
+            if (rows := project_rows(states, self._order)) != list(self.projects.rows):
                 self.projects.show(rows)  # which draws all of them again
             if not (self._has_begun or self._was_used):
                 self.projects.cursor = 0  # rows come in the order in which they are read
@@ -513,34 +530,7 @@ class AllProjectsScreen(Screen[None]):
     # The footer
 
     def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:
-        """Return the keys under the proposal in front."""
-        front, policy = queue.front, self.key_policy
-        if front is None:
-            return ()
-        if policy.second is not None:
-            return (
-                KeyHintView("y", "approve", True, "y"),
-                KeyHintView("any other key", "cancel", press="escape"),
-            )
-        if not self._is_deciding:
-            return (KeyHintView("⇥", "decide", True, "tab"),)
-        label = "then y approve" if front.second_key else "approve"
-        if policy.front is not None and not policy.is_read:
-            label = "read on"
-        elif front.questions:
-            label = "answer in its project"
-        hints = [
-            KeyHintView("⏎", label, True, "enter"),
-            KeyHintView(
-                "esc", "no, and why" if front.kind == "permission" else "discuss", True, "escape"
-            ),
-            KeyHintView("r", "reject", press="r"),
-        ]
-        if front.diffs:
-            hints.append(KeyHintView("v", "whole change", press="v"))
-        if queue.total > 1:
-            hints.append(KeyHintView("]", f"next ({queue.total})", press="right_square_bracket"))
-        return tuple(hints)
+        return proposal_hints(queue, self.key_policy, is_deciding=self._is_deciding)
 
     def update_hints(self) -> None:
         """Show the current meaning of the keys."""
@@ -553,21 +543,7 @@ class AllProjectsScreen(Screen[None]):
                 [(self._note, WARN), "   ", *self._describe()],
                 self._drawn_queue.total,
             )
-        back = KeyHintView("q", "quit" if self._is_only else "back", press="q")
-        if self._is_deciding:
-            hints = [
-                KeyHintView("⇥", "projects", True, "tab"),
-                KeyHintView("o", "go there", press="o"),
-                back,
-            ]
-        else:
-            hints = [
-                KeyHintView("⏎", "open the project", True, "enter"),
-                KeyHintView("j k", "move", press="j"),
-                KeyHintView("w", "what waits there", press="w"),
-                KeyHintView("⇥", "the queue", press="tab"),
-                back,
-            ]
+        hints = footer_hints(is_deciding=self._is_deciding, is_only=self._is_only)
         self.bar.show(hints)
 
     def _flash(self, text: str) -> None:

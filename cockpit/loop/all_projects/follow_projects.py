@@ -105,10 +105,10 @@ class ProjectsFeed:
         """Read the list again, then every project, the one that was written to last first."""
         loop = asyncio.get_running_loop()
         listed = await loop.run_in_executor(self._threads, self._list)
-        known = {project.key: project for project in listed}
-        for key in [key for key in self._readers if key not in known]:
+        by_key = {project.key: project for project in listed}
+        for key in [key for key in self._readers if key not in by_key]:
             self._drop(key)
-        for key, project in known.items():
+        for key, project in by_key.items():
             self._take(key, project)
         now = self.clock.monotonic()
         due = [
