@@ -126,7 +126,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
             await armed(pilot, clock, 1)
             await pilot.press("enter")
             assert screen.key_policy.second is not None
-            await pilot.press("x")
+            await pilot.press("down")
             assert screen.key_policy.second is None
             await armed(pilot, clock, 1)
             await pilot.press("enter", "y")
@@ -134,7 +134,7 @@ async def test_enter_decides_in_the_store_of_the_owner_alone(places):
             await decided(pilot, places["docs"], "p-high", "approved")
             ask(store, session, "p-no", title="delete it")
             await armed(pilot, clock, 1)
-            await pilot.press("r")
+            await pilot.press("x")
             await until(pilot, lambda: app.screen is not screen)
             await pilot.press(*"No.", "enter")
             await shown(pilot, 0)

@@ -29,7 +29,7 @@ def proposal_hints(
     hints = [
         KeyHintView("⏎", label, True, "enter"),
         KeyHintView("esc", discuss, True, "escape"),
-        KeyHintView("r", "reject", press="r"),
+        KeyHintView("x", "reject", press="x"),
     ]
     if front.diffs:
         hints.append(KeyHintView("v", "whole change", press="v"))

@@ -97,7 +97,7 @@ class AllProjectsScreen(Screen[None]):
         Binding("tab,shift+tab", "turn_focus", show=False),
         Binding("right_square_bracket,alt+n,ctrl+down", "turn(1)", show=False),
         Binding("left_square_bracket,alt+p,ctrl+up", "turn(-1)", show=False),
-        Binding("r,ctrl+x", "reject", show=False),
+        Binding("x,ctrl+x", "reject", show=False),
         Binding("v", "whole_change", show=False),
         Binding("w", "go_to_waiting", show=False),
         Binding("o", "open", show=False),
