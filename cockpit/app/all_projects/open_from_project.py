@@ -73,7 +73,9 @@ def _leave(host: Host, jump: Jump) -> None:
 
 
 def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
-    """Announce proposals of the project of ``host``."""
+    """Announce proposals of the project of ``host`` outside the terminal, where its user wants that."""
+    if host.notifier is None:
+        return
     from cockpit.app.all_projects.request_notices import Request
 
     place, pending = host.engine.place, host.state.queue.pending
@@ -89,5 +91,4 @@ def notify_pending(host: Host, proposal_ids: Iterable[str]) -> None:
             agent=body.agent,
             session_id=waiting.session_id,
         )
-        if host.notifier is not None:
-            host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)
+        host.notifier.notify(f"{place.state.name}/{waiting.proposal_id}", request)

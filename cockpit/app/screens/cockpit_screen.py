@@ -28,6 +28,7 @@ from cockpit.app.actions import (
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
+from cockpit.app.all_projects.open_from_project import notify_pending
 from cockpit.app.commands import prompt_commands
 from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
@@ -473,10 +474,7 @@ class CockpitScreen(Screen[None]):
             if front is not None and front.proposal_id in new:
                 title = front.title
             note = f"{title or 'a proposal'} waits for you"
-            if self.host.notifier is not None:
-                from cockpit.app.all_projects.open_from_project import notify_pending
-
-                notify_pending(self.host, new)
+            notify_pending(self.host, new)
         self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)
         idle = self.pane in ("prompt", "")
         is_ours = self.queue.front is not None and self.queue.front.proposal_id != self.front_id
