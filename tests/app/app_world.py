@@ -73,7 +73,7 @@ async def settled(pilot: Pilot[int]) -> CockpitScreen:
     await until(pilot, lambda: app.session_id or app.welcome.was_read)
     screen.paint()
     await pilot.pause()
-    await until(pilot, lambda: not screen._paint_due)
+    await until(pilot, lambda: not app.welcome.log.is_reading and not screen._paint_due)
     for _ in range(NOTED):
         if _has_noted_what_is_drawn(screen):
             break

@@ -164,7 +164,6 @@ def _words(view: MeasureView) -> Content:
     head: list[Part] = [(view.name.ljust(_NAME), ""), (sign, value), (view.value, value)]
     if view.change:
         head += ["  ", (view.change, tone(view.tone) or DIM)]
-    below: list[Part] = [(view.note, DIM)]
-    if view.aim:
-        below += [(" · ", DIM), (says + view.aim, style)]
+    below: list[Part] = [(says + view.aim, style), (" · ", DIM)] if view.aim else []
+    below.append((view.note, DIM))
     return Content("\n").join([line(*head), line(*below)])

@@ -29,24 +29,31 @@ def build_welcome(
     waiting: int,
     agent: AgentEntry | None = None,
     log: Sequence[DetailRow] = (),
+    *,
+    is_live: bool = False,
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
     ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
     wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
-    the events of the newest chain.
+    the events of the newest chain, which come first while it runs (``is_live``).
     """
-    rows = [
+    head = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
         DetailRow(line(("⏎ approves what is in front, esc discusses it.", DIM))),
         _row(),
+    ]
+    how = [
         *(_models(model) if agent is None else _agent(agent)),
         *_agents(agents),
         _row(),
         *_to_try(model, agents or (), agent),
         _row(),
-        *_sessions(board, waiting),
     ]
+    now = [*_sessions(board, waiting)]
+    if log and is_live:
+        return (*head, *now, _row(), *log, _row(), *how)
+    rows = [*head, *how, *now]
     if log:
         rows += [_row(), *log]
     elif not board.rows:

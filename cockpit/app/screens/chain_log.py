@@ -40,7 +40,10 @@ class ChainLog:
         self._of = ("", -1)
         """The chain whose events were read, and its row then."""
         self._rows: Sequence[DetailRow] = ()
-        self._is_reading = False
+        self.is_reading = False
+        """Whether the events are being read; they are drawn after that."""
+        self.is_live = False
+        """Whether the chain runs."""
 
     def show(
         self,
@@ -53,9 +56,10 @@ class ChainLog:
         chain = next(iter(chains.newest(1)), None)
         if chain is None:
             return ()
+        self.is_live = chain.live
         wanted = (chain.chain_id, chain.seq)
-        if wanted != self._of and not self._is_reading:
-            self._is_reading = True
+        if wanted != self._of and not self.is_reading:
+            self.is_reading = True
             run(self._read(store, wanted, on_change))
         return self._rows if self._of[0] == chain.chain_id else ()
 
@@ -64,10 +68,10 @@ class ChainLog:
     ) -> None:
         try:
             self._rows = await store.read(lambda connection: read_log(connection, wanted[0]))
-        except CockpitError:
+        except (CockpitError, sqlite3.Error):
             return  # the feed reports that the store cannot be read
         finally:
-            self._of, self._is_reading = wanted, False
+            self._of, self.is_reading = wanted, False
         on_change()
 
 

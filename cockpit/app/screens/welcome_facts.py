@@ -48,5 +48,13 @@ class WelcomeFacts:
 
         ``log`` are the events of the newest chain.
         """
-        welcome = build_welcome(self.model, self._agents, views.board, waiting, self.agent, log)
+        welcome = build_welcome(
+            self.model,
+            self._agents,
+            views.board,
+            waiting,
+            self.agent,
+            log,
+            is_live=self.log.is_live,
+        )
         return replace(views, welcome=welcome)
