@@ -38,7 +38,7 @@ _OWNERS = {"subprocess", "os", "asyncio", "pty"}
 
 _GIT = re.compile(r"""["'/]git["' ]""")
 _START = re.compile(
-    r"\bwhich\b|\bfrom (subprocess|os|pty) import\b"
+    r"\bwhich\b[\s)]*\(|\bfrom (subprocess|os|pty) import\b"
     rf"|\b({'|'.join(sorted(_OWNERS))})\.({'|'.join(sorted(_STARTS))}|exec|spawn)"
 )
 """What stands in the text of every module with such words, or with such a start; few others are parsed."""
