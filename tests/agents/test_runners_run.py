@@ -524,13 +524,13 @@ async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_
 async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
     marker, stop = runs.folder / "hangs", asyncio.Event()
     flood = json.dumps(tool_result("t", "x")["say"]) + "\n"
-    steps = (init(), {"times": flood, "count": 100_000}, {"hang": str(marker)})
+    steps = (init(), {"times": flood, "count": 30_000}, {"hang": str(marker)})
     running = asyncio.create_task(runs.run(runs.runner(*steps), stop=stop))
     await until(marker)
     stop.set()
     outcome = await running
     assert outcome.status == "stopped"
-    assert len(runs.rows("runner.tool_ended")) < 100_000
+    assert len(runs.rows("runner.tool_ended")) < 30_000
 
 
 async def test_an_agent_that_a_killed_cockpit_left_is_ended_before_the_next_begins(
