@@ -242,4 +242,5 @@ def test_a_canary_never_comes_out(name: str, before: str, after: str) -> None:
 def test_a_megabyte_of_anything_is_masked_in_bounded_work(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     masked = mask(text)
-    assert mask(masked) == masked
+    # Where nothing was masked the second time would be the first one again.
+    assert masked == text or mask(masked) == masked
