@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import warm
 from sandbox_world import limited
 from state_for_tests import kept_variables
 
@@ -130,11 +131,14 @@ def without_bubblewrap(folder: Path) -> tuple[str, ...]:
 def test_a_session_says_that_its_commands_are_not_confined(
     project: Path, tmp_path: Path, machine: str
 ) -> None:
-    front = PLAYED.get(machine) or without_bubblewrap(tmp_path / "programs")
+    if machine in PLAYED:
+        command = (*PLAYED[machine], sys.executable, "-m", "cockpit")
+    else:  # which only its environment plays
+        command = (*without_bubblewrap(tmp_path / "programs"), *warm.command())
     (tmp_path / "script.toml").write_text(SCRIPT)
     words = ("run", "/bug Touch it", "--model", f"script:{tmp_path / 'script.toml'}")
     done = subprocess.run(
-        [*front, sys.executable, "-m", "cockpit", *words, "--approve", "all"],
+        [*command, *words, "--approve", "all"],
         cwd=project,
         env={**kept_variables(), "COCKPIT_CONFIG_DIR": str(tmp_path / "config")},
         stdin=subprocess.DEVNULL,
