@@ -13,6 +13,7 @@ from pathlib import Path
 
 import bare_python
 import certificates
+import drawn_examples
 import hypothesis
 import new_stores
 import present_user
@@ -20,6 +21,7 @@ import pytest
 import state_for_tests
 import warm
 from _pytest.assertion import rewrite
+from hypothesis import strategies
 
 from cockpit.core.secrets import mask
 from cockpit.observe.count_tokens import count_tokens
@@ -80,8 +82,10 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage from now on, but never among what was there before the first test, and less often."""
-    if session.config.getoption("workers") and len(session.items) > _FEW:
+    is_whole_run = bool(session.config.getoption("workers")) and len(session.items) > _FEW
+    if is_whole_run:
         _load_late_modules()
+    drawn_examples.install(session.items, is_whole_run=is_whole_run)
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()
@@ -107,6 +111,7 @@ def _load_late_modules() -> None:
         importlib.import_module(name)
     count_tokens("loads the vocabulary")
     mask("compiles the patterns")
+    strategies.text().validate()  # lists Unicode's characters by their categories
 
 
 def _tests_folder(config: pytest.Config) -> Path:
