@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -310,8 +311,11 @@ def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -
     running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
     world.told(running, "T-1 · implement")
     running.kill()
-    os.kill(world.sessions()[0].pid, signal.SIGKILL)
+    (session,) = world.sessions()
+    os.kill(session.pid, signal.SIGKILL)
     world.end(running)
+    while is_process_alive(session.process):
+        time.sleep(0.01)
     assert "no worker was running" in world.project.run("chain", "stop").stdout
     assert [one.status for one in world.sessions()] == ["crashed"]
     assert world.chain().report_path == ".cockpit/reports/chain-1-report.md"
