@@ -37,6 +37,7 @@ class Agent:
         self.number = 1000
         self.answers: dict[Any, dict[str, Any]] = {}
         self.session = ""
+        self.blocks: list[dict[str, Any]] = []
         self.cancelled = False
         self.queue: list[dict[str, Any]] = []
 
@@ -216,6 +217,7 @@ class Agent:
             block.get("text", "") for block in params["prompt"] if block["type"] == "text"
         )
         act, _, rest = text.partition(" ")
+        self.blocks = params["prompt"]
         reads = int(rest) if act == "spend" else 100
         reason = getattr(self, "act_" + act, self.act_answer)(rest)
         usage = {"inputTokens": reads, "outputTokens": 20, "cachedReadTokens": 40}
@@ -227,6 +229,15 @@ class Agent:
     def act_answer(self, rest: str) -> str | None:
         self.update("agent_thought_chunk", content={"type": "text", "text": "Let me think.\n"})
         self.say(f"You said: {rest}")
+        return None
+
+    def act_blocks(self, rest: str) -> str | None:
+        """Say what the prompt had beside its text."""
+        shown = [
+            " ".join([each["type"], each.get("mimeType") or each["name"], each.get("data", "")])
+            for each in self.blocks[1:]
+        ]
+        self.say("\n".join(shown))
         return None
 
     def act_do(self, rest: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from agents.acp.acp_world import Acp, open_acp
 
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
+from cockpit.agents.acp.prompt_blocks import LARGEST_IMAGE
 from cockpit.app.session_runs import SessionRuns
 from cockpit.core.errors import IllegalTransition, Stale
 from cockpit.core.skills import skill_layers
@@ -171,6 +173,24 @@ async def test_a_message_said_meanwhile_is_the_next_prompt(acp: Acp) -> None:
     assert acp.said(session_id)[-1] == "You said: fourth"
     starts = acp.rows(session_id, "runner.started")
     assert len(starts) == 1, "the agent stays open between turns"
+
+
+async def test_files_that_a_message_names_go_along(acp: Acp) -> None:
+    root = acp.world.root
+    (root / "plan.png").write_bytes(b"png")
+    (root / "large.png").write_bytes(b"x" * (LARGEST_IMAGE + 1))
+    (root / ".env").write_text("KEY=value\n")
+    (root.parent / "outside.png").write_bytes(b"secret")
+    (root / "link.png").symlink_to("../outside.png")
+    names = ("plan.png", "large.png", "calc.py", ".env", "link.png", "../outside.png", "none.png")
+    session = await acp.run("blocks " + " ".join(f"@{name}" for name in names))
+    sent = acp.said(session.session_id)[-1].splitlines()
+    # An image goes along where it is not too large, all else as a link; nothing from outside, no secrets.
+    assert [line.split() for line in sent] == [
+        ["image", "image/png", base64.b64encode(b"png").decode()],
+        ["resource_link", "large.png"],
+        ["resource_link", "calc.py"],
+    ]
 
 
 async def test_an_elicitation_is_a_question_with_a_form(acp: Acp) -> None:
