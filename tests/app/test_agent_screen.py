@@ -118,6 +118,7 @@ async def test_an_agent_that_has_new_sessions_is_named_before_the_first(acp: Acp
     async with run(acp) as pilot:
         text = await shows(pilot, "Agent    Scripted has each new session")
         header = text.split("\n", 1)[0]
+        assert "it has no bands" in " ".join(text.split())
         assert " scripted" in header and "observe ›" not in header, header
         assert (await acp.runtime.default_model()).rpartition(":")[2] not in text
         await send(pilot, "/model large")

@@ -16,9 +16,11 @@ from cockpit.agents.registry.installed_agents import find_installation
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.errors import IllegalTransition
+from cockpit.learn.resume_text import briefing
 from cockpit.loop.external_agents import AgentChoice, AgentEntry
 from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.wave_context import Engine
+from cockpit.store.backlog import handoffs, tasks
 from cockpit.store.context import profiles
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
@@ -29,6 +31,11 @@ TASK_TYPE = "agent"
 """The task type of a session that the user has with an external agent."""
 TRANSPORT = "acp"
 _MOST_TITLE = 80
+_END = (
+    "End your last message with a line `STATUS: done` once the task is done, or `STATUS: blocked` with the"
+    " reason where it cannot be done."
+)
+"""Without the screen a session with a task of the backlog is done only by these words."""
 
 
 class RunningAgents:
@@ -76,7 +83,11 @@ class RunningAgents:
         target: Mapping[str, str] | None = None,
         alone: bool = False,
     ) -> str:
-        """Store a new session. Raises ``AgentInvalid`` for an agent that is not known."""
+        """Store a new session. Raises ``AgentInvalid`` for an agent that is not known.
+
+        With ``task_id`` its first message ends with the task's briefing. Raises ``NotFound`` for an unknown
+        task.
+        """
         known_agent = await asyncio.to_thread(_find_agent, engine, agent)
         model = f"{RUNNER_PREFIX}{known_agent.name}"
         given = await prepare_estimate(engine, model, words)
@@ -85,7 +96,13 @@ class RunningAgents:
             if alone and sessions.works_agent_in(tx.connection, str(cwd), tx.clock.now()):
                 return ""
             profile = profiles.ensure_default(tx, engine.settings.token_budget)
-            title = " ".join(words.split())[:_MOST_TITLE] or known_agent.title
+            task = None if task_id is None else tasks.load(tx.connection, task_id)
+            title = " ".join((words or (task.title if task else "")).split())[:_MOST_TITLE]
+            title = title or known_agent.title
+            message = words.strip()
+            if task is not None:
+                brief = briefing(task, handoffs.select_before(tx.connection, task.task_id))
+                message = "\n\n".join(filter(None, (message, brief, "" if interactive else _END)))
             session = sessions.create(
                 tx,
                 task_type=TASK_TYPE,
@@ -107,8 +124,8 @@ class RunningAgents:
                 cwd=cwd,
             )
             begin_estimate(tx, session, given)
-            if words.strip():
-                messages.complete(tx, session_id=session.session_id, role="person", text=words)
+            if message:
+                messages.complete(tx, session_id=session.session_id, role="person", text=message)
             if cwd != engine.place.root:
                 text = (
                     f"{known_agent.name} works in a worktree of its own, {cwd}, on branch {branch}."

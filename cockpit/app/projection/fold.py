@@ -51,10 +51,12 @@ class Views(msgspec.Struct, frozen=True):
     """What the conversation shows while no session is followed."""
 
 
-def _meter_of(opened: OpenSession | None, session: SessionState | None) -> MeterView:
-    """Return the bands of a session; an external agent has none."""
+def _meter_of(
+    opened: OpenSession | None, session: SessionState | None, new_agent: str = ""
+) -> MeterView:
+    """Return the bands of a session; an external agent has none, also before its first session."""
     if opened is None:
-        return _NOTHING
+        return _AGENTS_OWN if new_agent else _NOTHING
     is_agents = session is not None and session.agent and opened.meter is _NOTHING
     return _AGENTS_OWN if is_agents else opened.meter
 
@@ -249,7 +251,7 @@ class State:
             ),
             turns=talk.changed(since) if talk is not None else (),
             revision=talk.revision if talk is not None else 0,
-            meter=_meter_of(opened, self.sessions.get(session_id)),
+            meter=_meter_of(opened, self.sessions.get(session_id), new_agent),
             queue=self.queue.view(
                 now, self.sessions, self.chains.words_of, followed=session_id, front=front
             ),

@@ -279,7 +279,7 @@ class Agent:
 
     def act_play(self, rest: str) -> str | None:
         """Send what a file lists: updates, requests for permission (each waits for its answer), errors."""
-        for step in json.loads(Path(rest).read_text(encoding="utf-8")):
+        for step in json.loads(Path(rest.partition("\n")[0]).read_text(encoding="utf-8")):
             if "permission" in step:
                 self.wait(self.permission(step["permission"], step["options"]))
             elif "request" in step:
