@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 import pytest
 from app_terminal import Terminal
@@ -105,6 +106,40 @@ def test_a_session_line_by_line(project, env):
     with Store.open(place.database) as store:
         (session,) = store.read_now(sessions.select_recent)
         assert session.status == "completed"
+
+
+def test_an_action_is_edited_and_the_policy_is_changed(project, env, tmp_path):
+    """The editor has the terminal to itself; a wider policy has to be typed with yes behind it."""
+    place = locate_project(project)
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\npath = pathlib.Path(sys.argv[1])\n"
+        "print('THE EDITOR', flush=True)\nsys.stdin.readline()\n"
+        "path.write_text(path.read_text().replace('build', 'dist'))\n"
+    )
+    env["EDITOR"] = f"{sys.executable} {editor}"
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        ASKS[ASKS.index("[[turn]]\nwhen") :].replace('called = ["request_context"], ', "")
+    )
+    with Terminal("--linear", cwd=project, env=env) as terminal:
+        at = reach(terminal, "/help lists the commands.")
+        terminal.press(b"clean up\n")
+        at = reach(terminal, "discuss, edit, reject or show.", after=at)
+        terminal.press(b"edit\n")
+        at = reach(terminal, "THE EDITOR", after=at)
+        terminal.press(b"a line of the editor's\n")
+        at = reach(terminal, "ACTION: run rm -rf dist", after=at)
+        at = reach(terminal, "discuss, edit, reject or show.", after=at)
+        assert [status for _, status in decided(place)].count("pending") == 1
+        terminal.press(b"/policy\n")
+        at = reach(terminal, "The policy is ask.", after=at)
+        terminal.press(b"/policy all\n")
+        at = reach(terminal, "Type /policy all yes to change it.", after=at)
+        terminal.press(b"/policy all yes\n")
+        at = reach(terminal, "The policy is all from now on.", after=at)
+        terminal.press(b"/quit\n")
+        assert terminal.ends() == 0
 
 
 def test_words_discuss_and_a_signal_ends(project, env, tmp_path):

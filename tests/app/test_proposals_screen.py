@@ -145,6 +145,45 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         assert screen_of(pilot).front_id == asked["run"][0]
 
 
+async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) -> None:
+    """What was discussed or rejected is listed on demand; the agent of its session is asked for it."""
+    asked = waiting(world)
+    rejected, discussed = asked["tests"][0], asked["run"][0]
+    for name, verdict in ((rejected, "rejected"), (discussed, "discussed")):
+        shown = world.store.read_now(lambda c, name=name: proposals.load(c, name)).shown_digest
+        decide = still.reject if verdict == "rejected" else still.discuss
+        words = {"reason": "no"} if verdict == "rejected" else {"words": "why?"}
+        await decide(name, shown_digest=shown, **words)
+    app = CockpitApp(still)
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(app, "send_message", lambda text, to=None: sent.append((text, to)))
+    async with app.run_test(size=(130, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("alt+q")
+        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen) and app.screen.rows)
+        screen = app.screen
+        shown_ids = {row.proposal.proposal_id for row in screen.rows}
+        assert not shown_ids & {rejected, discussed}
+        await pilot.press("h")
+        await until(
+            pilot,
+            lambda: {row.proposal.proposal_id for row in screen.rows} >= {rejected, discussed},
+        )
+        for name in (rejected, discussed):
+            await pilot.press("slash", *name, "enter")
+            await until(
+                pilot, lambda name=name: screen.row and screen.row.proposal.proposal_id == name
+            )
+            await pilot.press("r")
+            await until(pilot, lambda name=name: sent and name in sent[-1][0])
+            assert sent[-1][0].startswith("Please propose this again, as it was: ")
+            assert sent[-1][1] == screen.row.proposal.session_id
+            await pilot.press("escape")
+        assert len(sent) == 2
+        await pilot.press("h")
+        await until(pilot, lambda: {row.proposal.proposal_id for row in screen.rows} == shown_ids)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 45), (250, 70)], ids=str)
 def test_picture(still, world, snap_compare, size) -> None:
     world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))

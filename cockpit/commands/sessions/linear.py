@@ -7,9 +7,11 @@ it means on the screen. Specified in ``docs/reference/screen.md``, linear mode.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from cockpit.app.key_policy import (
@@ -48,6 +50,7 @@ from cockpit.commands.terminal import SafeStream, is_terminal, output_width, rin
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from cockpit.loop.permissions.question_form import parse_answer
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.views.story import Storyteller
@@ -287,6 +290,8 @@ class Linear:
             await self._print_front(front.proposal_id)
         elif word == "narrow":
             self._narrow(front, rest)
+        elif word == "edit":
+            await self._edit(front)
         elif word == "discuss" and not rest:
             self._note_key(at)
             await self._carry_out(self._policy.handle_escape(""))
@@ -309,6 +314,37 @@ class Linear:
                 )
             else:
                 await self._carry_out(Refuse(view, rest))
+
+    async def _edit(self, front: Proposal) -> None:
+        """Let the user edit the text of a proposal; the revision is printed as it comes."""
+        from cockpit.app.external_editor import edit_text, editor_command
+
+        before, suffix = await self._runtime.editable(front.proposal_id)
+        argv = editor_command(os.environ)
+        with self._lines.lend() if self._lines is not None else nullcontext():
+            after = await asyncio.to_thread(edit_text, before, argv=argv, suffix=suffix)
+        if after == before:
+            show("Nothing was changed.")
+            return
+        await self._runtime.edit(front.proposal_id, shown_digest=front.shown_digest, text=after)
+
+    async def _change_policy(self, rest: str) -> None:
+        """Print the approval policy, or change it; a wider one has to be typed with yes behind it."""
+        if not self._session_id:
+            show("No session is followed. /sessions lists them.")
+            return
+        name = self._session_id
+        session = await self._runtime.store.read(lambda c: sessions.load(c, name))
+        policy, _, confirmed = rest.partition(" ")
+        if not policy:
+            show(f"The policy is {session.policy}. There are {', '.join(POLICY_WIDTH)}.")
+        elif policy not in POLICY_WIDTH:
+            show(f"There is no policy {policy}. There are {', '.join(POLICY_WIDTH)}.")
+        elif is_narrower(session.policy, policy) and confirmed.strip().lower() != "yes":
+            show(f"{policy} approves more without you. Type /policy {policy} yes to change it.")
+        else:
+            await self._runtime.change(name, policy=policy)
+            show(f"The policy is {policy} from now on.")
 
     def _narrow(self, front: Proposal, rest: str) -> None:
         """Keep the items with these numbers, say what is left, and let the user look at it."""
@@ -474,6 +510,8 @@ class Linear:
                 else:
                     self._chosen, self._front = rest, None
                     await self._turn_to_front()
+            case "/policy":
+                await self._change_policy(rest)
             case "/tasks":
                 show(await store.read(list_tasks))
             case _:
@@ -500,5 +538,5 @@ def _choices(stored: Proposal) -> str:
     """Say what can be done with a proposal."""
     if stored.body.get("questions"):
         return "Type answer and your answer, or reject."
-    narrow = "narrow, " if stored.kind == "context" else ""
-    return f"Enter approves it. Or type discuss, {narrow}reject or show."
+    more = {"context": "narrow, ", "action": "edit, ", "permission": "edit, "}.get(stored.kind, "")
+    return f"Enter approves it. Or type discuss, {more}reject or show."

@@ -36,6 +36,7 @@ DECISIONS: Mapping[str, LineCommand] = MappingProxyType(
         "discuss": LineCommand("puts it aside and sends your words to the agent", "[WORDS]"),
         "reject": LineCommand("refuses it, with a reason", "[REASON]"),
         "narrow": LineCommand("keeps some items of a context request", "[NUMBERS]"),
+        "edit": LineCommand("opens its text in your editor; your edit is the next revision"),
         "answer": LineCommand("answers what an agent asks", "ANSWER [| ANSWER]"),
         "show": LineCommand("prints it again"),
     }
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, LineCommand] = MappingProxyType(
         "/proposals": LineCommand("lists the proposals that wait, in every session"),
         "/proposal": LineCommand("prints a proposal, to decide it", "ID"),
         "/tasks": LineCommand("lists open tasks of the backlog"),
+        "/policy": LineCommand("says what is approved without you, or changes it", "[NAME]"),
         "/stop": LineCommand("interrupts the session; Ctrl+C does too"),
         "/help": LineCommand("lists these words"),
         "/quit": LineCommand("leaves; Ctrl+D does too"),

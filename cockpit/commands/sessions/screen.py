@@ -20,7 +20,7 @@ from cockpit.commands.open_project import (
     open_store,
     read_store,
 )
-from cockpit.commands.terminal import format_table, is_terminal, say
+from cockpit.commands.terminal import is_terminal, say
 
 # The screen shows its first frame before anything else is imported.
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from cockpit.loop.runtime import Runtime
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.db.database import Store
-    from cockpit.store.sessions import sessions
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def open_project_screen(
 ) -> Visit:
     """Show the screen of the project in the working directory, once.
 
-    ``session`` is the id of a session to resume, ``last``, '' to ask the user which one, or None for a
+    ``session`` is the id of a session to resume, ``last``, '' to show the list of them, or None for a
     new one. ``first_message`` is sent when the screen opens. With ``resumes`` False the session is followed,
     and not driven.
     """
@@ -70,7 +69,7 @@ def open_project_screen(
     ensure_root_token(place)
     session_id = None
     if session == "":
-        session_id = _ask_for_session()
+        first_message = "/resume"  # the list of sessions
     elif session is not None:
         session_id = read_store(lambda connection: choose_session(connection, session))
     visit = Visit(place.home)
@@ -145,7 +144,7 @@ async def _show(
             runtime = await opening.open_runtime()
             await runtime.warm_completions()
             sdk.name = await _find_model(runtime, session_id)
-            if session_id is not None or first_message:
+            if session_id is not None or (first_message or "/")[0] != "/":
                 sdk.load()
 
         return await run_app(
@@ -264,29 +263,6 @@ async def _find_model(runtime: Runtime, session_id: str | None) -> str:
         return await runtime.default_model()
     except ModelError:
         return ""  # the first message will report the problem
-
-
-def _ask_for_session() -> str | None:
-    """Return the session that the user picks from a numbered list; None for a new one."""
-    from cockpit.store.sessions import sessions
-
-    rows: list[sessions.Session] = read_store(
-        lambda connection: sessions.select_recent(connection, 20), empty=[]
-    )
-    if not rows:
-        say("No sessions yet. Starting a new one.")
-        return None
-    lines = [
-        (str(number), session.status, session.updated_at[:16].replace("T", " "), session.title)
-        for number, session in enumerate(rows, start=1)
-    ]
-    say(format_table(("", "STATUS", "CHANGED", "TITLE"), lines))
-    import click
-
-    number: int = click.prompt(
-        "Number of the session", type=click.IntRange(1, len(rows)), default=1, err=True
-    )
-    return rows[number - 1].session_id
 
 
 def open_replay(session_id: str) -> int:

@@ -6,10 +6,11 @@ Specified in ``docs/reference/screen.md``, linear mode.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -58,6 +59,12 @@ class TypedLines:
         with self._reading:
             while not self._ended and self._is_readable(0):
                 self._read_chunk()
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[None]:
+        """Leave the terminal to another program, such as an editor, until the block ends."""
+        with self._reading:
+            yield
 
     def _read_all(self) -> None:
         while not self._ended:
