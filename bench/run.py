@@ -55,6 +55,7 @@ BENCHES = (
     "skills",
     "work_queue",
     "chain",
+    "remote_workers",
 )
 
 

@@ -105,6 +105,7 @@ class Coordinator:
         say: Callable[[str], None],
     ) -> None:
         self._scale = scale
+        self._context = context
         self._place = context.place
         self._store = context.store
         self._chain = chain
@@ -182,7 +183,7 @@ class Coordinator:
             return
         if await self._queue.holds(names.back_stream, names.back(remote.task_id, "result")):
             return
-        if self._load(remote).state != "sent":
+        if self._load(remote).state not in remote_runs.UNDER_WAY:
             return
         await self._queue.send_run(subject, encode(message))
 
@@ -313,12 +314,36 @@ class Coordinator:
 
     async def look_for_ever(self) -> None:
         """Wake runs whose result another process received, and hand decisions on."""
+        clock = self._store.clock
+        looked_at = clock.monotonic()
         while True:
+            if clock.monotonic() - looked_at >= 2 * self._scale.lease_s:
+                await self._put_lost_runs()
+                looked_at = clock.monotonic()
             if self._waiting:
                 for key in self._store.read_now(remote_runs.select_returned):
                     self._wake(*key)
             await self._send_decisions()
             await self._store.clock.sleep(LOOK_S)
+
+    async def _put_lost_runs(self) -> None:
+        """Put runs into the queue again that are neither there nor back.
+
+        A word of a worker about an earlier delivery, late by a lost connection, takes a run out that another
+        worker has by then; should that one die, nobody would get it.
+        """
+        for task_id, run in tuple(self._waiting):
+            remote = self._store.read_now(lambda c, t=task_id, r=run: remote_runs.load(c, t, r))  # type: ignore[misc]  # a default keeps the loop's value
+            message = self._store.read_now(lambda c, r=remote: self._describe(c, r))  # type: ignore[misc]  # as above
+            try:
+                await self._put(remote, message)
+            except QueueUnreachable:
+                return  # the next look comes
+
+    def _describe(self, connection: sqlite3.Connection, remote: RemoteRun) -> RunMessage:
+        branch = base_branch(self._chain.chain_id)
+        named = (remote.task_id, remote.run, remote.base_commit)
+        return describe_run(connection, self._context, *named, branch)
 
     async def _send_decisions(self) -> None:
         """Send each decision to the worker that waits for it, bound to what the worker showed."""

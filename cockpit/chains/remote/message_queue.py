@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cockpit.chains.remote.messages import KINDS, BackMessage, MessageInvalid, decode, encode
 from cockpit.chains.remote.scale_settings import ScaleSettings
@@ -35,6 +35,7 @@ _WORKERS, _COORDINATOR = "workers", "coordinator"
 _CONNECT_S = 5
 _RECONNECT_S = 1
 _BREATH_S = 0.05
+_AGAIN_S = 1
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _IN_FLIGHT = 100_000
 
@@ -203,6 +204,28 @@ class MessageQueue:
             await handle(message)
         for each in parts.values():
             await each.ack()
+
+    async def settle(self, message: Msg, how: Literal["done", "again", "alive"]) -> bool:
+        """Say of a run that it is over, is to be given out again, or goes on; False where it was not said.
+
+        Without a connection nothing is said later either: a late word about an earlier delivery would count
+        for the one that another worker has by then.
+        """
+        from nats.errors import Error
+
+        if not self.client.is_connected:
+            return False
+        try:
+            match how:
+                case "done":
+                    await message.ack_sync(timeout=REQUEST_S)
+                case "again":
+                    await message.nak(delay=_AGAIN_S)
+                case _:
+                    await message.in_progress()
+        except (Error, TimeoutError, OSError):
+            return False
+        return True
 
     async def request(self, subject: str, data: bytes) -> bytes:
         """Ask the other side. Raises :class:`QueueUnreachable` where nobody answers."""

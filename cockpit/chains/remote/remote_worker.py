@@ -93,20 +93,20 @@ class RemoteWorker:
             run = decode(RunMessage, message.data)
         except MessageInvalid as error:
             self._say(f"A run was thrown away: {error}")
-            await message.term()
+            await self._queue.settle(message, "done")
             return
         fence = await self._claim(run)
         if fence is None:
-            await message.nak(delay=_TRY_AGAIN_S)  # no coordinator is there
+            await self._queue.settle(message, "again")  # no coordinator is there
             return
         if fence == 0:
-            await message.ack()  # it is over
+            await self._queue.settle(message, "done")  # it is over
             return
         self._say(f"{run.task_id} starts (run {run.run}, number {fence}).")
         async with self._kept_alive(message):
             result = await self._do(run, fence)
             await self._send(result, "result")
-        await message.ack()
+        await self._queue.settle(message, "done")
         self._say(f"{run.task_id}: {result.status}. {result.summary[:200]}")
 
     async def _claim(self, run: RunMessage) -> int | None:
@@ -151,10 +151,7 @@ class RemoteWorker:
         async def renew() -> None:
             while True:
                 await self._setup.clock.sleep(self._queue.lease_s / 3)
-                try:
-                    await message.in_progress()
-                except QueueUnreachable:
-                    continue
+                await self._queue.settle(message, "alive")
 
         renewing = asyncio.create_task(renew())
         try:
