@@ -39,19 +39,29 @@ class Impatient(GuardedProtocol):
 
     head_s = 0.3
     read_s = 0.3
+
+
+class Small(GuardedProtocol):
+    """Room for few clients, who may take their time."""
+
+    head_s = 300.0
     most_connections = 4
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    store: Store, listener: socket.socket, address: Address, context: ssl.SSLContext | None = None
+    store: Store,
+    listener: socket.socket,
+    address: Address,
+    context: ssl.SSLContext | None = None,
+    protocol: type[GuardedProtocol] = Impatient,
 ) -> AsyncIterator[Server]:
     app = application(store, RuntimeSettings())
     config = uvicorn.Config(
-        Gate(app, address), log_level="error", lifespan="off", http=Impatient, ws="none"
+        Gate(app, address), log_level="error", lifespan="off", http=protocol, ws="none"
     )
     server = Server(config, context, app.state.stream, app.state.project)
-    server.protocol = Impatient
+    server.protocol = protocol
     config.load()
     server.lifespan = config.lifespan_class(config)
     await server.startup([listener])
@@ -75,10 +85,10 @@ async def ask_raw(address: Address, request: bytes) -> tuple[int, dict[str, obje
     return int(head.split()[1]), json.loads(body)
 
 
-async def test_slow_and_many_clients_are_cut_off(tmp_path: Path) -> None:
+async def test_slow_clients_are_cut_off(tmp_path: Path) -> None:
     listener, address = listening("127.0.0.1", 0)
     with Store.open(tmp_path / "cockpit.db") as store:
-        async with serving(store, listener, address) as server:
+        async with serving(store, listener, address):
             host = f"127.0.0.1:{address.port}".encode()
             # Half a head, nothing at all, and half of a second request.
             status, body = await ask_raw(address, HALF)
@@ -94,12 +104,18 @@ async def test_slow_and_many_clients_are_cut_off(tmp_path: Path) -> None:
             writer.close()
             status, body = await ask_raw(address, b"not http\r\n\r\n")
             assert (status, body["code"]) == (400, "malformed")
-            # As many as may be, and one more; when one leaves, there is room again.
+
+
+async def test_one_client_too_many_is_told_so(tmp_path: Path) -> None:
+    listener, address = listening("127.0.0.1", 0)
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address, protocol=Small) as server:
+            # As many as may be, and one more; when they leave, there is room again.
             held = [await asyncio.open_connection("127.0.0.1", address.port) for _ in range(4)]
             async with asyncio.timeout(PATIENCE_S):
                 while len(server.server_state.connections) < 4:
                     await asyncio.sleep(0.005)
-            status, body = await ask_raw(address, whole)
+            status, body = await ask_raw(address, b"")
             assert (status, body["code"]) == (503, "too_many_clients")
             for _, each in held:
                 each.close()
