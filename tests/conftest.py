@@ -85,7 +85,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     is_whole_run = bool(session.config.getoption("workers")) and len(session.items) > _FEW
     if is_whole_run:
         _load_late_modules()
-    drawn_examples.install(session.items, is_whole_run=is_whole_run)
+    drawn_examples.install(session.items)
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()

@@ -1,4 +1,4 @@
-"""A run of all tests tries properties with half of their examples, and with more if asked for more."""
+"""A run tries as many examples of a property as it names, and more if asked for more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
-def count_tried(monkeypatch: pytest.MonkeyPatch, *, is_whole_run: bool, asked: str = "") -> int:
+@pytest.mark.parametrize(("asked", "tries"), [("", 100), ("2", 200), ("0.7", 70)])
+def test_how_many_are_tried(monkeypatch: pytest.MonkeyPatch, asked: str, tries: int) -> None:
     monkeypatch.setenv(drawn_examples.VARIABLE, asked)
     tried = 0
 
@@ -23,23 +24,6 @@ def count_tried(monkeypatch: pytest.MonkeyPatch, *, is_whole_run: bool, asked: s
 
     # A parameter makes several tests of one function.
     items: list[Any] = [SimpleNamespace(obj=holds)] * 3 + [SimpleNamespace(obj=print)]
-    drawn_examples.install(items, is_whole_run=is_whole_run)
+    drawn_examples.install(items)
     holds()
-    return tried
-
-
-def test_how_many_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert count_tried(monkeypatch, is_whole_run=False) == 100
-    assert count_tried(monkeypatch, is_whole_run=True) == 50
-    assert count_tried(monkeypatch, is_whole_run=True, asked="2") == 200
-    assert count_tried(monkeypatch, is_whole_run=False, asked="0.7") == 70
-
-
-def test_few_are_not_made_fewer() -> None:
-    assert [drawn_examples.count_examples(named, 0.5) for named in (4, 40, 50, 400)] == [
-        4,
-        40,
-        40,
-        200,
-    ]
-    assert drawn_examples.count_examples(4, 5) == 20
+    assert tried == tries
