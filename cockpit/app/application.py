@@ -581,6 +581,11 @@ class CockpitApp(TerminalApp[int]):
         await asyncio.gather(*tasks, return_exceptions=True)
         if self.is_leaving:
             self.save_unsent()  # what an editor had
+        if self._main is not None and self.feed.ready:
+            from cockpit.app.screens.last_visit import save_visit
+
+            with contextlib.suppress(OSError):  # the next welcome tells of a longer time
+                save_visit(self.engine.place, self.feed.state.seq)
 
 
 def _import_rest() -> None:

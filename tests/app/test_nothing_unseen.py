@@ -25,6 +25,7 @@ from textual.pilot import Pilot
 from cockpit.act.workspace import open_workspace
 from cockpit.agents.acp.running_agents import RunningAgents
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.key_menu import KeyMenuDialog
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -203,6 +204,8 @@ STEPS = st.one_of(
     ),
     st.tuples(st.just("press"), st.sampled_from(["enter", "enter", "enter", "escape", "y"])),
     st.tuples(st.just("press"), st.sampled_from(["alt+n", "f4", "f2", "f1", "pagedown", "tab"])),
+    st.tuples(st.just("press"), st.sampled_from(["ctrl+p", "alt+h", "ctrl+o", "alt+c"])),
+    st.tuples(st.just("attach"), st.integers(0, 1)),
     st.tuples(st.just("type"), st.sampled_from(["no", "fix it"])),
     st.tuples(st.just("resize"), st.sampled_from(SIZES)),
     st.tuples(st.just("expire")),
@@ -222,7 +225,8 @@ async def play(world: World, steps: list[tuple[object, ...]]) -> None:
                 case ("arrive", str(kind), int(lines), int(which)):
                     world.propose(kind, lines, which, "medium")
                 case ("press", str(key)):
-                    if app.screen is not screen:
+                    # A key in the menu of keys is pressed on the screen below it.
+                    if app.screen is not screen and not isinstance(app.screen, KeyMenuDialog):
                         key = "escape"
                     typed = "y" if key == "y" and screen.key_policy.second is None else ""
                     typed = typed if screen.pane == "prompt" else ""
@@ -230,6 +234,8 @@ async def play(world: World, steps: list[tuple[object, ...]]) -> None:
                 case ("type", str(text)) if screen.pane == "prompt" and app.screen is screen:
                     typed = text
                     await pilot.press(*("space" if letter == " " else letter for letter in text))
+                case ("attach", int(which)):
+                    app.attach(world.scenes[which].session_id)
                 case ("resize", (int(width), int(height))):
                     await pilot.resize_terminal(width, height)
                 case ("expire",):

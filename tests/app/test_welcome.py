@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from app_scenes import Scene
+from app_world import settled, until
 
+from cockpit.app.application import CockpitApp
 from cockpit.app.projection.welcome import build_welcome
+from cockpit.backlog import service
 from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import wrap_row
 from widgets.views import WorkPaneView, WorkRowView
@@ -63,3 +67,31 @@ def test_every_line_fits(width):
     assert all(
         piece.cell_length <= max(width, 18) for row in rows for piece in wrap_row(row, width)
     )
+
+
+async def test_it_tells_what_happened_since_the_screen_was_open_last(still, project):
+    scene = Scene(still.store, project).begin("fix it", title="Fix it").wave("observing")
+    tasks = [
+        still.store.write_now(lambda tx, t=t: service.create_task(tx, t, by="person"))
+        for t in ("a", "b")
+    ]
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        assert app.welcome.since == "", "nobody was here before"
+    still.store.write_now(lambda tx: service.set_status(tx, tasks[0].task_id, "done", by="agent"))
+    still.store.write_now(lambda tx: service.block(tx, tasks[1].task_id, "no key", by="agent"))
+    scene.fail("no answer").ask("p-1")
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        await until(pilot, lambda: app.welcome.since)
+        assert (
+            app.welcome.since == "1 session failed · 1 task done, 1 task blocked · 1 proposal made"
+        )
+        drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+        assert "you were here last: 1 session failed" in drawn
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        assert app.welcome.since == ""

@@ -31,12 +31,14 @@ def build_welcome(
     log: Sequence[DetailRow] = (),
     *,
     is_live: bool = False,
+    since: str = "",
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
     ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
     wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
-    the events of the newest chain, which come first while it runs (``is_live``).
+    the events of the newest chain, which come first while it runs (``is_live``). ``since`` says what
+    happened since the screen was open last.
     """
     head = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
@@ -50,7 +52,8 @@ def build_welcome(
         *_to_try(model, agents or (), agent),
         _row(),
     ]
-    now = [*_sessions(board, waiting)]
+    news = [_row("Since", ("you were here last: ", DIM), (since, STRONG))] if since else []
+    now = [*news, *_sessions(board, waiting)]
     if log and is_live:
         return (*head, *now, _row(), *log, _row(), *how)
     rows = [*head, *how, *now]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
+from cockpit.app.screens.last_visit import load_visit, summarize_since
 from cockpit.core.errors import CockpitError
 from widgets.text.detail import DetailRow
 
@@ -28,11 +30,16 @@ class WelcomeFacts:
         """The external agent that has new sessions: it has a model of its own."""
         self._agents: tuple[str, ...] | None = None
         self.was_read = False
+        self.since = ""
+        """What happened since the screen was open last, in words."""
         self.log = ChainLog()
 
     async def read(self, engine: Engine) -> None:
         """Ask the engine."""
         try:
+            after = await asyncio.to_thread(load_visit, engine.place)
+            if after is not None:
+                self.since = await engine.store.read(lambda c: summarize_since(c, after))
             agents = await engine.list_agents()
             self.agent = next((each for each in agents if each.has_new_sessions), None)
             if self.agent is None:
@@ -56,5 +63,6 @@ class WelcomeFacts:
             self.agent,
             log,
             is_live=self.log.is_live,
+            since=self.since,
         )
         return replace(views, welcome=welcome)
