@@ -157,6 +157,8 @@ def _placeholder(
     if session is None:
         return _START
     if session.agent and not session.has_agent:
+        if session.in_chain:
+            return "this agent works for a chain: decide here what it asks"
         return "this agent works in a terminal of yours: write to it there"
     if session.status == "running":
         return f"type a message for the next {'turn' if session.agent else 'wave'}"

@@ -21,7 +21,7 @@ from cli_world import PATIENCE_S, Project
 pytestmark = pytest.mark.slow
 
 TYPED = {
-    "cockpit wor": {"work", "worktrees"},
+    "cockpit wor": {"work", "worker", "worktrees"},
     "cockpit tasks list --st": {"--status", "--story"},
     "cockpit run --output-format st": {"stream-json"},
 }

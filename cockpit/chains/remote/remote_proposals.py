@@ -42,7 +42,7 @@ def show_proposal(tx: Tx, notice: ProposalNotice, place: ProjectPaths) -> None:
         remote_id=notice.proposal_id,
         remote_digest=notice.shown_digest,
         proposal_id=tx.ids.new("p"),
-        title=f"{notice.task_id} on {worker}: {' '.join(mask(notice.title).split())}"[:200],
+        title=" ".join(mask(notice.title).split())[:200],
         risk=notice.risk if notice.risk in _RISKS else "high",
         body=_describe(notice, place),
         answered=0,
@@ -110,15 +110,15 @@ def _create(tx: Tx, proposal: RemoteProposal) -> None:
 
 def _describe(notice: ProposalNotice, place: ProjectPaths) -> dict[str, Any]:
     """Return the body as the screen draws permissions: everything that the worker would show, as text."""
-    fields = [["kind", notice.kind]]
-    fields += [
-        [str(name)[:80], _text(value)]
-        for name, value in list(notice.body.items())[:_MOST_FIELDS]
-        if value not in (None, "", [], {}) and name != "diffs"
-    ]
-    more = len(notice.body) - _MOST_FIELDS
-    if more > 0:
-        fields.append(["…", f"{more} more fields are not shown"])
+    fields = [["kind", notice.kind], *_own_fields(notice.body)]
+    rest = {
+        name: value
+        for name, value in notice.body.items()
+        if value not in (None, "", [], {}) and name not in ("diffs", "fields")
+    }
+    fields += [[str(name)[:80], _text(value)] for name, value in list(rest.items())[:_MOST_FIELDS]]
+    if len(rest) > _MOST_FIELDS:
+        fields.append(["…", f"{len(rest) - _MOST_FIELDS} more fields are not shown"])
     return {
         "type": "other",
         "agent": notice.worker,
@@ -143,6 +143,16 @@ def _describe(notice: ProposalNotice, place: ProjectPaths) -> dict[str, Any]:
         "worker": notice.worker,
         "remote_digest": notice.shown_digest,
     }
+
+
+def _own_fields(body: Mapping[str, Any]) -> list[list[str]]:
+    """Return the names and values by which the worker shows its proposal."""
+    own = body.get("fields")
+    return [
+        [_text(pair[0]), _text(pair[1])]
+        for pair in (own if isinstance(own, list) else [])
+        if isinstance(pair, list) and len(pair) == 2
+    ]
 
 
 def _diffs(body: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def open_session(tx: Tx, place: ProjectPaths, task_id: str, worker: str, policy:
     session = sessions.create(
         tx,
         task_type=sessions.EXTERNAL_AGENT,
-        title=f"{task_id} on {worker}: {task.title}",
+        title=task.title,
         words="",
         target={},
         model=f"{sessions.RUNNER_PREFIX}{worker}",
