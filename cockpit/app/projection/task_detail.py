@@ -250,7 +250,9 @@ def queued_detail(row: Queued, place: int, tasks: Mapping[str, TaskState]) -> li
             ("Blocked", blocker),
             (
                 "Behind it",
-                f"{pluralize(row.unblocks, 'task')} wait for it" if row.unblocks else "no task",
+                f"{pluralize(row.unblocks, 'task')} {'wait' if row.unblocks > 1 else 'waits'} for it"
+                if row.unblocks
+                else "no task",
             ),
         ]
     )
