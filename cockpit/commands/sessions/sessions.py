@@ -165,7 +165,7 @@ def fork(session: str, wave: int | None, as_json: bool) -> None:
     """Fork a session after a wave.
 
     The fork is a new session with the task, the messages and the facts of SESSION as they were then. It
-    waits for your message: `cockpit -r ID`, or `cockpit run --resume ID MESSAGE`. SESSION and the files of
+    waits for your message: `cockpit -r ID`, or `cockpit run --continue ID MESSAGE`. SESSION and the files of
     the project stay as they are.
     """
     from cockpit.commands.open_project import find_project, open_store, require_records
@@ -190,7 +190,7 @@ def fork(session: str, wave: int | None, as_json: bool) -> None:
         f"{forked.session.session_id} continues {forked.source} after wave {forked.wave}, with"
         f" {pluralize(forked.messages, 'message')} and {pluralize(forked.facts, 'fact')}."
     )
-    say(f"Write to it: cockpit run --resume {forked.session.session_id} MESSAGE")
+    say(f"Write to it: cockpit run --continue {forked.session.session_id} MESSAGE")
 
 
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))
