@@ -25,6 +25,7 @@ from cockpit.chains.remote.messages import (
     DecisionAnswer,
     DecisionMessage,
     JournalRows,
+    MessageInvalid,
     ProposalNotice,
     RunMessage,
     RunResult,
@@ -42,7 +43,14 @@ from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.take_over import ResultRefused, take_over
-from cockpit.core.errors import CockpitError, NotFound, StoreError
+from cockpit.core.errors import (
+    AlreadyDecided,
+    Altered,
+    IllegalTransition,
+    NotFound,
+    Stale,
+    StoreError,
+)
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.chains import remote_runs, task_runs
 from cockpit.store.chains.chains import Chain
@@ -56,6 +64,8 @@ from cockpit.tasks.prepare_worktree import prepare_chain_branch
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
+MOST_ROW_NUMBER = 2**53
+"""The highest number that a worker's row may have."""
 LOOK_S = 0.25
 """Seconds between two looks at results that another process received, and at decisions."""
 _BY = "engine"
@@ -290,10 +300,12 @@ class Coordinator:
     async def _handle(self, message: BackMessage) -> None:
         try:
             await self._store_message(message)
-        except StoreError:
+        except (NotFound, IllegalTransition, AlreadyDecided, Stale, Altered) as error:
+            self._say_invalid(str(error))  # of the store's errors, those that a message can cause
+        except (StoreError, sqlite3.OperationalError):
             raise  # it stays in the queue, for a process that can store it
-        except (CockpitError, sqlite3.IntegrityError) as error:
-            self._say_invalid(str(error))
+        except Exception as error:  # whatever a worker sends, it ends that message and nothing else
+            self._say_invalid(str(error) or type(error).__name__)
 
     async def _store_message(self, message: BackMessage) -> None:
         match message:
@@ -357,10 +369,17 @@ class Coordinator:
                     data = await self._queue.request(subject, encode(decision))
                 except QueueUnreachable:
                     continue  # the worker is away, or gone: then another has the run soon
-                answer = decode(DecisionAnswer, data)
+                answer = _read_answer(data)
                 if not answer.taken:
                     self._say(f"{proposal.task_id}: your decision came too late. {answer.error}")
             await self._store.write(lambda tx, p=proposal: set_answered(tx, p))  # type: ignore[misc]  # as above
+
+
+def _read_answer(data: bytes) -> DecisionAnswer:
+    try:
+        return decode(DecisionAnswer, data)
+    except MessageInvalid as error:
+        return DecisionAnswer(False, str(error))
 
 
 def _run_of(steps: list[Step]) -> int:
@@ -392,8 +411,10 @@ def _record_rows(tx: Tx, message: JournalRows) -> None:
     import json
 
     task_id, run, fence = message.task_id, message.run, message.fence
-    if remote_runs.find(tx.connection, task_id, run) is None:
-        raise NotFound(f"Run {run} of {task_id} was sent to no worker.")
+    remote = remote_runs.load(tx.connection, task_id, run)
+    if (remote.fence, remote.worker) != (fence, message.worker):
+        remote_runs.journal_void(tx, task_id, run, fence, message.worker, "rows")
+        return
     last = remote_runs.last_row(tx.connection, task_id, run, fence)
     try:
         rows = [(int(json.loads(line)["seq"]), line) for line in message.lines]
@@ -401,7 +422,9 @@ def _record_rows(tx: Tx, message: JournalRows) -> None:
         if not rows:
             return
         digest = verify_continuation(last[1] if last else None, [line for _, line in rows])
-    except (ValueError, KeyError, TypeError):
+        if rows[-1][0] > MOST_ROW_NUMBER:
+            raise ValueError("a row has a number that no journal has")
+    except (ValueError, KeyError, TypeError, RecursionError):
         remote_runs.journal_void(tx, task_id, run, fence, message.worker, "rows")
         return
     remote_runs.add_rows(tx, task_id, run, fence, message.worker, rows, digest)

@@ -29,6 +29,11 @@ PART_BYTES = 512 * 1024
 MOST_BYTES = 256 * 1024 * 1024
 """Bytes of what a worker sends at once, unpacked."""
 MOST_PARTS = 512
+MOST_WAITING = 512
+"""Messages whose parts are awaited at the same time."""
+MOST_WAITING_BYTES = 2 * MOST_BYTES
+MOST_TRIES = 10
+"""How often parts are given out again, each time after a lease, while others of their message are missing."""
 REQUEST_S = 5.0
 """Seconds that an answer of the other side may take."""
 _WORKERS, _COORDINATOR = "workers", "coordinator"
@@ -193,6 +198,7 @@ class MessageQueue:
         parts = waiting.setdefault(name, {})
         parts[number] = part
         if len(parts) < count:
+            await _throw_away_unfinished(waiting, on_invalid)
             return
         del waiting[name]
         try:
@@ -337,6 +343,23 @@ async def _ask(call: Callable[[], Awaitable[Any]]) -> Any:
 async def _ignore_lost_connection(error: Exception) -> None:
     """Calls that need the connection say so themselves; nats-py would print each loss."""
     del error
+
+
+async def _throw_away_unfinished(
+    waiting: dict[str, dict[int, Msg]], on_invalid: Callable[[str], None]
+) -> None:
+    """Throw away, oldest first, messages whose other parts do not come: their sender died, or means harm."""
+    size = sum(len(part.data) for parts in waiting.values() for part in parts.values())
+    for name in list(waiting):
+        parts = waiting[name]
+        tries = max(part.metadata.num_delivered for part in parts.values())
+        if size <= MOST_WAITING_BYTES and len(waiting) <= MOST_WAITING and tries < MOST_TRIES:
+            continue
+        del waiting[name]
+        size -= sum(len(part.data) for part in parts.values())
+        on_invalid("a part of a message whose other parts did not come")
+        for part in parts.values():
+            await part.ack()
 
 
 def _part_of(message: Msg) -> tuple[str, int, int]:

@@ -19,6 +19,8 @@ M = TypeVar("M", bound=msgspec.Struct)
 _TASK = re.compile(r"T-[0-9]{1,12}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_MOST = 2**53
+"""The largest number that a message may hold where it is counted or stored."""
 
 
 class MessageInvalid(CockpitError):
@@ -159,8 +161,9 @@ def decode(kind: type[M], data: bytes) -> M:
         value = getattr(message, field, "")
         if value and not _COMMIT.fullmatch(value):
             raise MessageInvalid(f"A {kind.__name__} has the {field} {str(value)[:80]!r}.")
-    if getattr(message, "run", 1) < 1 or getattr(message, "fence", 0) < 0:
-        raise MessageInvalid(f"A {kind.__name__} has a run or a fence below 1.")
+    for field, least in (("run", 1), ("fence", 0), ("tokens", 0)):
+        if not least <= getattr(message, field, least) <= _MOST:
+            raise MessageInvalid(f"A {kind.__name__} has a {field} below {least} or above {_MOST}.")
     return message
 
 

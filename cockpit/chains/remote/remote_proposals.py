@@ -35,6 +35,9 @@ def show_proposal(tx: Tx, notice: ProposalNotice, place: ProjectPaths) -> None:
     fence, worker = notice.fence, notice.worker
     if not remote_runs.is_current(tx, notice.task_id, notice.run, fence, worker, "proposal"):
         return
+    if remote_runs.count_unanswered(tx, notice.task_id, notice.run) >= remote_runs.MOST_WAITING:
+        remote_runs.journal_void(tx, notice.task_id, notice.run, fence, worker, "proposal")
+        return
     proposal = RemoteProposal(
         task_id=notice.task_id,
         run=notice.run,
@@ -158,10 +161,19 @@ def _own_fields(body: Mapping[str, Any]) -> list[list[str]]:
 def _diffs(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     diffs = body.get("diffs")
     return [
-        {"path": _text(each["path"]), "before": each.get("before"), "after": each.get("after")}
+        {
+            "path": _text(each["path"]),
+            "before": _text_or_none(each.get("before")),
+            "after": _text_or_none(each.get("after")),
+        }
         for each in (diffs if isinstance(diffs, list) else [])
         if isinstance(each, dict) and isinstance(each.get("path"), str)
     ]
+
+
+def _text_or_none(value: Any) -> str | None:
+    """Return a file's text; None stands for no file, and a value that is no text is shown as one."""
+    return None if value is None else _text(value)
 
 
 def _text(value: Any) -> str:

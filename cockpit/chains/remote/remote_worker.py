@@ -28,7 +28,6 @@ from cockpit.chains.remote.messages import (
 )
 from cockpit.chains.remote.remote_run import RunPlace, do_run
 from cockpit.core.clock import Clock
-from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.tasks.task_context import WorkSettings
 
@@ -123,10 +122,11 @@ class RemoteWorker:
         place = RunPlace(folder, self._mirror, self._setup.repository)
         try:
             return await do_run(run, fence, place, self._setup, self._queue, self._send, self.stop)
-        except (CockpitError, OSError) as error:
+        except Exception as error:  # whatever a run holds, it ends that run and not the worker
+            summary = (str(error) or type(error).__name__)[:2_000]
             return RunResult(
                 task_id=run.task_id, run=run.run, fence=fence, worker=self._setup.name,
-                status="failed", summary=str(error)[:2_000], reason=getattr(error, "code", "error"),
+                status="failed", summary=summary, reason=getattr(error, "code", "error"),
             )  # fmt: skip
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -15,6 +15,7 @@ from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid
 from cockpit.store.chains import remote_runs, task_runs, worktrees
 from cockpit.store.chains.remote_runs import RemoteRun
+from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import (
     WorktreeError,
@@ -25,6 +26,7 @@ from cockpit.tasks.git import (
     worktrees_folder,
 )
 from cockpit.tasks.run_task import run_task
+from cockpit.tasks.steps import next_step
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
 from cockpit.tasks.worktree import PREFIX, ensure_task_worktree
 
@@ -57,6 +59,8 @@ async def take_over(context: TaskContext, repository: str, remote: RemoteRun) ->
         raise ResultRefused(
             f"{remote.worker} sent no steps of {task_id}, or other ones than a task has."
         )
+    if (after := _step_after(context, remote, result)) != "merge":
+        raise ResultRefused(f"{remote.worker} sent steps of {task_id} after which {after} comes.")
     branch = f"{PREFIX}{task_id}-{run}-{remote.fence}"
     await _fetch(context, repository, remote, result, branch)
 
@@ -96,13 +100,12 @@ async def _fetch(
     """Fetch the worker's branch as ``branch``: its commit and its beginning are as they have to be."""
     home = context.place.home
     name = work_branch(remote.task_id, remote.run, remote.fence)
-    if await commit_of(home, f"refs/heads/{branch}") == result.commit:
-        return  # before a crash
-    async with worktree_lock(context.place):
-        await shared_git(
-            home, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", repository,
-            f"+refs/heads/{name}:refs/heads/{branch}",
-        )  # fmt: skip
+    if await commit_of(home, f"refs/heads/{branch}") != result.commit:  # else: before a crash
+        async with worktree_lock(context.place):
+            await shared_git(
+                home, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", repository,
+                f"+refs/heads/{name}:refs/heads/{branch}",
+            )  # fmt: skip
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:
         raise ResultRefused(
             f"The branch of {remote.worker} for {remote.task_id} is not at the commit that it names."
@@ -121,7 +124,7 @@ def _store_steps(tx: Tx, context: TaskContext, remote: RemoteRun, result: RunRes
     for taken in result.steps:
         if current is None:
             current = task_runs.begin(tx, remote.task_id, remote.run, taken.step, **where)
-        detail = {str(name): value for name, value in taken.detail.items()}
+        detail = {name: value for name, value in taken.detail.items() if name not in _NO_DETAILS}
         task_runs.end(tx, current, taken.outcome, **{**detail, "worker": remote.worker})
         current = None
     progress = {name: result.progress[name] for name in _PROGRESS if name in result.progress}
@@ -131,5 +134,33 @@ def _store_steps(tx: Tx, context: TaskContext, remote: RemoteRun, result: RunRes
         raise ResultRefused(f"{remote.worker} sent other work in progress: {error}") from error
 
 
+def _step_after(context: TaskContext, remote: RemoteRun, result: RunResult) -> str:
+    """Return the step that follows the worker's; each of those has to follow from the ones before it."""
+    steps: list[Step] = []
+    for position, taken in enumerate(result.steps, start=1):
+        coming = next_step(steps, auto_fix=True, max_fixes=context.work.max_test_retries)
+        if coming.step != taken.step:
+            return coming.step
+        steps.append(
+            Step(
+                task_id=remote.task_id,
+                run=remote.run,
+                position=position,
+                chain_id=context.chain_id,
+                ordinal=context.ordinal,
+                step=taken.step,
+                attempt=1,
+                session_id=None,
+                outcome=taken.outcome or "none",
+                detail=taken.detail,
+                started_at="",
+                ended_at="",
+            )
+        )
+    return next_step(steps, auto_fix=True, max_fixes=context.work.max_test_retries).step
+
+
+_NO_DETAILS = frozenset(("tx", "step", "outcome"))
+"""Names of what a step has besides its details."""
 _PROGRESS = ("files_modified", "last_commit", "uncommitted_changes", "test_results", "decisions")
 """What of a worker's work in progress is taken along."""

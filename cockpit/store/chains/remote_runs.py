@@ -26,6 +26,8 @@ from cockpit.store.journal.details.chains import (
 
 UNDER_WAY = ("sent", "claimed")
 MOST_LISTED = 1_000
+MOST_WAITING = 32
+"""Proposals of one run that wait for the user at the same time."""
 
 
 class RemoteRun(msgspec.Struct, frozen=True):
@@ -140,10 +142,11 @@ def claim(tx: Tx, task_id: str, run: int, worker: str) -> int:
 def is_current(tx: Tx, task_id: str, run: int, fence: int, worker: str, what: str) -> bool:
     """Whether what a worker sent counts; journal it where not. ``what`` it is, for the journal."""
     current = find(tx.connection, task_id, run)
-    if current is not None and current.state == "claimed" and current.fence == fence:
-        return True
-    if current is not None and current.fence == fence and current.state in ("returned", "taken"):
-        return False  # it came twice: the first one counted
+    if current is not None and (current.fence, current.worker) == (fence, worker):
+        if current.state == "claimed":
+            return True
+        if current.state in ("returned", "taken"):
+            return False  # it came twice: the first one counted
     journal_void(tx, task_id, run, fence, worker, what)
     return False
 
@@ -291,6 +294,15 @@ def add_proposal(tx: Tx, proposal: RemoteProposal) -> bool:
     return changed.rowcount == 1
 
 
+def count_unanswered(tx: Tx, task_id: str, run: int) -> int:
+    """Count the proposals of a run that did not get their decision yet."""
+    (count,) = tx.execute(
+        "SELECT count(*) FROM remote_proposals WHERE task_id=? AND run=? AND answered=0",
+        (task_id, run),
+    ).fetchone()
+    return int(count)
+
+
 def show_anew(tx: Tx, proposal: RemoteProposal, proposal_id: str) -> None:
     """Record which proposal shows it here now."""
     tx.execute(
@@ -302,8 +314,8 @@ def show_anew(tx: Tx, proposal: RemoteProposal, proposal_id: str) -> None:
 def select_unanswered(connection: sqlite3.Connection) -> list[RemoteProposal]:
     """Read the proposals of workers that did not get their decision yet."""
     rows = connection.execute(
-        f"{_PROPOSALS} WHERE answered=0 ORDER BY proposal_id LIMIT {MOST_LISTED}"
-    )
+        f"{_PROPOSALS} WHERE answered=0 ORDER BY proposal_id"
+    )  # MOST_WAITING of each run at most: those of one run hide none of another
     return [RemoteProposal(*_with_json(row, 8)) for row in rows]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cockpit.chains.remote import message_queue
 from cockpit.chains.remote.messages import (
     Claim,
     JournalRows,
@@ -66,11 +68,23 @@ def changed(**fields: object) -> bytes:
         changed(policy="all"),
         changed(steps="implement"),
         changed(tokens="many"),
+        changed(tokens=10**30),
+        changed(run=10**30),
+        changed(fence=10**30),
+        changed(fence="1"),
     ],
 )
 def test_a_message_of_another_shape_is_refused(data: bytes):
     with pytest.raises(MessageInvalid):
         decode(RunResult, data)
+
+
+def test_a_message_that_unpacks_to_more_than_is_taken_is_refused(monkeypatch):
+    packed = zlib.compress(encode(RESULT))
+    assert message_queue._unpack("cockpit.shop.back.T-1.result", [packed]) == RESULT
+    monkeypatch.setattr(message_queue, "MOST_BYTES", 100)
+    with pytest.raises(MessageInvalid, match="larger"):
+        message_queue._unpack("cockpit.shop.back.T-1.result", [packed])
 
 
 def test_a_message_reads_back_as_it_was():
@@ -138,7 +152,9 @@ def test_a_result_counts_once_and_from_who_has_the_run(shared_store: Store, even
                     fence, worker = given_
                     body = {"status": "ready", "commit": COMMIT, "tokens": 3, "cost_usd": None}
                     counts = remote_runs.record_result(tx, task, 1, fence, worker, body)
-                    assert counts is (state == "claimed" and fence == current)
+                    assert counts is (
+                        state == "claimed" and (fence, worker) == (current, holders.get(current))
+                    )
                     if counts:
                         taken.append((fence, worker))
         after = remote_runs.find(tx.connection, task, 1)
