@@ -192,7 +192,8 @@ class Engine(Protocol):
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
         """Return completions as (text, hint).
 
-        ``kind`` is ``/`` for commands and ``@`` for files; ``prefix`` and the answers start with it.
+        ``kind`` is ``/`` for commands, ``@`` for files and ``T-`` for tasks; ``prefix`` and the answers start
+        with it.
         """
         ...
 

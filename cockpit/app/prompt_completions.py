@@ -13,6 +13,8 @@ from widgets.views import CompletionView
 
 _AGENT_PREFIX = "agent"
 _MOST = 500
+_FRESH_S = 2.0
+"""How long branches and tasks are kept; they change while the screen is open."""
 
 
 class CompletionCache:
@@ -32,21 +34,27 @@ class CompletionCache:
         self._engine = engine
         self._on_arrival = on_arrival
         self._cache: dict[tuple[str, str], tuple[CompletionView, ...]] = {}
+        self._read_at: dict[tuple[str, str], float] = {}
         self._requests: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def get(self, sign: str, prefix: str) -> tuple[CompletionView, ...]:
         """Return completions of ``prefix`` (without its ``sign``); empty while they are requested."""
         words = self._agent_words() if sign == "/" else None
-        if words is not None and not prefix.startswith(_AGENT_PREFIX):
+        if words is not None and " " not in prefix and not prefix.startswith(_AGENT_PREFIX):
             # The commands of task types are the built-in agent's.
             ours = {command for command, _ in COMMANDS}
             theirs = [each for each in words if each[0] not in ours]
             return _sort_views((*theirs, *COMMANDS), sign + prefix)
         key = (sign, prefix)
         completions = self._cache.get(key)
-        if completions is None and key not in self._requests:
+        if key not in self._requests and (completions is None or self._is_old(key)):
             self._requests[key] = asyncio.create_task(self._request(key))
         return completions or ()
+
+    def _is_old(self, key: tuple[str, str]) -> bool:
+        if key[0] == "@" or (key[0] == "/" and " " not in key[1]):
+            return False
+        return self._engine.store.clock.monotonic() - self._read_at[key] >= _FRESH_S
 
     async def _list_agents(self, text: str) -> list[tuple[str, str]]:
         return [
@@ -71,15 +79,18 @@ class CompletionCache:
             ]
             if sign == "/" and prefix.startswith(_AGENT_PREFIX):
                 completions += await self._list_agents(sign + prefix)
-            completions.sort()
+            if sign == "/" and " " not in prefix:
+                completions.sort()
         except CockpitError:
             completions = []  # an error in a list of completions must not disturb typing
         finally:
             del self._requests[key]
         if len(self._cache) >= _MOST:
             self._cache.clear()
+        before = self._cache.get(key, ())
         self._cache[key] = tuple(CompletionView(text, hint) for text, hint in completions)
-        if completions:
+        self._read_at[key] = self._engine.store.clock.monotonic()
+        if self._cache[key] != before:
             self._on_arrival()
 
 

@@ -59,6 +59,7 @@ from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.planner.plan_desk import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
+from cockpit.loop.reference_completions import complete_reference
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.session_loop import run_session
 from cockpit.loop.skills.session_skills import list_commands
@@ -563,15 +564,15 @@ class Runtime(Desks):
         return read_command_kind(command, self.engine.task_types, skills)
 
     async def complete(self, kind: str, prefix: str) -> list[tuple[str, str]]:
-        """Return completions of the prompt: task commands for ``/``, project files for ``@``."""
+        """Return completions: task commands for ``/``, files for ``@``, tasks and branches."""
+        words = await complete_reference(self.store, self.place, prefix, MAX_COMPLETIONS)
+        if words is not None:
+            return words
         if kind == "/":
             await self._refresh_task_types()
-            commands = [
-                (task_type.command, task_type.arguments)
-                for task_type in self.engine.task_types.values()
-                if task_type.command.startswith(prefix)
-            ]
-            return sorted(commands)[:MAX_COMPLETIONS]
+            types = self.engine.task_types.values()
+            commands = [(each.command, each.arguments) for each in types]
+            return sorted(each for each in commands if each[0].startswith(prefix))[:MAX_COMPLETIONS]
         paths = await self._completions.find(prefix.removeprefix("@"), MAX_COMPLETIONS)
         return [(f"@{path}", "") for path in paths]
 

@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from app_git import git
 from app_world import screen_of, settled, until
+from work_scenes import story
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.branch_view import BranchView
 from cockpit.core.clock import FixedClock
 from cockpit.decide.choose_model import ModelSettings
 from cockpit.store.journal import journal
@@ -404,3 +406,49 @@ async def test_a_draft_is_announced_before_it_is_sent(cockpit):
         assert drafts == []
         await pilot.press("h")
         await until(pilot, lambda: drafts)
+
+
+async def test_branches_and_tasks_complete(still):
+    root = still.place.root
+    git(root, "branch", "topic/rounding")
+    git(root, "tag", "v1.0")
+    git(root, "pack-refs", "--all")
+    git(root, "branch", "topic/new")
+    story(still.store)
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        prompt = (await settled(pilot)).prompt
+
+        async def offered(text: str) -> list[str]:
+            prompt.clear()
+            await until(pilot, lambda: not prompt._list.open)
+            prompt.insert(text)
+            await until(pilot, lambda: prompt._list.open)
+            return [each.text for each in prompt._list.choices]
+
+        assert await offered("/review ") == [
+            f"/review {name}" for name in ("main", "v1.0", "topic/new", "topic/rounding")
+        ]
+        assert await offered("/review main..top") == [
+            "/review main..topic/new",
+            "/review main..topic/rounding",
+        ]
+        await pilot.press("down", "tab")
+        assert prompt.text == "/review main..topic/rounding "
+        assert "/work T-2" in await offered("/work ")
+        # The exact one first; a whole id is sent by Enter, not completed.
+        assert await offered("/agent claude see T-1") == ["T-1", "T-10"]
+        assert prompt._list.choices[0].hint == "Seed the jitter of retries"
+        assert prompt._is_complete()
+        await pilot.press("down", "tab")
+        assert prompt.text == "/agent claude see T-10 "
+        # A branch that was made meanwhile is offered without a restart.
+        git(root, "branch", "later")
+        still.store.clock.advance(5)
+        await offered("/review ")
+        await until(pilot, lambda: "/review later" in {each.text for each in prompt._list.choices})
+        prompt.clear()
+        prompt.insert("/diff T-2")
+        await until(pilot, lambda: prompt._list.open)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, BranchView))

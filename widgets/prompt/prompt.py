@@ -19,13 +19,15 @@ from widgets.prompt.folded_pastes import FoldedPastes
 from widgets.text.clean import clean, unify_newlines
 from widgets.views import CompletionView
 
-CompletionKind = Literal["command", "file"]
+CompletionKind = Literal["command", "file", "task"]
 Complete = Callable[[CompletionKind, str], Sequence[CompletionView]]
 """Called with the kind and the text after its sign; returns the best choices first."""
 
 _COMMAND = re.compile(r"/(\S*(?: [^\s@]*)?)")
 """A command, and the word after it."""
 _FILE = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+_TASK = re.compile(r"(?:^|(?<=\s))T-(\d*)$")
+_SIGNS: Mapping[str, str] = {"command": "/", "file": "@", "task": "T-"}
 _MATCHES_MOST = 50
 _LEAST = 2
 _NEWLINE = ("shift+enter", "ctrl+j", "alt+enter")
@@ -36,7 +38,7 @@ class Prompt(TextArea):
 
     Enter posts :class:`Submitted` with the text (also an empty one) and clears the prompt;
     :meth:`put` puts a draft back. Escape closes a list, or posts :class:`Escaped`. Up and down at
-    the edges walk through ``entries``, Ctrl+R searches them. ``/`` and ``@`` ask ``complete``. A long
+    the edges walk through ``entries``, Ctrl+R searches them. ``/``, ``@`` and ``T-`` ask ``complete``. A long
     paste is folded to one mark, which :attr:`full_text` and what is sent unfold. Ctrl+S puts the draft
     aside and back.
     """
@@ -94,7 +96,7 @@ class Prompt(TextArea):
         self.entries = list(entries)
         self.hint = placeholder
         self._list = Completions()
-        self._list_for: Literal["", "command", "file", "search"] = ""
+        self._list_for: Literal["", "search", CompletionKind] = ""
         self._at: int | None = None
         self._draft = ""
         self._policy = ""
@@ -221,10 +223,12 @@ class Prompt(TextArea):
     def _is_complete(self) -> bool:
         """Return True when the typed text is the choice itself: Enter then sends it."""
         chosen = self._list.chosen
-        return (
-            self._list_for == "command"
-            and chosen is not None
-            and self.text.strip().lstrip("/") == chosen.text.lstrip("/")
+        if chosen is None:
+            return False
+        if self._list_for == "task":
+            return self._completion_request() == ("task", chosen.text.removeprefix("T-"))
+        return self._list_for == "command" and self.text.strip().lstrip("/") == chosen.text.lstrip(
+            "/"
         )
 
     def undo(self) -> None:
@@ -355,9 +359,11 @@ class Prompt(TextArea):
         self._list_for = kind
         self._list.show(tuple(self.complete(kind, prefix)), self)
 
-    def _completion_request(self) -> tuple[Literal["", "command", "file"], str]:
+    def _completion_request(self) -> tuple[Literal["", CompletionKind], str]:
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
+        if match := _TASK.search(before):
+            return "task", match[1]
         if row == 0 and (match := _COMMAND.fullmatch(before)):
             return "command", match[1]
         if match := _FILE.search(before):
@@ -376,9 +382,9 @@ class Prompt(TextArea):
         requested, prefix = self._completion_request()
         if requested == kind:
             row, column = self.cursor_location
-            sign = "/" if kind == "command" else "@"
-            text = sign + chosen.text.lstrip(sign) + " "
-            self.replace(text, (row, column - len(prefix) - 1), (row, column))
+            sign = _SIGNS[kind]
+            text = sign + chosen.text.removeprefix(sign) + " "
+            self.replace(text, (row, column - len(prefix) - len(sign)), (row, column))
 
     def _close(self) -> None:
         self._list_for = ""

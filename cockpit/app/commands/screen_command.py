@@ -113,6 +113,16 @@ async def _export(host: Host, words: str) -> None:
     host.show_notice((await run_cockpit(host.engine.place, arguments)).strip() or f"Wrote {name}")
 
 
+async def _show_branch(host: Host, words: str) -> None:
+    """Show the branch that the words name by the id of a task, a chain or a session; else let pick."""
+    from cockpit.app.actions.branch_actions import open_branch
+
+    if words:
+        open_branch(host, words)
+    else:
+        await _act(host, "", action_id="branch")
+
+
 async def _review(host: Host, words: str) -> None:
     """Start a review of a pull request, branch or range in a session of its own."""
     if not words:
@@ -121,6 +131,7 @@ async def _review(host: Host, words: str) -> None:
 
 
 _WITH_WORDS: Mapping[str, tuple[str, Callable[[Host, str], Awaitable[None]]]] = {
+    "diff": ("ID of a task, chain or session: show its branch", _show_branch),
     "resume": ("ID or title: follow another session", _resume),
     "theme": ("NAME: change the theme", _theme),
     "policy": ("NAME: change the approval policy", _policy),

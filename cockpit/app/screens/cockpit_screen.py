@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from cockpit.app.prompt_draft import Draft
 
 _FRAME_S = 1 / 30
+_SIGNS = {"command": "/", "file": "@", "task": "T-"}
 _CHECK_ARMED_S = 0.1
 _LONGEST_WAIT_S = 600.0
 _AGE_S = 1.0
@@ -403,7 +404,7 @@ class CockpitScreen(Screen[None]):
         self.act(event.pane)
 
     def _complete(self, kind: str, prefix: str) -> Sequence[CompletionView]:
-        return self.host.completions.get("/" if kind == "command" else "@", prefix)
+        return self.host.completions.get(_SIGNS[kind], prefix)
 
     # Drawing
 

@@ -134,6 +134,23 @@ def select(
     return [_read(row) for row in rows]
 
 
+def find_by_number(
+    connection: sqlite3.Connection, digits: str, limit: int
+) -> list[tuple[str, str]]:
+    """Read id and title of tasks whose number begins with ``digits``, the exact one first.
+
+    Tasks that are neither done nor archived come before done ones, newer before older.
+    """
+    if digits and not (digits.isascii() and digits.isdigit()):
+        return []
+    rows = connection.execute(
+        "SELECT task_id, title FROM tasks WHERE status <> 'archived' AND substr(number, 1, ?) = ?"
+        " ORDER BY CAST(number AS TEXT) <> ?, status = 'done', number DESC LIMIT ?",
+        (len(digits), digits, digits, limit),
+    )
+    return [(task_id, title) for task_id, title in rows]
+
+
 def count(connection: sqlite3.Connection, **terms: Any) -> int:
     """Count tasks by the terms given.
 
