@@ -238,6 +238,10 @@ DEFENCES = (
             "loop/tools/test_own_tools.py::test_a_module_that_is_new_beside_the_file_asks_again"),
     Defence("a tool's words stay in their fence", "cockpit.core.fenced_text:fence_for", _three_ticks,
             "act/own_tools/test_find_tools.py::test_a_description_cannot_leave_its_fence"),
+    Defence("a worker that lost its run changes nothing", "cockpit.store.chains.remote_runs:is_current", _yes,
+            "chains/remote/test_remote_messages.py::test_a_result_counts_once_and_from_who_has_the_run"),
+    Defence("rows of a worker are a chain", "cockpit.store.journal.export_rows:verify_continuation", _empty,
+            "chains/remote/test_remote_messages.py::test_rows_of_a_worker_follow_from_each_other"),
 )  # fmt: skip
 _WIDTH = 200
 SAMPLE = ("secrets are masked", "a policy is the one that the user gave", "what crashes waits")
