@@ -19,19 +19,14 @@ from cockpit.app.projection.proposal_queue import proposal as draw_proposal
 from cockpit.core.clock import parse_time
 from cockpit.core.text import pluralize
 from cockpit.loop.all_projects.project_reader import Asker, ProjectState
+from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions.proposals import Proposal
 from widgets.views import ProposalView, QueueView, WaitingView
-from widgets.work.task_card_views import Tone
 from widgets.work.task_views import QueuedView
 
 _ROWS = 12
 """Rows of the queue that are drawn at once, around the proposal in front."""
 _NOBODY = Asker("", "", "", "", "", is_driven=False)
-_SIGNS: dict[str, tuple[str, Tone]] = {
-    "reading": ("·", "dim"),
-    "open": ("○", "plain"), "empty": ("·", "dim"), "gone": ("✗", "dim"), "locked": ("◌", "warn"),
-    "newer": ("↑", "warn"), "older": ("↓", "warn"), "broken": ("✗", "bad"),
-}  # fmt: skip
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -201,24 +196,25 @@ def project_rows(states: Mapping[str, ProjectState], order: Iterable[str]) -> li
 
 
 def _project_row(state: ProjectState, name: str) -> QueuedView:
-    sign, tone = _SIGNS[state.condition]
+    shown: str = state.condition
     activity = _activity(state)
     if state.condition == "open":
         if state.waiting:
-            sign, tone = "●", "accent"
+            shown = "waiting"
         elif activity:
-            sign, tone = "▶", "good"
+            shown = "running"
         word = f"{state.waiting:,} to decide" if state.waiting else "running" if activity else ""
         about = activity or "nothing runs"
     elif state.condition in ("empty", "reading"):
         word, about = "", "nothing recorded yet" if state.condition == "empty" else "…"
     else:
         word, about = state.condition, ""
+    looks = state_sign("project", shown)
     return QueuedView(
         state.project.key,
         " · ".join(part for part in (state.branch, about) if part),
-        sign,
-        tone,
+        looks.sign,
+        looks.tone,
         word,
         shorten_home(state.problem or str(state.project.home)),
         name,

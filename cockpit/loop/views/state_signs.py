@@ -12,7 +12,9 @@ from typing import Literal
 import msgspec
 
 Tone = Literal["dim", "good", "bad", "warn", "accent", "plain"]
-Kind = Literal["task", "session", "chain", "worker", "agent", "proposal", "offer", "check"]
+Kind = Literal[
+    "task", "session", "chain", "worker", "agent", "proposal", "offer", "check", "project"
+]
 """What has a state. An ``offer`` is what the user approves once: a rule, note, tool or guard."""
 
 
@@ -99,6 +101,18 @@ _TABLE: Mapping[Kind, Mapping[str, tuple[tuple[str, Tone], str]]] = {
         "ok": (_DONE, "works"),
         "missing": (("–", "dim"), "is missing"),
         "broken": (_FAILED, "does not work"),
+    },
+    "project": {
+        "waiting": (("●", "accent"), "has something to decide"),
+        "running": (_RUNNING, "running"),
+        "open": (_OPEN, "nothing runs"),
+        "empty": (_GONE, "nothing recorded yet"),
+        "reading": (_GONE, "is being read"),
+        "locked": (_STOPPING, "is locked"),
+        "newer": (("↑", "warn"), "is of a newer cockpit"),
+        "older": (("↓", "warn"), "is of an older cockpit"),
+        "gone": (("✗", "dim"), "is gone"),
+        "broken": (_FAILED, "is broken"),
     },
 }
 
