@@ -10,14 +10,20 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cockpit.backlog import service
-from cockpit.chains.remote.message_queue import MessageQueue, QueueUnreachable, open_queue
+from cockpit.chains.remote.message_queue import (
+    MessageQueue,
+    QueueUnreachable,
+    RunTooLarge,
+    open_queue,
+)
 from cockpit.chains.remote.messages import (
     BackMessage,
     Claim,
@@ -51,6 +57,7 @@ from cockpit.core.errors import (
     Stale,
     StoreError,
 )
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.backlog import tasks, wip
 from cockpit.store.chains import remote_runs, task_runs
 from cockpit.store.chains.chains import Chain
@@ -82,7 +89,7 @@ async def open_coordinator(
     """
     async with AsyncExitStack() as stack:
         queue = await stack.enter_async_context(open_queue(scale, name=chain.chain_id))
-        await queue.prepare()
+        await queue.prepare(await asyncio.to_thread(_project_name, context.place))
         coordinator = Coordinator(scale, context, chain, queue, say)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         working = [
@@ -195,7 +202,7 @@ class Coordinator:
             return
         if self._load(remote).state not in remote_runs.UNDER_WAY:
             return
-        await self._queue.send_run(subject, encode(message))
+        await self._queue.send_run(subject, message)
 
     async def _push_base(self, chain: Path) -> str:
         """Put the chain's commit where workers get it; return it."""
@@ -351,6 +358,8 @@ class Coordinator:
                 await self._put(remote, message)
             except QueueUnreachable:
                 return  # the next look comes
+            except RunTooLarge as error:
+                self._say(str(error))
 
     def _describe(self, connection: sqlite3.Connection, remote: RemoteRun) -> RunMessage:
         branch = base_branch(self._chain.chain_id)
@@ -373,6 +382,18 @@ class Coordinator:
                 if not answer.taken:
                     self._say(f"{proposal.task_id}: your decision came too late. {answer.error}")
             await self._store.write(lambda tx, p=proposal: set_answered(tx, p))  # type: ignore[misc]  # as above
+
+
+def _project_name(place: ProjectPaths) -> str:
+    """Return the name by which the queue knows this project: drawn once, kept beside its store."""
+    path = place.state / "queue-owner"
+    fresh = place.state / f"queue-owner.{os.getpid()}"
+    if not path.exists():
+        fresh.write_text(secrets.token_hex(16))
+        with suppress(FileExistsError):  # another process was first
+            os.link(fresh, path)
+        fresh.unlink()
+    return path.read_text().strip()
 
 
 def _read_answer(data: bytes) -> DecisionAnswer:

@@ -11,11 +11,18 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from cockpit.chains.remote.messages import KINDS, BackMessage, MessageInvalid, decode, encode
+from cockpit.chains.remote.messages import (
+    KINDS,
+    BackMessage,
+    MessageInvalid,
+    RunMessage,
+    decode,
+    encode,
+)
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.core.errors import CockpitError
 
@@ -23,11 +30,14 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
+    from nats.js.api import StreamConfig
 
 PART_BYTES = 512 * 1024
 """Bytes of one message; what is longer goes in several."""
 MOST_BYTES = 256 * 1024 * 1024
 """Bytes of what a worker sends at once, unpacked."""
+MOST_RUN_BYTES = 64 * 1024 * 1024
+"""Bytes of a run, unpacked."""
 MOST_PARTS = 512
 MOST_WAITING = 512
 """Messages whose parts are awaited at the same time."""
@@ -36,6 +46,7 @@ MOST_TRIES = 10
 """How often parts are given out again, each time after a lease, while others of their message are missing."""
 REQUEST_S = 5.0
 """Seconds that an answer of the other side may take."""
+_OWNER = "cockpit project "
 _WORKERS, _COORDINATOR = "workers", "coordinator"
 _CONNECT_S = 5
 _RECONNECT_S = 1
@@ -49,6 +60,18 @@ class QueueUnreachable(CockpitError):
     """The NATS server cannot be reached, or refused."""
 
     code = "queue"
+
+
+class QueueTaken(CockpitError):
+    """The queue belongs to another project."""
+
+    code = "queue"
+
+
+class RunTooLarge(CockpitError):
+    """A task is longer than what one message carries, with all that it depends on."""
+
+    code = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +123,12 @@ class MessageQueue:
     lease_s: float
     _numbers: int = field(default=0)
 
-    async def prepare(self) -> None:
-        """Create the streams and their consumers where they are missing; lease times follow the settings."""
+    async def prepare(self, owner: str = "") -> None:
+        """Create the streams and their consumers where they are missing; lease times follow the settings.
+
+        A coordinator names the ``owner``: its project. Raises :class:`QueueTaken` where the queue is that of
+        another one, whose runs and results it would take for its own.
+        """
         from nats.js.api import AckPolicy, ConsumerConfig, RetentionPolicy, StreamConfig
 
         names = self.subjects
@@ -119,11 +146,43 @@ class MessageQueue:
                 max_deliver=-1,
                 max_ack_pending=_IN_FLIGHT,
             )
-            await _ask(partial(self.stream.add_stream, config))
+            await self._ensure_stream(config, owner)
             await _ask(partial(self.stream.add_consumer, stream, reading))
 
-    async def send_run(self, subject: str, data: bytes) -> None:
-        """Put a run into the queue; once it is back the server has it on its disk."""
+    async def _ensure_stream(self, config: StreamConfig, owner: str) -> None:
+        """Create a stream or find it; without an owner it gets this one."""
+        from nats.js.errors import NotFoundError
+
+        look = partial(self.stream.stream_info, str(config.name))
+        try:
+            held = await _ask(look)
+        except NotFoundError:
+            try:
+                held = await _ask(partial(self.stream.add_stream, config))
+            except QueueUnreachable:  # another process was first, or the look fails as well
+                held = await _ask(look)
+        if owner and not held.config.description:
+            owned = replace(held.config, description=f"{_OWNER}{owner}")
+            await _ask(partial(self.stream.update_stream, owned))
+            held = await _ask(look)  # of two at the same time the later one stays
+        if owner and held.config.description != f"{_OWNER}{owner}":
+            raise QueueTaken(
+                f"The queue {self.subjects.queue} belongs to another project. Give this one a queue of its"
+                " own: [scale] queue. Where that project is gone, delete the streams"
+                f" {self.subjects.runs_stream} and {self.subjects.back_stream} at the server."
+            )
+
+    async def send_run(self, subject: str, run: RunMessage) -> None:
+        """Put a run into the queue; once it is back the server has it on its disk.
+
+        Raises :class:`RunTooLarge`.
+        """
+        data = await asyncio.to_thread(zlib.compress, encode(run), 6)
+        if len(data) > min(PART_BYTES, self.client.max_payload):
+            raise RunTooLarge(
+                f"{run.task_id} has {len(data):,} bytes with what it depends on, packed; the queue takes"
+                f' {PART_BYTES:,}. Shorten its description, or do it with [scale] backend = "local".'
+            )
         await _ask(lambda: self.stream.publish(subject, data, timeout=REQUEST_S))
 
     async def holds(self, stream: str, subject: str) -> int:
@@ -374,11 +433,20 @@ def _unpack(subject: str, parts: list[bytes]) -> BackMessage:
     kind = KINDS.get(subject.rpartition(".")[2])
     if kind is None:
         raise MessageInvalid("A message of an unknown kind.")
+    return decode(kind, _unpack_data(b"".join(parts), MOST_BYTES))
+
+
+def read_run(data: bytes) -> RunMessage:
+    """Read what :meth:`MessageQueue.send_run` sent. Raises :class:`MessageInvalid`."""
+    return decode(RunMessage, _unpack_data(data, MOST_RUN_BYTES))
+
+
+def _unpack_data(packed: bytes, most: int) -> bytes:
     unpacking = zlib.decompressobj()
     try:
-        data = unpacking.decompress(b"".join(parts), MOST_BYTES)
+        data = unpacking.decompress(packed, most)
     except zlib.error as error:
         raise MessageInvalid(f"A message cannot be unpacked: {error}.") from error
     if unpacking.unconsumed_tail:
         raise MessageInvalid("A message is larger than what is taken.")
-    return decode(kind, data)
+    return data

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cockpit.chains.remote.message_queue import MessageQueue, QueueUnreachable, fetch
+from cockpit.chains.remote.message_queue import (
+    MessageQueue,
+    QueueUnreachable,
+    fetch,
+    read_run,
+)
 from cockpit.chains.remote.messages import (
     BackMessage,
     Claim,
@@ -89,7 +94,7 @@ class RemoteWorker:
     async def _handle(self, message: Msg) -> None:
         """Claim a run, do it, and send its result; the run leaves the queue after that."""
         try:
-            run = decode(RunMessage, message.data)
+            run = read_run(message.data)
         except MessageInvalid as error:
             self._say(f"A run was thrown away: {error}")
             await self._queue.settle(message, "done")

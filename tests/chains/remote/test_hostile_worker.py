@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from chains.remote.remote_world import LEASE_S, Machines, machines
+from chains.remote.remote_world import LEASE_S, Machines, Server, machines
 from chains.remote.test_remote_chain import wait_until
 
-from cockpit.chains.remote.message_queue import MessageQueue, open_queue
+from cockpit.chains.remote.message_queue import (
+    MessageQueue,
+    QueueTaken,
+    RunTooLarge,
+    fetch,
+    open_queue,
+    read_run,
+)
 from cockpit.chains.remote.messages import (
     BackMessage,
     Claim,
     ClaimAnswer,
     JournalRows,
     ProposalNotice,
+    RunMessage,
     RunResult,
     StepResult,
     decode,
@@ -158,3 +167,33 @@ def test_steps_that_no_task_takes_are_refused(tmp_path):
         assert chains.statuses()["T-1"] != "done", output
         assert not chains.project.git("log", "--format=%s", "--merges", "cockpit/ch-1")
         assert [row["worker"] for row in chains.rows("remote.run.void")] == ["other"]
+
+
+def test_a_queue_serves_one_project_and_takes_what_fits(tmp_path):
+    server = Server(tmp_path / "jetstream")
+    server.start()
+    scale = ScaleSettings(backend="nats", server=server.url, queue="shop")
+    run = RunMessage(
+        task_id="T-1", run=1, chain_id="ch-1", base_branch="b", base_commit="a" * 40, approve="reads",
+        model=None, runner=None, work={}, backlog=({"description": "word " * 400_000},), handoffs=(),
+    )  # fmt: skip
+
+    async def play() -> None:
+        async with open_queue(scale, name="one") as one, open_queue(scale, name="other") as other:
+            await other.prepare()  # a worker, before there is a coordinator
+            await one.prepare("project-1")
+            await one.prepare("project-1")
+            await other.prepare()
+            with pytest.raises(QueueTaken, match="another project"):
+                await other.prepare("project-2")
+            await one.send_run(one.subjects.run("T-1", 1), run)
+            (message,) = await fetch(await other.take_runs(), 1, 5)
+            assert read_run(message.data) == run
+            noise = msgspec.structs.replace(run, handoffs=({"summary": os.urandom(900_000).hex()},))
+            with pytest.raises(RunTooLarge, match="T-1"):
+                await one.send_run(one.subjects.run("T-2", 1), noise)
+
+    try:
+        asyncio.run(play())
+    finally:
+        server.kill()
