@@ -16,12 +16,18 @@ from typing import IO
 import msgspec
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.project_paths import PROJECT_FILE
+from cockpit.core.state_folder import DATABASE
 
 LIST = "backup.json"
 VERSION = 1
 _CHUNK = 1_048_576
 _LARGEST_LIST = 64_000_000
 _PATH = re.compile(r"[^/\0]{1,255}(?:/[^/\0]{1,255}){0,20}")
+LEFT_OUT = frozenset(("worktrees", "backups", "runs", "restore"))
+"""Folders of a state that no backup has: git's own, copies, and what lasts as long as a process."""
+_DERIVED = re.compile(r"\.|knowledge.*\.db|.*\.db-(?:wal|shm|journal|queue)\Z|.*\.partial\Z")
+"""Names of files that are made again from others, or are a part of the moment."""
 
 
 class BackupRefused(CockpitError):
@@ -59,6 +65,13 @@ class Contents(msgspec.Struct, frozen=True):
     digest: str
     """That row's digest."""
     parts: tuple[Part, ...]
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a backup has the file ``path`` of a state folder, relative to it, beside the database."""
+    if len(path.parts) > 1:
+        return path.parts[0] not in LEFT_OUT
+    return path.name not in (DATABASE, PROJECT_FILE, *LEFT_OUT) and not _DERIVED.match(path.name)
 
 
 def digest_file(path: Path) -> tuple[int, str]:
@@ -124,6 +137,8 @@ def _read_list(source: Path, raw: bytes) -> Contents:
         words = part.path.split("/")
         if not _PATH.fullmatch(part.path) or not {"", ".", ".."}.isdisjoint(words):
             raise BackupRefused(f"{source} names a file outside the state: {part.path[:200]!r}.")
+        if part.path != DATABASE and not is_kept(Path(part.path)):
+            raise BackupRefused(f"{source} names a file that no backup has: {part.path[:200]!r}.")
     return contents
 
 

@@ -93,6 +93,10 @@ def _prepare(source: Path, folder: Path, place: ProjectPaths) -> Contents:
     state = folder / _STATE
     contents = unpack(source, state)
     names = tuple(part.path for part in contents.parts if part.path != DATABASE)
+    for name in names:
+        parents = (place.state / parent for parent in Path(name).parents if parent.parts)
+        if (place.state / name).is_dir() or any(p.is_symlink() or p.is_file() for p in parents):
+            raise BackupRefused(f"{source} has a file {name[:200]!r}, where the state has none.")
     database = state / DATABASE
     if not database.exists():
         raise BackupRefused(f"{source} has no database.")

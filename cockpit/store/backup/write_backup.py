@@ -7,7 +7,6 @@ its name. Specified in ``docs/how-to/backup.md``.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
 import stat
@@ -18,14 +17,16 @@ from pathlib import Path
 from cockpit import __version__
 from cockpit.core.clock import format_time
 from cockpit.core.errors import StoreCorrupt
-from cockpit.core.project_paths import PROJECT_FILE, ProjectPaths
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.state_folder import DATABASE
 from cockpit.store.backup.backup_file import (
+    LEFT_OUT,
     VERSION,
     BackupRefused,
     Contents,
     Part,
     digest_file,
+    is_kept,
     pack,
     sync_folder,
 )
@@ -34,11 +35,6 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.verify_tables import verify_tables
-
-LEFT_OUT = frozenset(("worktrees", "backups", "runs", "restore"))
-"""Folders of a state that no backup has: git's own, copies, and what lasts as long as a process."""
-_DERIVED = re.compile(r"\.|knowledge.*\.db|.*\.db-(?:wal|shm|journal|queue)\Z|.*\.partial\Z")
-"""Names of files that are made again from others, or are a part of the moment."""
 
 
 def write_backup(store: Store, place: ProjectPaths, target: Path, *, replace: bool) -> Contents:
@@ -118,10 +114,7 @@ def _list_files(state: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if below.parts or name not in LEFT_OUT)
         for name in sorted(files):
             path = below / name
-            is_own = not below.parts and (
-                name in (DATABASE, PROJECT_FILE) or _DERIVED.match(name) is not None
-            )
-            if not is_own and stat.S_ISREG((state / path).lstat().st_mode):
+            if is_kept(path) and stat.S_ISREG((state / path).lstat().st_mode):
                 yield path
 
 

@@ -174,7 +174,11 @@ def altered(source: Path) -> Iterator[tuple[str, bytes]]:
     database = bytearray(contents["cockpit.db"])
     database[-2000] ^= 1
     yield "database", packed({**contents, "cockpit.db": bytes(database)}, keep)
-    for path in ("../outside", "/outside", "a/../../outside"):
+    outside = ("../outside", "/outside", "a/../../outside")
+    other_places = ("project.json", "cockpit.db-wal", "knowledge.db", ".restore", "runs/s-1/token",
+                    "worktrees", "worktrees/T-1/file", "restore/ready.json", "chains", "link/passwd",
+                    "root.token/file")  # fmt: skip
+    for path in (*outside, *other_places):
         listing = json.loads(contents["backup.json"])
         listing["parts"].append({**listing["parts"][-1], "path": path})
         names = {**contents, "backup.json": json.dumps(listing).encode()}
