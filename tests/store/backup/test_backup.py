@@ -180,7 +180,8 @@ def altered(source: Path) -> Iterator[tuple[str, bytes]]:
                     "root.token/file")  # fmt: skip
     for path in (*outside, *other_places):
         listing = json.loads(contents["backup.json"])
-        listing["parts"].append({**listing["parts"][-1], "path": path})
+        token = next(part for part in listing["parts"] if part["path"] == "root.token")
+        listing["parts"].append({**token, "path": path})
         names = {**contents, "backup.json": json.dumps(listing).encode()}
         yield path, packed({**names, path: contents["root.token"]}, keep)
 
