@@ -107,6 +107,7 @@ class CockpitApp(TerminalApp[int]):
         self.is_starting = False
         """True while a new session is being created."""
         self.interrupted_at = self.escaped_at = float("-inf")
+        self.knows_offline_limits = False
         self._project = project
         self._open_engine = open_engine
         self._first_message = first_message

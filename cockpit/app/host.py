@@ -101,6 +101,8 @@ class Host(Protocol):
     interrupted_at: float
     """When Ctrl+C was pressed last with nothing to interrupt, in monotonic seconds."""
 
+    knows_offline_limits: bool
+    """Whether this run of the screen said what the offline rules cannot do."""
     escaped_at: float
     """When Escape was pressed last with nothing to leave, in monotonic seconds."""
     jump: Jump | None

@@ -10,6 +10,7 @@ from app_world import screen_of, settled, until
 from cockpit.app.actions.palette import Command, rank
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.application import CockpitApp
+from cockpit.app.commands.offline_limits import _WITHIN
 from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
 from cockpit.app.dialogs.help import Help
 from cockpit.core.clock import SystemClock
@@ -153,3 +154,36 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await until(pilot, lambda: app.session_id == first)
             await enter(pilot, "/new")
             await until(pilot, lambda: not app.session_id)
+
+
+async def test_offline_limits_are_shown_before_a_session_starts(opened, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    async with opened(SystemClock(), model=ModelSettings(model="offline")) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=WIDE) as pilot:
+            screen = await settled(pilot)
+            await enter(pilot, "fix the bug in calc.py")
+            await until(pilot, lambda: screen.prompt.text == "fix the bug in calc.py")
+            assert "offline rules review changes" in notes_of(app)
+            assert runtime.store.read_now(sessions.find_latest) is None
+            # Asked once: the second Enter starts it.
+            await pilot.press("enter")
+            await until(pilot, lambda: app.session_id)
+            assert said(runtime, app.session_id) == ["fix the bug in calc.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_within"),
+    [
+        ("/review-pr 24", True),
+        ("please review my branch", True),
+        ("main..HEAD", True),
+        ("/plan sign in with a key", True),
+        ("what does it do...", False),
+        ("/bug it adds wrongly", False),
+        ("fix ../calc.py", False),
+    ],
+)
+def test_what_the_offline_rules_can_do(text, is_within):
+    assert bool(_WITHIN.match(text)) is is_within

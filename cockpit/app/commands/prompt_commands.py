@@ -18,6 +18,7 @@ from cockpit.app.commands import (
     screen_command,
     work_command,
 )
+from cockpit.app.commands.offline_limits import check_offline
 from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
 from cockpit.core.errors import CockpitError
 
@@ -78,11 +79,15 @@ async def _run(host: Host, command: PromptCommand, text: str, words: str) -> Non
 async def find_receiver(host: Host, session_id: str, text: str) -> str:
     """Return the session that gets ``text``: ``session_id``, or none where it starts one of its own.
 
-    Raises :class:`CommandUnknown` for a command that nobody has: it is sent to no agent.
+    Raises :class:`CommandUnknown` for a command that nobody has: it is sent to no agent, and once
+    :class:`CommandRefused` where a session would start on what the offline rules cannot do.
     """
+    if not session_id:
+        await check_offline(host, text)
+        return ""  # a session that starts knows its commands
     match = _COMMAND.fullmatch(text.strip())
-    if match is None or not session_id:
-        return session_id  # a session that starts knows its commands
+    if match is None:
+        return session_id
     name = match["name"]
     if name in _agent_commands(host, session_id):
         return session_id
