@@ -79,8 +79,8 @@ class Engine(Protocol):
         """Return the options of `cockpit work` that stand for the screen's own settings."""
         ...
 
-    async def default_model(self) -> str:
-        """Return the full name of the model that a new session would get."""
+    async def default_model(self, chosen: str | None = None) -> str:
+        """Return the full name of the model that a new session gets; from now on ``chosen``."""
         ...
 
     async def run(self, session_id: str, *, interactive: bool | None = None) -> object:

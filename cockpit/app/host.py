@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cockpit.app.projection.header import SessionState
     from cockpit.app.projection.kanban import Looking
     from cockpit.app.screens.panes import Panes
+    from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
     from cockpit.app.session_trail import SessionTrail
     from widgets.prompt.prompt import Prompt
@@ -136,6 +137,11 @@ class Host(Protocol):
     @property
     def runs(self) -> SessionRuns:
         """The sessions that this process drives."""
+        ...
+
+    @property
+    def welcome(self) -> WelcomeFacts:
+        """What the welcome shows; its model is that of new sessions."""
         ...
 
     @property

@@ -1,7 +1,8 @@
 """The line of a session's start that names the skills for its task.
 
 Imported only where a task is resumed. To read and rank skills takes longer than all else that a hook does, so
-the line is kept until a skill changes (:mod:`cockpit.hook.skill_line_cache`). See ``docs/reference/skills.md``, external agents.
+the line is kept until a skill changes (:mod:`cockpit.hook.skill_line_cache`).
+See ``docs/reference/skills.md``, external agents.
 """
 
 from __future__ import annotations

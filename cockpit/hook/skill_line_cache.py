@@ -1,7 +1,7 @@
 """The lines that name a task's skills, kept with the marks of the files that they came from.
 
-To read and rank skills takes longer than all else at the start of a session, and seldom gives another line than
-before. Imports are chosen by their cost (``bench/hook.py``). See ``docs/reference/skills.md``, external agents.
+To read and rank skills takes longer than all else at the start of a session, and seldom gives another line.
+Imports are chosen by their cost (``bench/hook.py``). See ``docs/reference/skills.md``, external agents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def task_key(task: str, task_type: str) -> str:
 
 
 def mark_files(place: Checkout, folders: Sequence[str]) -> str:
-    """Return a digest that changes with any skill of ``folders``, with the user's trust, and with the code."""
+    """Return a digest that changes with any skill of ``folders``, the user's trust, and the code."""
     return _digest(_list_marks(os.path.join(place.state, "trust.json"), folders))
 
 

@@ -549,9 +549,10 @@ class Runtime(Desks):
         model = {"--model": settings.model.model} if settings.model.model else {}
         return {"--approve": settings.policy, **model}
 
-    async def default_model(self) -> str:
-        """Return the full name of the default model. Raises ``ModelError``."""
-        return self.engine.model(None).name
+    async def default_model(self, chosen: str | None = None) -> str:
+        """Return the full name of the default model, from now on ``chosen``. Raises ``ModelError``."""
+        model = self.engine.models[None] = self.engine.model(chosen)
+        return model.name
 
     async def last_session(self) -> Session | None:
         """Return the session that changed last, or None in a new project."""

@@ -79,6 +79,24 @@ async def test_the_list_stands_before_its_rows_are_read(still, scene):
         await until(pilot, lambda: "No facts in this band yet." in text(app))
 
 
+async def test_the_facts_of_all_bands_say_why_one_is_missing(still, scene):
+    compiled(scene, *(fact(n) for n in range(160)))
+    app = CockpitApp(still)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.attach(scene.session_id)
+        screen = await settled(pilot)
+        screen.act("facts")
+        await until(pilot, lambda: isinstance(app.screen, BandFacts))
+        dialog = app.screen
+        await until(pilot, lambda: len(dialog.list.rows) >= 160)
+        assert "all bands · wave 1" in text(app)
+        await pilot.press("slash", *"dropped 00")
+        await until(pilot, lambda: 0 < dialog.list.count < 100)
+        await pilot.press(*"-nowhere")
+        await until(pilot, lambda: "was never read" in text(app))
+        assert "esc clears the filter" in text(app)
+
+
 async def test_without_a_packet_the_list_says_so_and_goes(still, scene):
     app = CockpitApp(still)
     async with app.run_test(size=(140, 30), notifications=True) as pilot:

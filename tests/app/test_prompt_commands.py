@@ -13,6 +13,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.commands.offline_limits import _WITHIN
 from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
 from cockpit.app.dialogs.help import Help
+from cockpit.app.dialogs.question import Ask
 from cockpit.core.clock import SystemClock
 from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings
@@ -82,6 +83,7 @@ def test_what_has_the_form_of_a_command(text, is_one):
         ("kanban", "Show the board of all tasks, and back"),
         ("cmmnds", "Show keys and commands"),
         ("approval", "Change the approval policy"),
+        ("missing", "Show which facts are in the packet, and why others are not"),
     ],
 )
 def test_the_palette_finds_actions_by_what_users_call_them(query, title):
@@ -100,6 +102,8 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(skill_layers, "ENABLED", True)
     script = tmp_path / "speaks.toml"
     script.write_text(SPEAKS)
+    other = tmp_path / "m.toml"
+    other.write_text(SPEAKS)
     async with opened(
         SystemClock(), model=ModelSettings(model=f"script:{script}"), policy="reads"
     ) as runtime:
@@ -111,6 +115,14 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await until(pilot, lambda: screen.prompt.text == "/estimate")
             assert "needs a session" in str(next(iter(app._notifications)).message)
             screen.prompt.clear()
+            # Without a session a model is that of new ones; without a name it is asked for.
+            await enter(pilot, "/model nobody:none")
+            await until(pilot, lambda: screen.prompt.text == "/model nobody:none")
+            screen.prompt.clear()
+            await enter(pilot, "/model")
+            await until(pilot, lambda: isinstance(app.screen, Ask))
+            await pilot.press(*f"script:{other}", "enter")
+            await until(pilot, lambda: str(other) in app.welcome.model)
             await enter(pilot, "/help")
             await until(pilot, lambda: isinstance(app.screen, Help))
             await pilot.press("escape")
@@ -122,7 +134,13 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await enter(pilot, "look at calc.py")
             await until(pilot, lambda: app.session_id)
             first = app.session_id
+            assert app.welcome.model == runtime.store.read_now(
+                lambda c: sessions.load(c, first).model
+            )
             await settled(pilot)
+            await enter(pilot, "/model")
+            await until(pilot, lambda: isinstance(app.screen, Ask))
+            await pilot.press("escape")
             # What nobody knows is sent to nobody, and stays in the prompt.
             for text in ("/estimte now", "/frobnicate", "/help me please"):
                 await enter(pilot, text)

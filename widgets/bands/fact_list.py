@@ -95,7 +95,7 @@ class FactList(ScrollView, can_focus=True):
         self._search_texts: list[str] | None = None
         self._shown: list[int] = list(range(len(rows)))
         self._filter = ""
-        self._empty = empty
+        self._empty, self._unmatched = empty, "No row matches. esc clears the filter."
         self._origins: dict[str, str] = {}
         self._requested: set[str] = set()
         self.order: Order = "given"
@@ -119,10 +119,13 @@ class FactList(ScrollView, can_focus=True):
         """The row under the cursor."""
         return self._rows[self._shown[self.cursor]] if self.cursor < len(self._shown) else None
 
-    def show(self, rows: Sequence[FactView], *, empty: str = "") -> None:
-        """Replace the rows; ``empty`` is the text without any. Filter and order stay."""
+    def show(self, rows: Sequence[FactView], *, empty: str = "", unmatched: str = "") -> None:
+        """Replace the rows; ``empty`` is the text without any, ``unmatched`` where none passes the filter.
+
+        Filter and order stay.
+        """
         self._rows, self._search_texts = list(rows), None
-        self._empty = empty or self._empty
+        self._empty, self._unmatched = empty or self._empty, unmatched or self._unmatched
         self._arrange()
 
     def filter(self, typed: str) -> None:
@@ -235,8 +238,8 @@ class FactList(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         if not self._shown:
-            empty = "No row matches. esc clears the filter." if self._rows else self._empty
-            return line((empty, DIM)) if y == 0 else Content("")
+            lines = (self._unmatched if self._rows else self._empty).split("\n")
+            return line((lines[y], DIM)) if y < len(lines) else Content("")
         columns = self._columns(width)
         if y < _HEAD:
             return columns.head(self.order, self.descending)

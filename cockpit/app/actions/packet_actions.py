@@ -37,6 +37,11 @@ async def _show_band_facts(host: Host, band: str) -> None:
         dialog.show_facts(explanation, rows)
 
 
+def show_facts(host: Host) -> None:
+    """List the facts of all bands of the newest packet, each with its verdict."""
+    show_band_facts(host, "")
+
+
 def show_packet_diff(host: Host) -> None:
     """Show the difference between the packets of two waves, at first the newest two."""
     host.run_in_background(_show_packet_diff(host))
@@ -87,6 +92,11 @@ PACKET_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "bad", "Session", "Rate the last wave as bad, and say why", "bad", (), ("minus",),
         "conversation", run=rate_bad, when=_has_packet, needs="a wave with a packet",
+    ),
+    Action(
+        "facts", "Look", "Show which facts are in the packet, and why others are not", "facts",
+        run=show_facts, when=_has_packet, needs="a wave with a packet", command="facts",
+        synonyms="missing absent dropped omitted explain context left out",
     ),
     Action(
         "packet_diff", "Look", "Compare the packets of two waves", "packet diff", ("f8",), ("d",),

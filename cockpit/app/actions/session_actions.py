@@ -114,17 +114,11 @@ def start_new(host: Host) -> None:
 
 def change_model(host: Host) -> None:
     """Ask for another model."""
-    session, session_id = host.session, host.session_id
+    session = host.session
     if session is not None and session.has_agent:
         host.request(lambda: agent_command.choose(host, "model", ""))
         return
-    model = session.model if session is not None else ""
-
-    def change(name: str | None) -> None:
-        if name and name != model:
-            host.request(lambda: host.engine.change(session_id, model=name))
-
-    host.open_screen(Ask("Model", "provider:model, offline, or script:FILE", value=model), change)
+    agent_command.ask_model(host)
 
 
 def start_agent(host: Host) -> None:

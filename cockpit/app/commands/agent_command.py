@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.app.commands.prompt_command import PromptCommand
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
@@ -100,23 +100,50 @@ async def choose(host: Host, kind: str, words: str) -> None:
 
 async def _change_built_in(host: Host, kind: str, words: str) -> None:
     session_id = host.session_id
-    if not session_id:
-        for agent in await host.engine.list_agents():
-            if agent.has_new_sessions:
-                raise ChoiceUnknown(
-                    f"{agent.title} has no session yet. Send it a message first; then it offers its {kind}s."
-                )
+    agent = host.welcome.agent
+    if not session_id and agent is not None:
+        raise ChoiceUnknown(
+            f"{agent.title} has no session yet. Send it a message first; then it offers its {kind}s."
+        )
     if kind != "model":
         raise ChoiceUnknown(
             "There is no mode to choose: no session of an external agent is followed."
             " Start one with /agent NAME."
         )
-    if not session_id:
-        raise ChoiceUnknown("There is no session yet. Start the screen with --model NAME.")
     if words:
-        await host.engine.change(session_id, model=words)
+        await change_model(host, session_id, words)
+    else:
+        ask_model(host)
+
+
+def ask_model(host: Host) -> None:
+    """Ask for another model: of the followed session, or of new ones where none is followed."""
+    session, session_id = host.session, host.session_id
+    model = session.model if session is not None else ""
+    title = "Model" if session_id else "Model of new sessions"
+
+    def change(name: str | None) -> None:
+        if name and name != model:
+            host.request(lambda: change_model(host, session_id, name))
+
+    host.open_screen(Ask(title, "provider:model, offline, or script:FILE", value=model), change)
+
+
+async def change_model(host: Host, session_id: str, name: str) -> None:
+    """Give a session, or without one the new sessions of this screen, the model ``name``.
+
+    Raises :class:`ChoiceUnknown` and the errors of the engine.
+    """
+    if session_id:
+        await host.engine.change(session_id, model=name)
         return
-    host.main.prompt.put("/model ")
+    from cockpit.decide.model import ModelError
+
+    try:
+        host.welcome.model = chosen = await host.engine.default_model(name)
+    except ModelError as error:
+        raise ChoiceUnknown(str(error)) from error
+    host.main.flash(f"new sessions use {chosen}, until cockpit is closed; /settings keeps a model")
 
 
 async def _find_choice(host: Host, kind: str) -> AgentChoice:

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 READ_MOST = 20_000
 """Characters of a fact that are shown; the dialog counts the rest."""
 
+_NO_FACTS = "No facts in this band yet. Later waves may add some."
+_NEVER_READ = (
+    "No fact here matches; esc clears the filter. Text that is in no band was never read:\n"
+    "name it in a message, and the agent asks to read it."
+)
 _DIGEST_CELLS = 8
 _DIGEST_LEAST = 16
 
@@ -219,14 +224,14 @@ class BandFacts(FactDialog):
     KEYS = "⏎ read · f file · p pin · / filter · u t o sort · esc back"
 
     def __init__(self, engine: Engine, session_id: str, band: str) -> None:
-        super().__init__(engine, session_id, title=band, empty="Reading the facts…")
+        super().__init__(engine, session_id, title=band or "all bands", empty="Reading the facts…")
         self._band = band
 
     def show_facts(self, explanation: Explanation, rows: Sequence[FactView]) -> None:
         """List the facts of the band; a filter that was typed meanwhile applies."""
         wave, digest = explanation.ordinal, explanation.digest
-        self.title = f"{self._band} · wave {wave} · packet {digest[:8]}"
-        self.list.show(rows, empty="No facts in this band yet. Later waves may add some.")
+        self.title = f"{self._band or 'all bands'} · wave {wave} · packet {digest[:8]}"
+        self.list.show(rows, empty=_NO_FACTS, unmatched=_NEVER_READ)
         self.update_head()
 
 

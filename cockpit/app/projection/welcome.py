@@ -74,9 +74,9 @@ def _models(model: str) -> Iterator[DetailRow]:
     elif model.startswith(_OFFLINE):
         limits = ": rules review changes and answer no questions"
         yield _row("Model", ("none", WARN), (limits, DIM))
-        yield _row("", ("Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or use --model.", DIM))
+        yield _row("", ("Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or use /model.", DIM))
     else:
-        yield _row("Model", (model, ACCENT), ("  /model changes it in a session", DIM))
+        yield _row("Model", (model, ACCENT), ("  /model changes it", DIM))
 
 
 def _agent(agent: AgentEntry) -> Iterator[DetailRow]:

@@ -34,6 +34,16 @@ _DIFF = (
 )
 
 
+_BRANCHES = (
+    "for-each-ref",
+    "--count=4",
+    "--sort=-committerdate",
+    "--format=%(refname:short)",
+    "refs/heads",
+)
+"""The branches of the user's own that changed last."""
+
+
 async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewContext:
     """The change from commit ``base`` to commit ``tip`` (full ids) as a review starts from it.
 
@@ -44,7 +54,10 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
         await _ask(where, spelled, *_DIFF, "--raw", "--numstat", "-z", base, tip, "--")
     )
     if not files:
-        raise OpeningFailed(f"{spelled} changes no files, so there is nothing to review.")
+        raise OpeningFailed(
+            f"{spelled} changes no files, so there is nothing to review."
+            + _suggest_branches(await _git(where, *_HERE, *_BRANCHES, f"--no-merged={tip}"))
+        )
     diff = await _ask(where, spelled, *_DIFF, "--unified=3", base, tip, "--", whole=False)
     log = await _ask(
         where,
@@ -92,6 +105,14 @@ async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str
         message = (done.error_text.splitlines() or ["no reason given"])[-1]
         raise OpeningFailed(f"git cannot tell what {spelled} changes: {mask(visible(message))}")
     return done.text
+
+
+def _suggest_branches(listed: Finished) -> str:
+    """Return a sentence that names branches with commits of their own; '' without any."""
+    names = [visible(name) for name in listed.text.split()] if listed.ok else []
+    if not names:
+        return ""
+    return f" Branches with other commits: {', '.join(names)}. Review one by its name, such as {names[0]}."
 
 
 async def _git(where: Path, *args: str) -> Finished:

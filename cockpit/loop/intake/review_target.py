@@ -7,11 +7,14 @@ that moves later does not change the review. See ``docs/reference/task-types.md`
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
 from cockpit.access.run_program import Finished, ProgramMissing, read_git_settings, run_git
 from cockpit.core.errors import CockpitError
+from cockpit.loop.intake.review_template import visible
 
 
 class IntentUnclear(CockpitError):
@@ -32,6 +35,10 @@ class GitFacts(Protocol):
     async def is_branch(self, name: str) -> bool: ...
 
     async def default_branch(self) -> str | None: ...
+
+    async def branches(self) -> Sequence[str]:
+        """The names of the local branches, those that changed last before others."""
+        ...
 
     async def repositories(self) -> frozenset[str]:
         """``owner/name`` of every remote, in lower case."""
@@ -71,6 +78,11 @@ class Repository:
             if name and await self.is_branch(name):
                 return name
         return None
+
+    async def branches(self) -> Sequence[str]:
+        form = ("--count=500", "--sort=-committerdate", "--format=%(refname:short)")
+        finished = await self._git("for-each-ref", *form, "refs/heads")
+        return finished.text.split() if finished else ()
 
     async def repositories(self) -> frozenset[str]:
         try:
@@ -257,8 +269,10 @@ async def _resolve(ref: str, git: GitFacts) -> str:
                 f"{ref} names no commit: the history of {older[1]} begins after it. In a shallow clone "
                 "`git fetch --unshallow` brings the rest."
             )
+        near = get_close_matches(ref, await git.branches(), n=1)
+        meant = f" Did you mean {visible(near[0])}?" if near else ""
         raise IntentUnclear(
-            f"{ref} names no commit here. `git fetch` may bring it, in a shallow clone "
+            f"{ref} names no commit here.{meant} `git fetch` may bring it, in a shallow clone "
             "`git fetch --unshallow`."
         )
     return commit

@@ -24,7 +24,7 @@ from cockpit.store.tools import approved_tools, offered_tools
 
 
 def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave) -> None:
-    """Pin the usable tools for a wave that begins, where they differ from what the session has."""
+    """Pin the tools that the session may call for a wave that begins, where they differ from what it has."""
     added = engine.added
     if added is None:
         return
@@ -33,6 +33,7 @@ def offer_tools(tx: Tx, engine: Engine, session: Session, wave: Wave) -> None:
         usable = added.catalog.read_usable(tx.connection)
         if not added.catalog.read_approved(tx.connection):
             tx.rows.put(approved_tools.NONE_APPROVED, True)
+        usable = _list_callable(engine, session, usable)
     sets = _load_sets(tx.connection, engine, session.session_id)
     last = sets[-1] if sets else NOTHING_OFFERED
     if usable == last.definitions or last.ordinal >= wave.ordinal:
@@ -74,18 +75,15 @@ def added_tools_of(context: WaveContext) -> OfferedTools:
     )
     if not current.definitions:
         return NOTHING_OFFERED
-    task_type = context.engine.task_types.get(context.session.task_type)
-    role = context.engine.role(context.session.role)
-    reads_only = task_type is not None and task_type.reads_only
-    if not reads_only and (role is None or "run" in role.tools):
-        return current
-    if role is not None and role.tools == ("finish",):
-        return NOTHING_OFFERED
-    key = (session_id, reads_only, role is not None)
+    # The set of an older version, or of before the session became another type, may have more.
+    key = (session_id, context.session.task_type, context.session.role)
     kept = added.allowed.get(key)
     if kept is None or kept.ordinal != current.ordinal:
-        definitions = tuple(each for each in current.definitions if _only_reads(context, each))
-        kept = added.allowed[key] = OfferedTools(current.ordinal, definitions)
+        definitions = _list_callable(context.engine, context.session, current.definitions)
+        kept = current
+        if definitions != current.definitions:
+            kept = OfferedTools(current.ordinal, definitions) if definitions else NOTHING_OFFERED
+        added.allowed[key] = kept
     return kept
 
 
@@ -127,11 +125,24 @@ def parse_session_call(context: WaveContext, name: str, arguments_json: str) -> 
     return parse_call(name, arguments_json)
 
 
-def _only_reads(context: WaveContext, definition: ToolDefinition) -> bool:
+def _list_callable(
+    engine: Engine, session: Session, definitions: tuple[ToolDefinition, ...]
+) -> tuple[ToolDefinition, ...]:
+    """Return the tools that the session may call: with its task type, and in its role."""
+    task_type, role = engine.task_types.get(session.task_type), engine.role(session.role)
+    reads_only = task_type is not None and task_type.reads_only
+    if not reads_only and (role is None or "run" in role.tools):
+        return definitions
+    if role is not None and role.tools == ("finish",):
+        return ()
+    return tuple(each for each in definitions if _only_reads(engine, each))
+
+
+def _only_reads(engine: Engine, definition: ToolDefinition) -> bool:
     """Whether a call of the tool cannot change anything, by the sandbox or by the user's own word."""
     if definition.kind == "own":
         return definition.effects == "reads"
-    added = context.engine.added
+    added = engine.added
     server = added.catalog.servers.get(definition.place) if added is not None else None
     return server is not None and definition.function in server.reads
 

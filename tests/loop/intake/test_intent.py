@@ -120,6 +120,7 @@ async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> N
         "/review-pr": "needs a target",
         "/review-pr nonsense": "not a pull request number or URL",
         "/review-pr main..nonsense": "nonsense names no commit here",
+        "/review-pr main..topic/logn": r"names no commit here\. Did you mean topic/login\?",
         "review nope..main": "nope names no commit here",
         "review HEAD~999..main": "the history of HEAD begins after it",
         "review main": "holds no commit that main lacks",

@@ -180,6 +180,13 @@ async def test_commits_of_the_base_are_pointed_out(repo: Repo) -> None:
 async def test_ranges_that_cannot_be_reviewed(repo: Repo, tmp_path: Path) -> None:
     with pytest.raises(OpeningFailed, match=r"^HEAD\.\.HEAD changes no files"):
         await start("review HEAD..HEAD", repo.root)
+    repo.git("switch", "-q", "-c", "topic/login")
+    repo.commit("Topic", {"d.py": "d = 1\n"})
+    repo.git("switch", "-q", "-")
+    with pytest.raises(
+        OpeningFailed, match=r"commits: topic/login\. Review one by its name, such as"
+    ):
+        await start("review HEAD..HEAD", repo.root)
     repo.commit("Nothing")
     with pytest.raises(OpeningFailed, match="changes no files"):
         await start("review HEAD~1..HEAD", repo.root)

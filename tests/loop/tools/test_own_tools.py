@@ -22,6 +22,7 @@ from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.tools.approve_tools import ToolChanged, approve_file, forget_tools
 from cockpit.loop.tools.list_tools import list_rows
+from cockpit.store.journal.event_types import Action
 
 pytestmark = pytest.mark.slow
 
@@ -217,6 +218,12 @@ async def test_a_session_that_only_reads_has_no_tool_that_writes(opened, script,
         )
         names = [tool.name for tool in prompt.tools]
         assert "count_words" in names and "add_line" not in names
+        rows = await runtime.store.read(
+            lambda c: c.execute(
+                "SELECT detail_json FROM journal WHERE action=?", (str(Action.TOOLS_OFFERED),)
+            ).fetchall()
+        )
+        assert len(rows) == 1 and "count_words" in rows[0][0] and "add_line" not in rows[0][0]
 
 
 async def test_an_approval_that_another_program_wrote_counts_for_nothing(opened, project):
