@@ -115,8 +115,10 @@ class ProjectReader:
             self.state = self._without(
                 "locked", "Another program keeps its store locked; it is read once that ends."
             )
-        except (CockpitError, sqlite3.Error, OSError, ValueError, TypeError) as error:
+        except (CockpitError, sqlite3.Error, OSError) as error:
             self.state = self._without("broken", str(error))
+        except Exception as error:  # whatever one store holds, the others are shown
+            self.state = self._without("broken", f"Its store holds what cannot be read: {error}.")
         return self.state
 
     def _without(self, condition: Condition, problem: str) -> ProjectState:

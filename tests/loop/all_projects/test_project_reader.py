@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,20 @@ def test_head_without_a_branch(user_state, tmp_path):
     (project,) = list_known()
     assert isinstance(project, KnownProject)
     assert ProjectReader(project, FixedClock()).look().branch == "01234567"
+
+
+@pytest.mark.parametrize("body", ["[1]", "[" * 5_000 + "]" * 5_000, "{", "null", '"x"', 5, b"\xff"])
+def test_a_proposal_that_cannot_be_read_breaks_its_own_project_only(place, reader, body):
+    with open_store(place) as store:
+        ask(store, begin(store, place.home), "p-1")
+    with closing(sqlite3.connect(place.database)) as connection:
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type='trigger' AND tbl_name='proposals'"
+        ).fetchall()
+        for (name,) in names:
+            connection.execute(f'DROP TRIGGER "{name}"')
+        connection.execute("UPDATE proposals SET body_json=?", (body,))
+        connection.commit()
+    state = reader.look()
+    assert (state.condition, state.proposals) == ("broken", ())
+    assert state.problem
