@@ -201,6 +201,12 @@ def test_help(picture):
     assert picture(keys=("f1",))
 
 
+def test_key_menu(picture, scene):
+    """The keys that work while an edit waits."""
+    to_decide(scene).advance("acting").edit()
+    assert picture(scene, keys=("alt+h",))
+
+
 def test_palette(picture, scene):
     to_decide(scene).advance("acting").edit()
     assert picture(scene, keys=("ctrl+p",))
