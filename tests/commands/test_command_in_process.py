@@ -83,6 +83,23 @@ def test_a_command_looks_for_garbage_seldom(monkeypatch: pytest.MonkeyPatch) -> 
     assert after[0] >= 50_000
 
 
+def test_a_command_does_not_look_for_garbage_at_its_end() -> None:
+    """The interpreter looks through what is there before it ends: through little, since all is frozen."""
+    code = (
+        "import gc, os, sys\n"
+        "sys.argv = ['cockpit', '--version']\n"
+        "look = lambda phase, _: os.write(1, b' %s %d' % (phase.encode(), len(gc.get_objects())))\n"
+        "gc.callbacks.append(look)\n"
+        "from cockpit.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    looks = done.stdout.split()[2:]
+    assert looks[:1] == ["start"], done.stdout
+    assert all(int(objects) < 1_000 for objects in looks[1::2]), done.stdout
+
+
 def test_each_has_a_name_among_processes_that_ends_with_it(project: Project) -> None:
     model = project.script()
     for _ in range(2):
