@@ -40,6 +40,7 @@ SCOPES_OF_COMMANDS: Mapping[str, str] = MappingProxyType(
         "sessions": _ORIENTATION,
         "sessions fork": "work.write",
         "sessions rename": "work.write",
+        "sessions rewind": "work.write",
         "replay": _ORIENTATION,
         "trust rules list": _ORIENTATION,
         "trust rules offers": _ORIENTATION,

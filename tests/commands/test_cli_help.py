@@ -15,7 +15,7 @@ from cockpit.cli import COMMANDS, root
 COLUMNS = 80
 LONGEST_SUMMARY = 45
 VERBS = {
-    *("Answer", "Estimate", "Fork", "Log", "Rename", "Restore"),
+    *("Answer", "Estimate", "Fork", "Log", "Rename", "Restore", "Go"),
     *("Add", "Approve", "Archive", "Block", "Change", "Check", "Compare", "Discuss", "Explain"),
     *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
     *(

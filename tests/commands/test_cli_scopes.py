@@ -62,6 +62,7 @@ ARGUMENTS = {
     "sessions fork": ("last",),
     "sessions jump": ("last",),
     "sessions rename": ("last", "other"),
+    "sessions rewind": ("last", "--wave", "1", "--yes"),
     "packet pin": ("f-1",),
     "packet unpin": ("f-1",),
     "profile diff": ("1", "2"),

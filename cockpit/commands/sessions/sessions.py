@@ -193,6 +193,33 @@ def fork(session: str, wave: int | None, as_json: bool) -> None:
     say(f"Write to it: cockpit run --continue {forked.session.session_id} MESSAGE")
 
 
+@sessions.command(
+    "rewind",
+    epilog=examples(
+        "cockpit sessions rewind last --wave 2", "cockpit sessions rewind s-3f --wave 4"
+    ),
+)
+@click.argument("session")
+@click.option(
+    "--wave",
+    type=click.IntRange(min=1),
+    required=True,
+    help="Go back to the state after this wave.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask, as in a script that you wrote.")
+@AS_JSON
+def rewind(session: str, wave: int, yes: bool, as_json: bool) -> None:
+    """Go back to an earlier wave, with its files.
+
+    cockpit lists the files that get their earlier content, and what stays as it is; then it asks. A new
+    session continues after the wave, and SESSION stays in the list. The contents that are replaced are kept:
+    u in the list of sessions on the screen brings them back. An agent cannot do this.
+    """
+    from cockpit.commands.sessions.rewind_session import rewind_session
+
+    rewind_session(session, wave, asks=not yes, as_json=as_json)
+
+
 @sessions.command("jump", epilog=examples("cockpit sessions jump last"))
 @click.argument("session")
 def jump(session: str) -> None:
