@@ -62,7 +62,7 @@ def next_steps(root: Path, program: str, ended: Exit) -> str:
     """Return the commands that a user can try in the sample project after the demo."""
     stays = (
         f"\nThe sample project is in {root}. Delete it when you no longer need it;"
-        " `cockpit state clean` then deletes its state.\n  cd {root}\n"
+        f" `cockpit state clean` then deletes its state.\n  cd {root}\n"
     )
     if ended == Exit.INTERRUPTED:
         return f"{stays}  {program} work --continue\n      resumes where it stopped"

@@ -15,8 +15,10 @@ from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 from state_for_tests import state_of
 
 from cockpit.act.tools import parse_call
+from cockpit.commands.demo import demo_chain
 from cockpit.commands.demo.chain_report import Checkout
 from cockpit.commands.demo.sample_project import make_sample, shipped
+from cockpit.commands.exit_codes import Exit
 from cockpit.core.project_paths import locate_project
 from cockpit.core.secrets import mask_value
 from cockpit.decide.offline.scenario import load_scenario
@@ -113,6 +115,11 @@ def test_two_tasks_in_one_file_are_not_done_at_once(ended: Ended) -> None:
     assert not any({"T-1", "T-2"} <= set(batch) for batch in batches)
     assert "def room(weight: int)" in ended.show("parcel/rates.py")
     assert "weight <= band.limit" in ended.show("parcel/rates.py")
+
+
+def test_the_next_steps_begin_in_the_sample_project(tmp_path: Path) -> None:
+    for end in (Exit.DONE, Exit.INTERRUPTED):
+        assert f"\n  cd {tmp_path}\n" in demo_chain.next_steps(tmp_path, "cockpit", end)
 
 
 def test_what_was_made_is_on_the_chain_s_branch_and_nowhere_else(ended: Ended) -> None:
