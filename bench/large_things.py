@@ -1,5 +1,6 @@
-"""Large things on the screen: a diff of 10,000 lines and a conversation of 10,000 messages: opened, scrolled
-and left, each beside a plain Textual screen with the same lines in a ``Log``.
+"""Large things on the screen: a diff of 10,000 lines, a conversation of 10,000 messages, a list of 1,000
+proposals and a board of 10,000 tasks. Each is opened and scrolled, beside a plain Textual screen with the
+same lines in a ``Log``; diffs are left, too.
 
 Seconds of the processor are counted, so that what else the machine does is no part of it.
 """
@@ -25,9 +26,15 @@ import themes
 from widgets.conversation.conversation import Conversation
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ProposalView, QueueView, TurnView
+from widgets.work.kanban import Kanban
+from widgets.work.queue_list import QueueList
+from widgets.work.task_card_views import CardView, ColumnView, KanbanView
+from widgets.work.task_views import QueuedView
 
 LINES = 10_000
 MESSAGES = 10_000
+PROPOSALS = 1_000
+TASKS = 10_000
 KEYS = 30
 LOOK_S = 0.002
 LONGEST_S = 20.0
@@ -103,6 +110,29 @@ async def _measure() -> list[Row]:
         row("… a key behind it (p95)", 1000 * key, "ms CPU", most=KEY_MS),
         row("… ratio to the Log", key / plain_key, "×"),
     ]
+    waiting = [f"P{number} edit src/module_{number}.py" for number in range(PROPOSALS)]
+    listed, board = QueueList(), Kanban()
+    rows_of = [
+        QueuedView(f"P{n}", text, sign="?", why="medium risk") for n, text in enumerate(waiting)
+    ]
+    table += await _beside_log(
+        "1,000 waiting proposals",
+        waiting,
+        listed,
+        lambda empty: listed.show(() if empty else rows_of),
+    )
+    tasks = [f"T-{number} Token expiry edge case {number}" for number in range(TASKS)]
+    cards = [CardView(f"T-{number}", text) for number, text in enumerate(tasks)]
+    columns = tuple(
+        ColumnView(str(place), "ready", tuple(cards[place::4]), len(cards[place::4]))
+        for place in range(4)
+    )
+    table += await _beside_log(
+        "10,000 tasks on the board",
+        tasks,
+        board,
+        lambda empty: board.show(KanbanView() if empty else KanbanView(columns)),
+    )
     return table
 
 
@@ -155,6 +185,28 @@ async def _conversation(turns: list[TurnView]) -> tuple[float, float]:
         pane.focus()
         opened = [await _cost(pilot, lambda: pane.show(turns)) for _ in range(3)]
         return median(opened), at(0.95, await _keys(pilot, "pageup", "up"))
+
+
+async def _beside_log(
+    name: str, lines: list[str], widget: Widget, show: Callable[[bool], None]
+) -> list[Row]:
+    """Rows of a widget whose content ``show`` puts in, or takes out, and of a Log with the same lines."""
+    plain_open, plain_key = await _log(lines)
+    opened, keys = [], []
+    async with Stage(widget).run_test(size=SIZE) as pilot:
+        widget.focus()
+        for _ in range(RUNS + 1):
+            opened.append(await _cost(pilot, lambda: show(False)))
+            keys += await _keys(pilot, "pagedown", "j")
+            await _cost(pilot, lambda: show(True))
+    first = median(opened[1:])
+    return [
+        row(f"{name} in a plain Log: opened", 1000 * plain_open, "ms CPU"),
+        row(f"{name}: opened", 1000 * first, "ms CPU", most=OPEN_MS),
+        row("… ratio to the Log", first / plain_open, "×"),
+        row("… a key behind it (p95)", 1000 * at(0.95, keys), "ms CPU", most=KEY_MS),
+        row("… ratio to the Log", at(0.95, keys) / plain_key, "×"),
+    ]
 
 
 async def _log(lines: list[str]) -> tuple[float, float]:
