@@ -41,6 +41,7 @@ from cockpit.chains.remote.messages import (
 )
 from cockpit.chains.remote.remote_proposals import (
     find_decision,
+    has_left_proposals,
     set_answered,
     show_proposal,
     show_proposals_anew,
@@ -299,7 +300,6 @@ class Coordinator:
         try:
             while not _is_locked(lock):
                 await self._store.clock.sleep(LOOK_S)
-            await self._store.write(lambda tx: show_proposals_anew(tx, self._place))
             await self._queue.receive_back(self._handle, self._say_invalid)
         finally:
             os.close(lock)
@@ -342,6 +342,8 @@ class Coordinator:
             if self._waiting:
                 for key in self._store.read_now(remote_runs.select_returned):
                     self._wake(*key)
+            if self._store.read_now(has_left_proposals):
+                await self._store.write(show_proposals_anew)
             await self._send_decisions()
             await self._store.clock.sleep(LOOK_S)
 

@@ -18,8 +18,13 @@ from cockpit.chains.remote.remote_session import find_session
 from cockpit.core.processes import current_process
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
-from cockpit.loop.permissions.waiting_permission import KIND, load_newest, withdraw_now
-from cockpit.loop.permissions.withdrawal import AGENT_ENDED
+from cockpit.loop.permissions.waiting_permission import (
+    KIND,
+    is_abandoned,
+    load_newest,
+    withdraw_now,
+)
+from cockpit.loop.permissions.withdrawal import AGENT_ENDED, WAITER_ENDED
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteProposal
 from cockpit.store.db.transaction import Tx
@@ -54,13 +59,17 @@ def show_proposal(tx: Tx, notice: ProposalNotice, place: ProjectPaths) -> None:
         _create(tx, proposal)
 
 
-def show_proposals_anew(tx: Tx, place: ProjectPaths) -> None:
+def has_left_proposals(connection: sqlite3.Connection) -> bool:
+    """Whether a worker waits for a proposal that a coordinator which ended had shown."""
+    return any(_is_left(connection, each) for each in remote_runs.select_unanswered(connection))
+
+
+def show_proposals_anew(tx: Tx) -> None:
     """Show what waited as the coordinator before this one ended."""
-    del place
     for proposal in remote_runs.select_unanswered(tx.connection):
-        shown = load_newest(tx.connection, proposal.proposal_id)
-        if shown.status != "expired" or not _is_waited_for(tx.connection, proposal):
+        if not _is_left(tx.connection, proposal):
             continue
+        withdraw_now(tx, proposal.proposal_id, WAITER_ENDED)
         again = msgspec.structs.replace(proposal, proposal_id=tx.ids.new("p"))
         remote_runs.show_anew(tx, proposal, again.proposal_id)
         _create(tx, again)
@@ -90,6 +99,14 @@ def set_answered(tx: Tx, proposal: RemoteProposal) -> None:
     """Record that no worker waits for it any more; one that is shown still is withdrawn."""
     withdraw_now(tx, proposal.proposal_id, AGENT_ENDED)
     remote_runs.set_answered(tx, proposal)
+
+
+def _is_left(connection: sqlite3.Connection, proposal: RemoteProposal) -> bool:
+    """Whether the process that showed it is gone, while its worker waits still."""
+    if not _is_waited_for(connection, proposal):
+        return False
+    shown = load_newest(connection, proposal.proposal_id)
+    return shown.status == "expired" or is_abandoned(shown)
 
 
 def _is_waited_for(connection: sqlite3.Connection, proposal: RemoteProposal) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from chains.chain_world import slowly
-from chains.remote.remote_chaos import play
+from chains.remote.remote_chaos import kill_coordinator, play
 from chains.remote.remote_world import Machines, machines
 from commands.cli_world import PATIENCE_S
 
@@ -74,6 +74,23 @@ def test_the_users_decision_reaches_the_worker(tmp_path):
         (approved,) = [row for row in rows if row["action"] == "proposal.approved"]
         assert approved["actor"] == "person"
         chains.project.run("journal", "verify", "--export", str(exported))
+
+
+def test_a_proposal_outlives_the_coordinator_that_showed_it(tmp_path):
+    with machines(tmp_path, 1) as world:
+        chains = world.chains
+        world.start_worker("build-1")
+        running = chains.project.start(
+            "work", "--headless", "--approve", "reads", "--all", *chains.model(chains.scenario(1))
+        )
+        first = wait_for_proposal(world, but=[])
+        kill_coordinator(world, running)
+        running = chains.project.start("work", "--continue", "--headless")
+        again = wait_for_proposal(world, but=[first["proposal_id"]])
+        assert again["title"] == first["title"]
+        chains.project.run("proposals", "approve", again["proposal_id"])
+        code, output = chains.end(running)
+        assert code == 0 and set(chains.statuses().values()) == {"done"}, output
 
 
 def test_a_drain_takes_back_what_no_worker_has(tmp_path):
