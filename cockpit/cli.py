@@ -94,6 +94,7 @@ COMMANDS = {
     "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
     "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),
     "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
+    "web": ("cockpit.commands.faces.web:web", "Show the screen in a browser."),
     "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
     "task-types": (
         "cockpit.commands.mind.task_types:task_types",

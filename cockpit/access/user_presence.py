@@ -204,10 +204,12 @@ def find_agent(*, counts_cockpit: bool = True) -> str:
 
 
 def _find_agent_in(line: Iterable[Process], me: int, *, counts_cockpit: bool) -> str:
-    for each in line:
+    for distance, each in enumerate(line):
         if mark := each.has_mark():
             return f"process {each.pid} ({each.name}) was started by an agent ({mark} is set)"
         program = "" if each.pid == me else _agent_program(each)
+        if program == "cockpit" and distance == 1 and _serves_screens(each):
+            continue  # it starts nothing but screens, and none below an agent; its own parents count
         if program and (counts_cockpit or program != "cockpit"):
             return f"process {each.pid} is an agent ({program})"
     return ""
@@ -226,6 +228,15 @@ def _agent_program(process: Process) -> str:
             return "cockpit"
     named = next((name for name in names if name in _AGENTS or name == "cockpit"), "")
     return named or (process.name if process.name in _AGENTS else "")
+
+
+def _serves_screens(process: Process) -> bool:
+    """Whether a process is ``cockpit web``, by the words it was started with."""
+    words = process.words()
+    names = [Path(word).name for word in words[:2]]
+    if words[1:3] == ["-m", "cockpit"]:
+        return words[3:4] == ["web"]
+    return "cockpit" in names and words[names.index("cockpit") + 1 :][:1] == ["web"]
 
 
 def _is_root(process: Process) -> bool:

@@ -31,7 +31,7 @@ _SEALED = (
 class Gate:
     """An ASGI application around ``app``. ``patience_s`` is what a client has to send its body.
 
-    ``refused`` journals pages of another origin.
+    ``refused`` journals pages of another origin. With ``sockets`` pages of this origin may open WebSockets.
     """
 
     def __init__(
@@ -41,8 +41,10 @@ class Gate:
         *,
         patience_s: float = PATIENCE_S,
         refused: RefusedRequests | None = None,
+        sockets: bool = False,
     ) -> None:
         self._app = app
+        self._sockets = sockets
         self._log = refused
         self._hosts = frozenset(address.hosts)
         self._origins = frozenset(address.origins)
@@ -50,6 +52,9 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "websocket" and self._sockets and self._is_of_page(scope):
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
@@ -75,6 +80,15 @@ class Gate:
         except Exception as error:
             # The application has answered 500; what it was belongs into the server's log.
             print(mask("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201 - the server's log
+
+    def _is_of_page(self, scope: Scope) -> bool:
+        """Whether a page of this origin opens a WebSocket: a browser names the origin of each."""
+        hosts, origins = _headers(scope, b"host"), _headers(scope, b"origin")
+        return (
+            len(hosts) == len(origins) == 1
+            and hosts[0].casefold() in self._hosts
+            and origins[0].casefold() in self._origins
+        )
 
     def _refused(self, scope: Scope) -> Response | None:
         hosts = _headers(scope, b"host")

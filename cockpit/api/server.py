@@ -92,22 +92,14 @@ async def serve(
             await Server(config, context, app.state.stream, project).serve(sockets=[listener])
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server, with a limit for handshakes, and streams that end with it."""
+class GuardedServer(uvicorn.Server):
+    """uvicorn's server, with a limit for handshakes."""
 
     protocol: type[GuardedProtocol] = GuardedProtocol
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        context: ssl.SSLContext | None,
-        stream: JournalStream,
-        project: ServedProject,
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None) -> None:
         super().__init__(config)
-        self._project = project
         self._context = context
-        self._stream = stream
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on the sockets."""
@@ -128,6 +120,21 @@ class Server(uvicorn.Server):
             for each in sockets or ()
         ]
         self.started = True
+
+
+class Server(GuardedServer):
+    """The guarded server, with streams and sessions that end with it."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        context: ssl.SSLContext | None,
+        stream: JournalStream,
+        project: ServedProject,
+    ) -> None:
+        super().__init__(config, context)
+        self._project = project
+        self._stream = stream
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End streams and sessions, let answers end, and stop.

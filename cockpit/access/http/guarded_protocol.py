@@ -41,6 +41,8 @@ class GuardedProtocol(H11Protocol):
     most_connections = MOST_CONNECTIONS
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
+    _handed_on = False
+    """Whether the connection is a WebSocket now, and another protocol's."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin with a connection; one too many is answered at once."""
@@ -58,10 +60,18 @@ class GuardedProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         super().data_received(data)
+        if self._handed_on:
+            return
         if self._reads_head():
             self._await_head()
         else:
             self._stop_waiting()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection on to the protocol of WebSockets."""
+        self._handed_on = True
+        self._stop_waiting()
+        super().handle_websocket_upgrade(event)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or read what has come of it already."""

@@ -1,0 +1,81 @@
+"""``cockpit web``: show the screen in a browser, also on a phone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cockpit.access import user_presence
+from cockpit.access.token_scopes import NotAllowed
+from cockpit.cli_options import examples
+from cockpit.commands.open_project import WrongUse, find_project
+from cockpit.commands.terminal import say
+
+if TYPE_CHECKING:
+    from cockpit.access.listen_address import Address
+
+_HOST, _PORT = "127.0.0.1", 8788
+
+
+@click.command(
+    short_help="Show the screen in a browser.",
+    epilog=examples(
+        "cockpit web",
+        "cockpit web --all --port 9000",
+        "cockpit web --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem",
+    ),
+)
+@click.option(
+    "--all", "every", is_flag=True, help="Show all projects, and what waits in each of them."
+)
+@click.option(
+    "--host", default=_HOST, metavar="ADDRESS", help=f"Listen on this address. Default: {_HOST}."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=_PORT,
+    help=f"Listen on this port; 0 picks a free one. Default: {_PORT}.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    help="Use this certificate chain, a PEM file, to encrypt.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(path_type=Path),
+    help="Read the certificate's key from this PEM file. Default: the certificate's own file.",
+)
+def web(every: bool, host: str, port: int, tls_cert: Path | None, tls_key: Path | None) -> None:
+    """Show this project's screen in a browser of yours, with the same keys, also on a phone.
+
+    It prints a link that works once; after each use it prints the next. Whoever opens one decides as you do.
+    Each tab is a screen of its own, and closing it ends that screen. docs/reference/web.md has the limits.
+    Ctrl+C ends it.
+    """
+    if tls_key is not None and tls_cert is None:
+        raise WrongUse("--tls-key needs --tls-cert.")
+    if absence := user_presence.explain_absence():
+        raise NotAllowed(
+            f"Nothing was served: who opens a link decides as you do, and {absence}. Start it in a"
+            " terminal of your own."
+        )
+    from cockpit.api import server
+    from cockpit.api.web.web_server import serve_screens
+
+    folder = Path.cwd() if every else find_project().home
+    command = [sys.executable, "-m", "cockpit", *(["--all"] if every else [])]
+    where = server.Listening(host, port, None, tls_cert, tls_key)
+    asyncio.run(serve_screens(command, folder, where, _tell))
+    # Only an interrupt ends a server. It may arrive too late in the server's own end to be raised there.
+    raise KeyboardInterrupt
+
+
+def _tell(address: Address, link: str) -> None:
+    del address
+    say(f"Open {link} in a browser. It works once. Press Ctrl+C to end the screens.")

@@ -1,0 +1,112 @@
+// The page of `cockpit web`: a terminal, its keys for touch, and one connection. See docs/reference/web.md.
+"use strict";
+
+const PHONE = 700; // pixels: below, the letters are sized so that COLUMNS of them fit
+const COLUMNS = 46;
+const LETTERS = 14; // pixels
+const PIECE = 4000; // characters of one message: the server takes 64 KiB
+const WHY = {
+  4001: "The screen has ended.",
+  4002: "As many screens are open as may be. Close another tab first.",
+  4003: "The screen took no keys any more, and was ended.",
+  1001: "cockpit web has ended. Start it again, and open its new link.",
+};
+
+const element = (id) => document.getElementById(id);
+const terminal = new Terminal({
+  allowProposedApi: true, // for the widths of Unicode 11
+  fontFamily: "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace",
+  fontSize: LETTERS,
+  scrollback: 0,
+  theme: { background: "#101418" },
+});
+const fit = new FitAddon.FitAddon();
+let socket = null;
+let seen = 0; // bytes that are drawn
+let noticeTimer = 0;
+
+function resize() {
+  const width = document.documentElement.clientWidth;
+  // A letter of these fonts is 0.602 times as wide as it is high.
+  const size = width < PHONE ? Math.max(8, Math.min(LETTERS, Math.floor(width / COLUMNS / 0.602))) : LETTERS;
+  if (terminal.options.fontSize !== size) terminal.options.fontSize = size;
+  fit.fit();
+}
+
+function send(message) {
+  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+}
+
+function press(keys) {
+  const letters = Array.from(keys); // never half of a pair
+  for (let at = 0; at < letters.length; at += PIECE) {
+    send({ keys: letters.slice(at, at + PIECE).join(""), seen });
+  }
+}
+
+function notice(text) {
+  element("notice").textContent = text;
+  element("notice").hidden = false;
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => { element("notice").hidden = true; }, 3000);
+}
+
+function connect() {
+  element("ended").hidden = true;
+  terminal.reset();
+  resize();
+  seen = 0;
+  const url = new URL("screen", location.href);
+  url.protocol = url.protocol.replace("http", "ws");
+  const line = new WebSocket(url);
+  line.binaryType = "arraybuffer";
+  socket = line;
+  line.onopen = () => {
+    send({ size: [terminal.cols, terminal.rows] });
+    terminal.focus();
+  };
+  line.onmessage = (event) => {
+    if (typeof event.data === "string") {
+      notice("The connection is slow: this key was not sent. Look again, then press it.");
+      return;
+    }
+    const output = new Uint8Array(event.data);
+    terminal.write(output, () => { if (line === socket) seen += output.length; });
+  };
+  line.onclose = (event) => {
+    if (line !== socket) return;
+    socket = null;
+    element("why").textContent = WHY[event.code] || "The connection was lost, and this screen with it.";
+    element("ended").hidden = false;
+    if (!matchMedia("(pointer: coarse)").matches) element("again").focus();
+  };
+}
+
+const arrow = (letter) => (terminal.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[") + letter;
+const KEYS = {
+  enter: () => "\r",
+  escape: () => "\x1b",
+  tab: () => "\t",
+  up: () => arrow("A"),
+  down: () => arrow("B"),
+  right: () => arrow("C"),
+  left: () => arrow("D"),
+  next: () => "\x1bn",
+  queue: () => "\x1bq",
+};
+
+terminal.loadAddon(fit);
+terminal.loadAddon(new Unicode11Addon.Unicode11Addon());
+terminal.unicode.activeVersion = "11";
+terminal.open(element("terminal"));
+terminal.onData(press);
+terminal.onResize(({ cols, rows }) => send({ size: [cols, rows] }));
+terminal.onTitleChange((title) => { document.title = title; });
+for (const button of document.querySelectorAll("#keys button")) {
+  // The terminal keeps the focus, and a phone's keyboard stays as it is.
+  button.addEventListener("pointerdown", (event) => event.preventDefault());
+  button.addEventListener("click", () => press(KEYS[button.dataset.key]()));
+}
+element("again").addEventListener("click", connect);
+new ResizeObserver(resize).observe(element("terminal"));
+connect();

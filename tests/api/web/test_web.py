@@ -1,0 +1,231 @@
+"""``cockpit web`` end to end, with a client of WebSockets for the browser: links, cookies, keys, ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+import warm
+from api.web.web_world import PATIENCE_S, Web, web
+from faults.terminal_trials import list_processes
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from cockpit.api.web.web_application import ENDED, LATE_S, MALFORMED, DrawnOutput
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    warm.load_screen()
+    warm.load("cockpit.api.web.web_server")
+    with web(tmp_path_factory.mktemp("web")) as started:
+        yield started
+
+
+class Tab:
+    """A tab of a browser: what it was sent, and keys that say that all of it was drawn."""
+
+    def __init__(self, page: str, cookie: str, size: tuple[int, int] = (46, 40)) -> None:
+        address = page.replace("http", "ws", 1)
+        origin = page.partition("/s/")[0]
+        self.line: ClientConnection = connect(
+            f"{address}screen",
+            additional_headers={"Cookie": cookie, "Origin": origin},
+            open_timeout=PATIENCE_S,
+            close_timeout=PATIENCE_S,
+            compression=None,
+            legacy=True,
+        )
+        self.wrote, self.pressed = b"", ""
+        self.send(size=size)
+
+    def send(self, **message: object) -> None:
+        self.line.send(json.dumps(message))
+
+    def press(self, keys: str) -> None:
+        self.pressed = keys
+        self.send(keys=keys, seen=len(self.wrote))
+
+    def read(self, patience_s: float) -> None:
+        """Take what comes next; keys that came too late for it are pressed again, as a user does."""
+        got = self.line.recv(timeout=max(0.01, patience_s))
+        if isinstance(got, bytes):
+            self.wrote += got
+        else:
+            self.press(self.pressed)
+
+    def until(self, text: str, after: int = 0) -> int:
+        deadline = time.monotonic() + PATIENCE_S
+        while text.encode() not in self.wrote[after:]:
+            self.read(deadline - time.monotonic())
+        return len(self.wrote)
+
+    def wait_closed(self) -> int:
+        """Read to the end: the code that the server closed with."""
+        try:
+            while True:
+                self.line.recv(timeout=PATIENCE_S)
+        except ConnectionClosed as closed:
+            assert closed.rcvd is not None
+            return closed.rcvd.code
+
+
+def screens(served: Web) -> int:
+    """How many screens' processes run."""
+    running = list_processes(served.mark).values()
+    return sum(" web " not in f"{line} " for line in running)
+
+
+def wait_for_screens(served: Web, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while screens(served) != count:
+        assert time.monotonic() < deadline, list_processes(served.mark)
+        time.sleep(0.02)
+
+
+def test_a_link_works_once_and_only_its_cookie_opens_the_page(served: Web) -> None:
+    used = served.link
+    assert httpx2.head(used).status_code == 401  # a look does not use it up
+    page, cookie = served.login()
+    assert served.link != used
+    assert httpx2.get(used).status_code == 401
+    assert httpx2.get(f"{served.address}/open/guess").status_code == 401
+    assert httpx2.get(page).status_code == 401
+    assert httpx2.get(page, headers={"Cookie": f"{cookie}x"}).status_code == 401
+    shown = httpx2.get(page, headers={"Cookie": cookie})
+    assert shown.status_code == 200 and "page.js" in shown.text
+    assert "script-src 'self'" in shown.headers["content-security-policy"]
+    names = {
+        part.split('"')[1] for part in shown.text.split() if part.startswith(("src=", "href="))
+    }
+    for name in names:
+        assert httpx2.get(page + name, headers={"Cookie": cookie}).status_code == 200, name
+    assert httpx2.get(f"{page}../../server.py", headers={"Cookie": cookie}).status_code == 401
+    assert httpx2.get(f"{page}%2e%2e/x", headers={"Cookie": cookie}).status_code == 404
+    other, _ = served.login()
+    assert httpx2.get(other, headers={"Cookie": cookie}).status_code == 401
+    refused = httpx2.get(page, headers={"Cookie": cookie, "Host": "evil.example"})
+    assert refused.status_code == 421
+
+
+def test_a_cookie_is_of_its_own_folder_and_no_script_reads_it(served: Web) -> None:
+    answer = httpx2.get(served.link)
+    served.read_link()
+    parts = {part.strip().lower() for part in answer.headers["set-cookie"].split(";")}
+    assert {"httponly", "samesite=strict", f"path={answer.headers['location']}".lower()} <= parts
+
+
+@pytest.mark.parametrize(
+    ("origin", "wrong_cookie", "status"),
+    [
+        ("http://evil.example", False, 403),
+        (None, False, 403),
+        ("http://127.0.0.1:1", False, 403),
+        ("own", True, 401),
+    ],
+)
+def test_a_terminal_is_for_the_page_alone(
+    served: Web, origin: str | None, wrong_cookie: bool, status: int
+) -> None:
+    page, cookie = served.login()
+    headers = {"Cookie": "cockpit_screen=guess" if wrong_cookie else cookie}
+    if origin is not None:
+        headers["Origin"] = served.address if origin == "own" else origin
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"{page.replace('http', 'ws', 1)}screen", additional_headers=headers)
+    assert refused.value.response.status_code == status
+    assert screens(served) == 0
+
+
+def test_a_proposal_is_discussed_and_approved_and_a_closed_tab_ends_its_screen(
+    served: Web,
+) -> None:
+    page, cookie = served.login()
+    tab = Tab(page, cookie)
+    tab.until("ype a task:")
+    at = len(tab.wrote)
+    tab.press("write the notes\r")
+    tab.until("# First", after=at)
+    second = Tab(page, cookie, (120, 40))  # a tab of its own
+    second.until("waiting")
+    assert screens(served) == 2
+    second.line.close()
+    wait_for_screens(served, 1)
+    at = len(tab.wrote)
+    tab.send(size=(120, 40))
+    tab.until("# First", after=at)  # drawn again, in the new size
+    _decide(tab, "\x1b", "iscuss")
+    at = len(tab.wrote)
+    tab.press("shorter please\r")
+    tab.until("# Short", after=at)
+    _decide(tab, "\r", "That is all")
+    assert (served.root / "notes.md").read_text() == "# Short\n"
+    tab.line.close()
+    wait_for_screens(served, 0)
+
+
+def test_a_program_that_ends_and_a_message_of_no_page_close_the_tab(served: Web) -> None:
+    page, cookie = served.login()
+    tab = Tab(page, cookie)
+    tab.until("ype a task:")
+    with pytest.raises(ConnectionClosed) as ended:
+        _decide(tab, "\x11", "no text of the screen")
+    assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
+    strange = Tab(page, cookie)
+    strange.send(size=(100_000, 1))
+    assert strange.wait_closed() == MALFORMED
+    large = Tab(page, cookie)
+    with contextlib.suppress(ConnectionClosed):
+        large.line.send("x" * 100_000)
+    assert large.wait_closed() == 1009
+    wait_for_screens(served, 0)
+
+
+def test_the_servers_end_ends_its_screens(tmp_path: Path) -> None:
+    with web(tmp_path / "end") as started:
+        page, cookie = started.login()
+        tab = Tab(page, cookie)
+        tab.until("ype a task:")
+    assert tab.wait_closed() == 1001
+    assert list_processes(started.mark) == {}
+
+
+def test_other_machines_are_served_over_tls_alone(tmp_path: Path) -> None:
+    done = warm.run(
+        ("web", "--host", "192.0.2.7", "--port", "0"), cwd=tmp_path, env={}, patience_s=PATIENCE_S
+    )
+    assert done.returncode == 2
+
+
+def test_keys_count_only_if_what_they_answer_was_drawn() -> None:
+    now = [0.0]
+    drawn = DrawnOutput(lambda: now[0])
+    drawn.add(100)
+    now[0] = LATE_S - 0.01
+    assert not drawn.is_late(0)
+    drawn.add(50)
+    now[0] = LATE_S
+    assert drawn.is_late(99)
+    assert not drawn.is_late(100)
+    now[0] = 2 * LATE_S
+    assert drawn.is_late(100) and not drawn.is_late(150)
+
+
+def _decide(tab: Tab, key: str, then: str) -> None:
+    """Press a key that decides until it does: before the proposal is armed it does nothing."""
+    deadline = time.monotonic() + PATIENCE_S
+    at = len(tab.wrote)
+    while then.encode() not in tab.wrote[at:]:
+        assert time.monotonic() < deadline, tab.wrote[-2000:]
+        tab.press(key)
+        with contextlib.suppress(TimeoutError):
+            until = time.monotonic() + 1.0
+            while then.encode() not in tab.wrote[at:]:
+                tab.read(until - time.monotonic())
