@@ -6,6 +6,7 @@
 #   make test-agents  real programs of agents: from npm into .agents, or those in COCKPIT_AGENTS=/folder:/folder
 #   make check      format, lint, types, import contracts, links, the installed package
 #   make test-http  many generated requests for every route (EXAMPLES=500)
+#   make test-browser  the screen in a real Chromium, which must be installed
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
@@ -29,10 +30,10 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-agents test-http check chaos defences bench docs snapshots clean
+.PHONY: help setup demo test test-fast test-agents test-http test-browser check chaos defences bench docs snapshots clean
 
 help:
-	@sed -n '3,16s/^# *//p' Makefile
+	@sed -n '3,17s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -47,6 +48,9 @@ test-fast: $(DEVELOPMENT)
 
 test-http: $(DEVELOPMENT)
 	@COCKPIT_HTTP_EXAMPLES=$(or $(EXAMPLES),200) $(BIN)/pytest tests/api/test_api_contract.py
+
+test-browser: $(DEVELOPMENT)
+	@$(BIN)/pytest tests/api/web/in_browser.py
 
 # One after the other: each program needs more than a processor to itself while it starts.
 test-agents: $(DEVELOPMENT)

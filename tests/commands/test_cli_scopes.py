@@ -24,6 +24,7 @@ DECIDE_THEMSELVES = {
         "mcp",
         "acp",
         "serve",
+        "web",
         "hook",
         "hook install",
         "hook status",

@@ -16,6 +16,7 @@ STARTERS = {
     "cockpit/access/process_group.py": "the start of every other program",
     "cockpit/agents/confine/agent_gate.py": "the agent's own program, in its sandbox",
     "cockpit/agents/confine/agent_relay.py": "the agent's program, inside the sandbox",
+    "cockpit/api/web/screen_terminal.py": "cockpit itself",
     "cockpit/app/chain_process.py": "cockpit itself",
     "cockpit/app/command_process.py": "cockpit itself",
     "cockpit/app/external_editor.py": "the user's editor",

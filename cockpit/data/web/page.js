@@ -99,7 +99,9 @@ terminal.loadAddon(fit);
 terminal.loadAddon(new Unicode11Addon.Unicode11Addon());
 terminal.unicode.activeVersion = "11";
 terminal.open(element("terminal"));
-terminal.onData(press);
+// A phone whose keyboard is put away takes the focus from the terminal, and goes on with the buttons.
+const touch = matchMedia("(pointer: coarse)").matches;
+terminal.onData((keys) => { if (!(touch && keys === "\x1b[O")) press(keys); });
 terminal.onResize(({ cols, rows }) => send({ size: [cols, rows] }));
 terminal.onTitleChange((title) => { document.title = title; });
 for (const button of document.querySelectorAll("#keys button")) {

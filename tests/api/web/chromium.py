@@ -62,6 +62,7 @@ class Page:
             width=width, height=height, deviceScaleFactor=2 if mobile else 1, mobile=mobile,
         )  # fmt: skip
         self.ask("Emulation.setTouchEmulationEnabled", enabled=mobile)
+        self.ask("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def go(self, address: str) -> None:
         """Load an address."""

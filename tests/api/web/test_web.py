@@ -161,7 +161,7 @@ def test_a_proposal_is_discussed_and_approved_and_a_closed_tab_ends_its_screen(
     at = len(tab.wrote)
     tab.send(size=(120, 40))
     tab.until("# First", after=at)  # drawn again, in the new size
-    _decide(tab, "\x1b", "iscuss")
+    _decide(tab, "\x1b", "your words")
     at = len(tab.wrote)
     tab.press("shorter please\r")
     tab.until("# Short", after=at)
