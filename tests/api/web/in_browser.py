@@ -59,7 +59,7 @@ def test_approve_discuss_and_watch(tmp_path: Path, width: int, height: int, mobi
         enter()
         page.until("# First")  # on a phone the tab of proposals has come to the front
         page.picture(PICTURES / f"{name}-proposal.png")
-        decide(page, escape, "your words")
+        decide(page, escape, "ype your reply")
         page.picture(PICTURES / f"{name}-discuss.png")
         page.type("shorter please")
         page.until("shorter please")

@@ -161,7 +161,7 @@ def test_a_proposal_is_discussed_and_approved_and_a_closed_tab_ends_its_screen(
     at = len(tab.wrote)
     tab.send(size=(120, 40))
     tab.until("# First", after=at)  # drawn again, in the new size
-    _decide(tab, "\x1b", "your words")
+    _decide(tab, "\x1b", "ype your reply")
     at = len(tab.wrote)
     tab.press("shorter please\r")
     tab.until("# Short", after=at)
@@ -176,7 +176,7 @@ def test_a_program_that_ends_and_a_message_of_no_page_close_the_tab(served: Web)
     tab = Tab(page, cookie)
     tab.until("ype a task:")
     with pytest.raises(ConnectionClosed) as ended:
-        _decide(tab, "\x11", "no text of the screen")
+        _decide(tab, "\x04", "no text of the screen")
     assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
     strange = Tab(page, cookie)
     strange.send(size=(100_000, 1))

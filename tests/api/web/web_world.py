@@ -23,13 +23,13 @@ text = "I look at the notes and then I write them."
 name = "write_file"
 arguments = { path = "notes.md", content = "# First\\n" }
 [[turn]]
-when = { contains = ["shorter please"] }
+when = { called = ["write_file"], contains = ["shorter please"] }
 text = "Shorter, then."
 [[turn.call]]
 name = "write_file"
 arguments = { path = "notes.md", content = "# Short\\n" }
 [[turn]]
-when = { called = ["write_file"] }
+when = { called = ["write_file"], contains = ["shorter please", "→ [^\\n]*(is written|DID)"] }
 text = "That is all."
 [[turn.call]]
 name = "finish"
