@@ -80,7 +80,7 @@ def test_approve_discuss_and_watch(tmp_path: Path, width: int, height: int, mobi
         wait_for_screens(served, 0)
 
 
-def test_the_queue_comes_first_on_a_phone(tmp_path: Path) -> None:
+def test_one_tap_leads_to_what_waits_on_a_phone(tmp_path: Path) -> None:
     warm.load_screen()
     with web(tmp_path / "web") as served, browser(tmp_path / "profile") as page:
         page.size(1280, 800, mobile=False)
@@ -96,5 +96,7 @@ def test_the_queue_comes_first_on_a_phone(tmp_path: Path) -> None:
         wait_for_screens(served, 0)
         page.size(390, 844, mobile=True)
         page.go(here)
+        page.until("1 proposal waits")
+        page.tap("[data-key=next]")
         page.until("# First")
         page.picture(PICTURES / "phone-waiting.png")
