@@ -12,7 +12,13 @@ import random
 import subprocess
 import sys
 
-from cockpit.chains.remote.message_queue import MessageQueue, QueueUnreachable, fetch, open_queue
+from cockpit.chains.remote.message_queue import (
+    MessageQueue,
+    QueueUnreachable,
+    fetch,
+    open_queue,
+    read_run,
+)
 from cockpit.chains.remote.messages import (
     Claim,
     ClaimAnswer,
@@ -54,7 +60,7 @@ async def work(
     source = await queue.take_runs()
     while True:
         for message in await fetch(source, 1, 30):
-            run = decode(RunMessage, message.data)
+            run = read_run(message.data)
             try:
                 claim = encode(Claim(run.task_id, run.run, name))
                 fence = decode(ClaimAnswer, await queue.request(queue.subjects.claim, claim)).fence
