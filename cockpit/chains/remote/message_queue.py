@@ -335,6 +335,9 @@ async def open_queue(scale: ScaleSettings, *, name: str) -> AsyncIterator[Messag
             name=name,
             connect_timeout=_CONNECT_S,
             allow_reconnect=False,
+            max_reconnect_attempts=1,  # else it tries for two minutes, silently
+            reconnect_time_wait=_RECONNECT_S,
+            error_cb=_ignore_lost_connection,
             **options,
         )
         await client.close()

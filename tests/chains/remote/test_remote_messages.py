@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.chains.remote import message_queue
+from cockpit.chains.remote.message_queue import QueueUnreachable, open_queue
 from cockpit.chains.remote.messages import (
     Claim,
     JournalRows,
@@ -25,6 +26,7 @@ from cockpit.chains.remote.messages import (
     decode,
     encode,
 )
+from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import remote_runs
 from cockpit.store.db.database import Store
@@ -189,3 +191,12 @@ def test_rows_of_a_worker_follow_from_each_other(shared_store: Store):
             verify_continuation(None, wrong)
     rows = JournalRows(task_id="T-1", run=1, fence=1, worker="a", lines=tuple(lines))
     assert decode(JournalRows, encode(rows)) == rows
+
+
+async def test_a_server_that_is_not_there_is_named_without_its_password():
+    scale = ScaleSettings("nats", "nats://me:secret@127.0.0.1:1", "q")
+    with pytest.raises(QueueUnreachable) as refused:
+        async with open_queue(scale, name="x"):
+            raise AssertionError("nobody serves there")
+    assert "nats://127.0.0.1:1 cannot be reached" in str(refused.value)
+    assert "secret" not in str(refused.value)
