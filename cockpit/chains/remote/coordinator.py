@@ -28,10 +28,8 @@ from cockpit.chains.remote.messages import (
     BackMessage,
     Claim,
     ClaimAnswer,
-    DecisionAnswer,
     DecisionMessage,
     JournalRows,
-    MessageInvalid,
     ProposalNotice,
     RunMessage,
     RunResult,
@@ -39,16 +37,11 @@ from cockpit.chains.remote.messages import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_proposals import (
-    find_decision,
-    has_left_proposals,
-    set_answered,
-    show_proposal,
-    show_proposals_anew,
-)
+from cockpit.chains.remote.remote_proposals import show_proposal
 from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
+from cockpit.chains.remote.send_decisions import DecisionSender
 from cockpit.chains.remote.take_over import ResultRefused, take_over
 from cockpit.core.errors import (
     AlreadyDecided,
@@ -75,7 +68,7 @@ from cockpit.tasks.task_context import TaskContext, TaskOutcome
 MOST_ROW_NUMBER = 2**53
 """The highest number that a worker's row may have."""
 LOOK_S = 0.25
-"""Seconds between two looks at results that another process received, and at decisions."""
+"""Seconds between two looks at results that another process received."""
 _BY = "engine"
 _STOP = DecisionMessage("", "", "stop")
 
@@ -95,7 +88,9 @@ async def open_coordinator(
         group = await stack.enter_async_context(asyncio.TaskGroup())
         working = [
             group.create_task(coordinator.receive()),
-            group.create_task(coordinator.look_for_ever()),
+            group.create_task(coordinator.look_for_results()),
+            group.create_task(coordinator.look_for_lost_runs()),
+            group.create_task(DecisionSender(context.store, queue, say).run()),
         ]
         await stack.enter_async_context(
             queue.answer(queue.subjects.claim, coordinator.answer_claim, group="coordinators")
@@ -331,21 +326,19 @@ class Coordinator:
     def _say_invalid(self, why: str) -> None:
         self._say(f"A message of a worker was thrown away: {why}")
 
-    async def look_for_ever(self) -> None:
-        """Wake runs whose result another process received, and hand decisions on."""
-        clock = self._store.clock
-        looked_at = clock.monotonic()
+    async def look_for_results(self) -> None:
+        """Wake runs whose result another process received, until cancelled."""
         while True:
-            if clock.monotonic() - looked_at >= 2 * self._scale.lease_s:
-                await self._put_lost_runs()
-                looked_at = clock.monotonic()
             if self._waiting:
                 for key in self._store.read_now(remote_runs.select_returned):
                     self._wake(*key)
-            if self._store.read_now(has_left_proposals):
-                await self._store.write(show_proposals_anew)
-            await self._send_decisions()
             await self._store.clock.sleep(LOOK_S)
+
+    async def look_for_lost_runs(self) -> None:
+        """Put runs into the queue again that the server lost, once in two leases, until cancelled."""
+        while True:
+            await self._store.clock.sleep(2 * self._scale.lease_s)
+            await self._put_lost_runs()
 
     async def _put_lost_runs(self) -> None:
         """Put runs into the queue again that are neither there nor back.
@@ -368,23 +361,6 @@ class Coordinator:
         named = (remote.task_id, remote.run, remote.base_commit)
         return describe_run(connection, self._context, *named, branch)
 
-    async def _send_decisions(self) -> None:
-        """Send each decision to the worker that waits for it, bound to what the worker showed."""
-        for proposal in self._store.read_now(remote_runs.select_unanswered):
-            decision = self._store.read_now(lambda c, p=proposal: find_decision(c, p))  # type: ignore[misc]  # a default keeps the loop's value
-            if decision is None:
-                continue
-            subject = self._queue.subjects.decide(proposal.task_id, proposal.run, proposal.fence)
-            if decision.verdict != "void":
-                try:
-                    data = await self._queue.request(subject, encode(decision))
-                except QueueUnreachable:
-                    continue  # the worker is away, or gone: then another has the run soon
-                answer = _read_answer(data)
-                if not answer.taken:
-                    self._say(f"{proposal.task_id}: your decision came too late. {answer.error}")
-            await self._store.write(lambda tx, p=proposal: set_answered(tx, p))  # type: ignore[misc]  # as above
-
 
 def _project_name(place: ProjectPaths) -> str:
     """Return the name by which the queue knows this project: drawn once, kept beside its store."""
@@ -396,13 +372,6 @@ def _project_name(place: ProjectPaths) -> str:
             os.link(fresh, path)
         fresh.unlink()
     return path.read_text().strip()
-
-
-def _read_answer(data: bytes) -> DecisionAnswer:
-    try:
-        return decode(DecisionAnswer, data)
-    except MessageInvalid as error:
-        return DecisionAnswer(False, str(error))
 
 
 def _run_of(steps: list[Step]) -> int:

@@ -10,7 +10,7 @@ import asyncio
 import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -301,20 +301,38 @@ class MessageQueue:
     async def answer(
         self, subject: str, handle: Callable[[bytes], Awaitable[bytes]], *, group: str = ""
     ) -> AsyncIterator[None]:
-        """Answer requests at ``subject`` within the block; of a ``group`` one process answers each."""
+        """Answer requests at ``subject`` within the block; of a ``group`` one process answers each.
+
+        No request waits for the answer to another one.
+        """
+        from nats.errors import Error
+
+        answering: set[asyncio.Task[None]] = set()
 
         async def reply(message: Msg) -> None:
             try:
-                await message.respond(await handle(message.data))
+                data = await handle(message.data)
             except MessageInvalid:
-                await message.respond(b"")
+                data = b""
+            except CockpitError:
+                return  # without an answer the other side asks again
+            with suppress(Error):  # the connection was closed meanwhile: the other side asks again
+                await message.respond(data)
 
-        subscription = await self.client.subscribe(subject, queue=group, cb=reply)
+        async def begin(message: Msg) -> None:
+            task = asyncio.create_task(reply(message))
+            answering.add(task)
+            task.add_done_callback(answering.discard)
+
+        subscription = await self.client.subscribe(subject, queue=group, cb=begin)
         try:
             yield
         finally:
             if not self.client.is_closed:
                 await subscription.unsubscribe()
+            for task in answering:
+                task.cancel()
+            await asyncio.gather(*answering, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -123,10 +123,9 @@ async def do_run(
                 _following(stop, context.stop),
                 runtime_over(store, paths, settings) as runtime,
             ):
-                answering = queue.answer(
-                    queue.subjects.decide(run.task_id, run.run, fence),
-                    lambda data: _take_decision(data, runtime, context.stop),
-                )
+                taker = _DecisionTaker(runtime, context.stop)
+                subject = queue.subjects.decide(run.task_id, run.run, fence)
+                answering = queue.answer(subject, taker.take)
                 async with answering, forwarder.running():
                     outcome = await run_task(context, run.task_id)
             await forwarder.send_new()
@@ -216,23 +215,39 @@ def _not_ready(outcome: TaskOutcome) -> str:
     return "interrupted" if outcome.status == "interrupted" else "failed"
 
 
-async def _take_decision(data: bytes, runtime: Runtime, stop: asyncio.Event) -> bytes:
-    """Decide a proposal as the user did at the coordinator, or end the run after its step."""
-    decision = decode(DecisionMessage, data)
-    named, shown, words = decision.proposal_id, decision.shown_digest, decision.words
-    try:
+class _DecisionTaker:
+    """Decides a run's proposals as the user did at the coordinator, or ends the run after its step."""
+
+    def __init__(self, runtime: Runtime, stop: asyncio.Event) -> None:
+        self._runtime = runtime
+        self._stop = stop
+        self._taken: dict[str, DecisionMessage] = {}
+
+    async def take(self, data: bytes) -> bytes:
+        """Take a decision and return the answer; one whose answer was lost comes again, and counts once."""
+        decision = decode(DecisionMessage, data)
+        if self._taken.get(decision.proposal_id) == decision:
+            return encode(DecisionAnswer(True))
+        self._taken[decision.proposal_id] = decision
+        try:
+            await self._decide(decision)
+        except CockpitError as error:
+            del self._taken[decision.proposal_id]
+            return encode(DecisionAnswer(False, str(error)[:2_000]))
+        return encode(DecisionAnswer(True))
+
+    async def _decide(self, decision: DecisionMessage) -> None:
+        named, shown, words = decision.proposal_id, decision.shown_digest, decision.words
+        runtime = self._runtime
         match decision.verdict:
             case "stop":
-                stop.set()
+                self._stop.set()
             case "approved":
                 await runtime.approve(named, shown_digest=shown, by="person")
             case "discussed":
                 await runtime.discuss(named, shown_digest=shown, words=words, by="person")
             case _:
                 await runtime.reject(named, shown_digest=shown, reason=words, by="person")
-    except CockpitError as error:
-        return encode(DecisionAnswer(False, str(error)[:2_000]))
-    return encode(DecisionAnswer(True))
 
 
 @asynccontextmanager
