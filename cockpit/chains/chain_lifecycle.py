@@ -5,12 +5,14 @@ See ``docs/reference/chains.md``.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cockpit.access.git_folders import locate_git_folders
 from cockpit.chains.claim_batch import has_work, scope_of, unfinished_tasks
 from cockpit.chains.handover import WorkerLimits
 from cockpit.core.clock import parse_time
@@ -19,13 +21,13 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.backlog.queue_scope import count_ready
-from cockpit.store.chains import chains, task_runs, workers
+from cockpit.store.chains import chains, task_runs, workers, worktrees
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.end_reasons import CHAIN_LIMIT, HANDOVER_REASONS
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.tasks.git import git, try_git
+from cockpit.tasks.git import WorktreeError, git, try_git
 from cockpit.tasks.model_outage import NO_MODEL
 from cockpit.tasks.worktree import ensure_chain_worktree, head_commit
 
@@ -132,9 +134,33 @@ async def create_chain(
             raise ChainRefused(_nothing_to_do(tx.connection, chain))
         return chain
 
+    _check_writable(place)
     chain = await store.write(insert)
-    await ensure_chain_worktree(store, place, chain.branch, chain_id=chain.chain_id)
+    try:
+        await ensure_chain_worktree(store, place, chain.branch, chain_id=chain.chain_id)
+    except (WorktreeError, OSError) as error:
+        reason = str(error)
+        await store.write(lambda tx: _end_unborn(tx, chain, reason))
+        raise
     return chain
+
+
+def _check_writable(place: ProjectPaths) -> None:
+    """Raise ``WorktreeError`` for a repository in which no branch can be made."""
+    folders = locate_git_folders(place.home)
+    if folders is not None and not os.access(folders.common, os.W_OK):
+        raise WorktreeError(
+            f"{folders.common} cannot be written, and a chain needs a branch there. Make it writable, or"
+            " run the chain in a clone (`git clone`)."
+        )
+
+
+def _end_unborn(tx: Tx, chain: Chain, reason: str) -> None:
+    """End a chain whose branch could not be made; its worktree is not there."""
+    for worktree in worktrees.select(tx.connection):
+        if worktree.task_id is None and worktree.chain_id == chain.chain_id:
+            worktrees.set_status(tx, worktree.name, "removed")
+    chains.end(tx, chain.chain_id, "failed", f"it could not begin: {reason}"[:500])
 
 
 def _nothing_to_do(connection: sqlite3.Connection, chain: Chain) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.backlog import service
+from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
     QueueUnreachable,
@@ -67,6 +68,8 @@ from cockpit.tasks.task_context import TaskContext, TaskOutcome
 
 MOST_ROW_NUMBER = 2**53
 """The highest number that a worker's row may have."""
+SET_ASIDE_S = 1.0
+"""Seconds between two looks at tasks that the user ended while a worker does them."""
 LOOK_S = 0.25
 """Seconds between two looks at results that another process received."""
 _BY = "engine"
@@ -90,6 +93,7 @@ async def open_coordinator(
             group.create_task(coordinator.receive()),
             group.create_task(coordinator.look_for_results()),
             group.create_task(coordinator.look_for_lost_runs()),
+            group.create_task(coordinator.look_for_set_aside()),
             group.create_task(DecisionSender(context.store, queue, say).run()),
         ]
         await stack.enter_async_context(
@@ -157,8 +161,15 @@ class Coordinator:
                 return TaskOutcome(task_id, "interrupted", str(error), reason=error.code)
         remote = await self._wait(context, remote)
         if remote.state != "returned":
-            return TaskOutcome(task_id, "interrupted", "taken out of the queue", reason="drained")
+            return self._taken_out(task_id)
         return await self._merge(context, remote)
+
+    def _taken_out(self, task_id: str) -> TaskOutcome:
+        """The outcome of a run that no worker had when the chain drained, or the user ended the task."""
+        if decision := self._store.read_now(lambda c: user_decision(c, task_id)):
+            words = f"{task_id} was {USER_DECISIONS[decision]} while it was in the queue"
+            return TaskOutcome(task_id, "interrupted", words, reason=SetAside.code)
+        return TaskOutcome(task_id, "interrupted", "taken out of the queue", reason="drained")
 
     async def _send(self, context: TaskContext, task_id: str, run: int) -> RemoteRun:
         """Put the run into the queue, from the chain's branch as it is now."""
@@ -333,6 +344,24 @@ class Coordinator:
                 for key in self._store.read_now(remote_runs.select_returned):
                     self._wake(*key)
             await self._store.clock.sleep(LOOK_S)
+
+    async def look_for_set_aside(self) -> None:
+        """End runs whose task the user blocked, archived or finished, until cancelled."""
+        ending: set[tuple[str, int]] = set()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._store.clock.sleep(SET_ASIDE_S)
+                ended = self._store.read_now(remote_runs.select_ended) if self._waiting else ()
+                for key in {*ended} & {*self._waiting} - ending:
+                    group.create_task(self._end_set_aside(*key))
+                ending = {*ended}  # a task that was reopened can be set aside again
+
+    async def _end_set_aside(self, task_id: str, run: int) -> None:
+        if not self._store.read_now(lambda c: user_decision(c, task_id)):
+            return
+        remote = self._store.read_now(lambda c: remote_runs.load(c, task_id, run))
+        if await self._take_out(remote):
+            self._wake(task_id, run)
 
     async def look_for_lost_runs(self) -> None:
         """Put runs into the queue again that the server lost, once in two leases, until cancelled."""

@@ -17,6 +17,7 @@ from cockpit.store.chains import remote_runs, task_runs, worktrees
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
+from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
 from cockpit.tasks.git import (
     WorktreeError,
     commit_of,
@@ -78,20 +79,46 @@ async def take_over(context: TaskContext, repository: str, remote: RemoteRun) ->
         remote_runs.finish(tx, task_id, run)
 
     await context.store.write(store)
-    outcome = await run_task(context, task_id)
+    try:
+        return await _merge(context, remote)
+    finally:
+        await remove_shared_branches(context, repository, remote)
+
+
+async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
+    """Merge what was taken over; where the user ended the task meanwhile, keep it as a chain here does."""
+    task_id, store = remote.task_id, context.store
+    try:
+        await store.write(lambda tx: raise_if_set_aside(tx, task_id))
+        outcome = await run_task(context, task_id)
+    except SetAside as error:
+        outcome = TaskOutcome(
+            task_id, "interrupted", str(error), remote.tokens, 0.0, remote.cost_usd or 0.0,
+            reason=error.code,
+        )  # fmt: skip
     if outcome.status != "done":
         await ensure_task_worktree(
-            context.store,
+            store,
             context.place,
             task_id,
             chain_id=context.chain_id,
             chain_branch=context.chain_branch,
         )
-        await context.store.write(lambda tx: worktrees.set_status(tx, task_id, "kept"))
-    with suppress(WorktreeError):  # it takes room and nothing else
-        name = f":refs/heads/{work_branch(task_id, run, remote.fence)}"
-        await shared_git(context.place.home, "push", "--quiet", repository, name)
+        await store.write(lambda tx: worktrees.set_status(tx, task_id, "kept"))
     return outcome
+
+
+async def remove_shared_branches(context: TaskContext, repository: str, remote: RemoteRun) -> None:
+    """Remove what the run's workers pushed, the ones that lost it included."""
+    numbers = range(1, remote.fence + 1)
+    names = [f"refs/heads/{work_branch(remote.task_id, remote.run, each)}" for each in numbers]
+    home = context.place.home
+    with suppress(WorktreeError):  # they take room and nothing else
+        if len(names) > 1:  # git removes none where one of them is not there
+            listed = await shared_git(home, "ls-remote", "--refs", repository, *names)
+            names = [line.partition("\t")[2] for line in listed.splitlines()]
+        if names:
+            await shared_git(home, "push", "--quiet", repository, *(f":{name}" for name in names))
 
 
 async def _fetch(

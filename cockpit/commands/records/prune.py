@@ -19,6 +19,7 @@ from cockpit.core.text import pluralize
 if TYPE_CHECKING:
     from cockpit.config.load_settings import RetentionSettings
     from cockpit.core.project_paths import ProjectPaths
+    from cockpit.store.chains.prune_remote_rows import RemoteRowsPruning
     from cockpit.store.context.prune import PruneResult
     from cockpit.store.journal.prune_journal import JournalPruning
 
@@ -113,6 +114,8 @@ class Pruned:
 
     sessions: PruneResult | None
     journal: JournalPruning | None
+    remote: RemoteRowsPruning | None
+    """Journals of workers of other machines; None where the journal was not pruned."""
     freed: int
     """Bytes that were given back to the disk."""
     is_shared: bool
@@ -126,6 +129,12 @@ class Pruned:
             body |= {
                 "journal_rows": self.journal.rows,
                 "journal_archive": archive.name if archive else "",
+            }
+        if self.remote is not None:
+            archive = self.remote.archive
+            body |= {
+                "remote_rows": self.remote.rows,
+                "remote_archive": archive.name if archive else "",
             }
         return body | {"freed_bytes": self.freed}
 
@@ -143,6 +152,10 @@ class Pruned:
         if (cut := self.journal) is not None:
             lines.append(f"journal: {pluralize(cut.rows, 'row')} {verb}")
             lines += [f"archive: {cut.archive}"] if cut.archive else []
+        if (remote := self.remote) is not None and remote.runs:
+            journals = f"{pluralize(remote.runs, 'journal')} of workers of other machines"
+            lines.append(f"{journals}: {pluralize(remote.rows, 'row')} {verb}")
+            lines += [f"archive: {remote.archive}"] if remote.archive else []
         if self.freed:
             lines.append(f"{self.freed / 1_000_000:,.1f} MB given back to the disk")
         if self.is_shared:
@@ -169,16 +182,19 @@ def _due_by_settings(retention: RetentionSettings) -> Due:
 
 def _prune(place: ProjectPaths, due: Due, dry_run: bool) -> Pruned:
     from cockpit.loop.views.metrics import fold_counts
+    from cockpit.store.chains.prune_remote_rows import prune_remote_rows
     from cockpit.store.context import prune as pruning
     from cockpit.store.db.free_space import free_pages, rebuild_file
     from cockpit.store.journal.prune_journal import prune_journal
 
-    sessions = journal = None
+    sessions = journal = remote = None
     with open_store(place) as store:
         if due.sessions is not None:
             sessions = pruning.prune(store, format_time(due.sessions), dry_run=dry_run)
         if due.journal is not None:
+            # First: when its rows came is in the journal.
+            remote = prune_remote_rows(store, format_time(due.journal), dry_run=dry_run)
             journal = prune_journal(store, format_time(due.journal), fold_counts, dry_run=dry_run)
         freed = 0 if dry_run else free_pages(store)
     rebuilt = 0 if dry_run else rebuild_file(place.database)
-    return Pruned(sessions, journal, freed + (rebuilt or 0), rebuilt is None)
+    return Pruned(sessions, journal, remote, freed + (rebuilt or 0), rebuilt is None)

@@ -107,6 +107,15 @@ def select_returned(connection: sqlite3.Connection) -> list[tuple[str, int]]:
     return [(str(task_id), int(run)) for task_id, run in rows]
 
 
+def select_ended(connection: sqlite3.Connection) -> list[tuple[str, int]]:
+    """Return the tasks and runs in the queue or with a worker whose task has ended meanwhile."""
+    rows = connection.execute(
+        "SELECT r.task_id, r.run FROM remote_runs r JOIN tasks t ON t.task_id=r.task_id"
+        " WHERE r.state IN ('sent','claimed') AND t.status IN ('blocked','archived','done')"
+    )
+    return [(str(task_id), int(run)) for task_id, run in rows]
+
+
 def send(tx: Tx, task_id: str, run: int, base_commit: str) -> RemoteRun:
     """Record that the run is put into the queue. Once: a run that was sent stays as it is."""
     if (before := find(tx.connection, task_id, run)) is not None and before.state != "withdrawn":

@@ -170,6 +170,7 @@ class Action(StrEnum):
     REMOTE_RUN_VOID = "remote.run.void"
     REMOTE_RUN_WITHDRAWN = "remote.run.withdrawn"
     REMOTE_ROWS_RECEIVED = "remote.rows.received"
+    REMOTE_ROWS_PRUNED = "remote.rows.pruned"
     AGENT_SESSION_STARTED = "agent.session_started"
     AGENT_SESSION_ENDED = "agent.session_ended"
     AGENT_HOOK = "agent.hook"

@@ -312,3 +312,14 @@ class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
     """The last row's number."""
     digest: str
     """The digest of the worker's chain up to the last row."""
+
+
+class RemoteRowsPruned(Detail, frozen=True, kw_only=True):
+    """Journals of workers of other machines were moved to an archive."""
+
+    runs: int
+    """How many journals, one for each time that a run was taken up."""
+    rows: int
+    """How many rows they had."""
+    archive: str
+    """The archive's file name."""

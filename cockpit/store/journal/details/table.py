@@ -186,6 +186,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.REMOTE_RUN_VOID: chains.RemoteRunVoid,
     Action.REMOTE_RUN_WITHDRAWN: chains.RemoteRunWithdrawn,
     Action.REMOTE_ROWS_RECEIVED: chains.RemoteRowsReceived,
+    Action.REMOTE_ROWS_PRUNED: chains.RemoteRowsPruned,
     Action.AGENT_SESSION_STARTED: agents.AgentSessionStarted,
     Action.AGENT_SESSION_ENDED: agents.AgentSessionEnded,
     Action.AGENT_HOOK: agents.AgentHook,
