@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from cockpit.chains.chain_process import ChainCommandFailed, start_chain_command
+from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.core.errors import CockpitError, IllegalTransition, Stale
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from cockpit.loop.runtime import Runtime
 
 ACP = "acp"
+_LOOK_S = 0.1
+"""Seconds between two looks for a chain that starts."""
 MOST_RUNNING = 16
 """Sessions that one server runs at the same time."""
 
@@ -50,6 +55,8 @@ class ServedProject:
         self._opening = asyncio.Lock()
         self.starting = asyncio.Lock()
         """One session begins at a time: two requests with the same idempotency key make one."""
+        self.starting_chain = asyncio.Lock()
+        """One process of a chain starts at a time, however many requests come."""
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._closing = False
@@ -58,6 +65,32 @@ class ServedProject:
     def has_engine(self) -> bool:
         """Whether the server can run sessions."""
         return self._place is not None and not self._closing
+
+    async def run_chain(self, arguments: Sequence[str], request: ChainRequest) -> str:
+        """Run ``cockpit ARGUMENTS`` in a process that outlives the server; return the chain's id.
+
+        Returns once that process has created or resumed the chain. Raises ``ChainCommandFailed`` where it
+        ends before, and ``IllegalTransition`` for a server without a checkout.
+        """
+        if self._place is None or self._closing:
+            raise IllegalTransition("This server runs no chains.")
+        words = ("--requested-by", request.by, "--request", request.request)
+        command = await start_chain_command(self._place, (*arguments, *words))
+        ended = asyncio.ensure_future(command.wait())
+        try:
+            while True:
+                was_over = ended.done()
+                chain_id = await self.store.read(
+                    lambda connection: find_requested(connection, request.request)
+                )
+                if chain_id:
+                    return chain_id
+                if was_over:
+                    await ended
+                    raise ChainCommandFailed("The process of the chain ended and started none.")
+                await asyncio.wait([ended], timeout=_LOOK_S)
+        finally:
+            ended.cancel()
 
     async def runtime(self) -> Runtime:
         """Return the engine, which is opened for the first caller. Raises ``IllegalTransition``."""

@@ -122,6 +122,8 @@ def _line(detail: Detail) -> str:
             return f"{detail.chain_id} works on {scope}, on {detail.branch}: {counts}"
         case chains.ChainFollowed():
             return f"Started because a session of {detail.agent} ended."
+        case chains.ChainRequested():
+            return "Started by a program over HTTP."
         case chains.ChainUnconfined():
             return f"⚠ no sandbox for {detail.subject}: {one_line(detail.reason)}"
         case chains.WorkerStarted():
@@ -231,6 +233,7 @@ _CHAIN_EVENTS = (
     chains.ChainState,
     chains.ChainReported,
     chains.ChainFollowed,
+    chains.ChainRequested,
     chains.ChainUnconfined,
     chains.WorkerState,
     chains.WorkerDelayed,

@@ -99,13 +99,13 @@ def mark_dead_workers(tx: Tx, chain_id: str) -> tuple[Worker, ...]:
     )
 
 
-def request_stop(tx: Tx, chain_id: str, *, now: bool) -> Chain:
-    """Ask the chain to stop after the current steps, or with ``now`` at once.
+def request_stop(tx: Tx, chain_id: str, *, now: bool, by: str = "person") -> Chain:
+    """Ask the chain to stop after the current steps, or with ``now`` at once; ``by`` is the journal's actor.
 
     A chain without a living process ends here. Raises ``IllegalTransition`` for a chain that has ended,
     and ``NotFound``.
     """
-    chain = chains.drain(tx, chain_id, now=now)
+    chain = chains.drain(tx, chain_id, now=now, by=by)
     mark_dead_workers(tx, chain_id)
     running = any(
         worker.status == "running" for worker in workers.select_for_chain(tx.connection, chain_id)

@@ -149,7 +149,7 @@ def test_every_command_and_option_is_documented(name: str, command: click.Comman
     options = [
         option
         for parameter in command.params
-        if isinstance(parameter, click.Option)
+        if isinstance(parameter, click.Option) and not parameter.hidden
         for option in parameter.opts
         if option.startswith("--")
     ]

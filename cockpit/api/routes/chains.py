@@ -1,24 +1,33 @@
-"""Chains: list, show and stop them. See ``docs/reference/http.md``, chains."""
+"""Chains: list, show, start, stop and resume them. See ``docs/reference/http.md``, chains."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from msgspec import Meta
 
-from cockpit.access.principals import Caller
-from cockpit.access.token_scopes import WORK_READ, WORK_WRITE
+from cockpit.access.principals import Caller, journal_actor
+from cockpit.access.token_scopes import PROPOSALS_DECIDE, SESSIONS_RUN, WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
-from cockpit.api.callers import Answer, At
+from cockpit.api.callers import Answer, At, Counter, repeat, require_presence
 from cockpit.api.declared import declared
 from cockpit.api.schemas import read_body
+from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
 from cockpit.chains.supervisor import request_stop
-from cockpit.core.read_record import describe
+from cockpit.core.canonical_json import text_digest
+from cockpit.core.errors import IllegalTransition
+from cockpit.core.read_record import InvalidRecord, describe
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, Policy
+from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
+from cockpit.store.db import kept_answers
+from cockpit.store.db.kept_answers import KeptAnswer
 from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 
@@ -68,6 +77,41 @@ class ChainPage:
 
 
 @dataclass(frozen=True, slots=True)
+class NewChain:
+    """What a chain works on, and its limits. Without an epic or a story it is the whole backlog."""
+
+    epic_id: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    story_id: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    parallel: (
+        Annotated[
+            int,
+            Meta(ge=1, le=64),
+            describe("Tasks at the same time. Default: 2 to 4, as it goes."),
+        ]
+        | None
+    ) = None
+    policy: Annotated[
+        Policy | None,
+        describe("What is approved without the user; more than `reads` needs proposals.decide."),
+    ] = None
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    runner: (
+        Annotated[
+            str,
+            Meta(min_length=1, max_length=100),
+            describe("An external agent of your configuration. Default: embedded."),
+        ]
+        | None
+    ) = None
+    max_workers: Annotated[int, Meta(ge=1, le=1000), describe("Worker processes.")] | None = None
+    max_cost: Annotated[float, Meta(ge=0, le=100_000), describe("In US dollars.")] | None = None
+    max_wall_s: (
+        Annotated[int, Meta(ge=1, le=100_000_000), describe("Seconds that its workers may run.")]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     now: Annotated[bool, describe("Do not finish the steps in progress.")] = False
 
@@ -109,6 +153,57 @@ async def show_chain(at: At, request: Request, chain_id: str) -> Response:
 
 
 @router.post(
+    "",
+    summary="Start a chain",
+    response_model=ChainBody,
+    status_code=201,
+    **declared(SESSIONS_RUN, 404, 409, 422, body=NewChain, required=False, once=True),
+)
+async def start_chain(at: At, request: Request) -> Response:
+    """It runs in processes of its own, which outlive the server, as `cockpit work --headless` does."""
+    body, absence = await request.body(), await at.explain_absence()
+
+    def check(connection: sqlite3.Connection, caller: Caller) -> list[str]:
+        caller.require(SESSIONS_RUN, "start chains")
+        given = read_body(body, NewChain, name="the chain")
+        policy = given.policy or "ask"
+        _require_policy(caller, policy, absence, "starting")
+        return [*_scope(connection, given), f"--approve={policy}", *_options(given)]
+
+    arguments = await at.read(check)
+    return await _run(at, 201, ("work", "--headless", *arguments))
+
+
+@router.post(
+    "/{chain_id}/resume",
+    summary="Resume a chain",
+    response_model=ChainBody,
+    status_code=202,
+    **declared(SESSIONS_RUN, 404, 409, 422, once=True, takes_match=True),
+)
+async def resume_chain(at: At, request: Request, chain_id: str) -> Response:
+    """It runs in processes of its own, as `cockpit chain resume` does, with the limits that it has."""
+    absence = await at.explain_absence()
+
+    def check(connection: sqlite3.Connection, caller: Caller) -> str:
+        caller.require(SESSIONS_RUN, "resume chains")
+        chain = _load(connection, chain_id)
+        _require_policy(caller, chain.approve, absence, "resuming")
+        return chain.chain_id
+
+    def check_state(connection: sqlite3.Connection, caller: Caller) -> None:
+        chain = _load(connection, chain_id)
+        require_match(request, chain_document(connection, chain))
+        if chain.status == "completed":
+            raise IllegalTransition(f"{chain.chain_id} is complete. Start a new chain.")
+        if chains.is_watched(chain):
+            raise IllegalTransition(f"{chain.chain_id} is running already.")
+
+    named = await at.read(check)
+    return await _run(at, 202, ("chain", "resume", named), check_state)
+
+
+@router.post(
     "/{chain_id}/stop",
     summary="Stop a chain",
     response_model=ChainBody,
@@ -122,10 +217,83 @@ async def stop_chain(at: At, request: Request, chain_id: str) -> Response:
         chain = _load(tx.connection, chain_id)
         require_match(request, chain_document(tx.connection, chain))
         given = read_body(body, Stop, name="the request")
-        stopped = request_stop(tx, chain.chain_id, now=given.now)
+        stopped = request_stop(tx, chain.chain_id, now=given.now, by=journal_actor(caller))
         return Answer(200, chain_document(tx.connection, stopped))
 
     return answered(await at.write_once(WORK_WRITE, "stop chains", step))
+
+
+async def _run(
+    at: Counter,
+    status: int,
+    arguments: Sequence[str],
+    check: Callable[[sqlite3.Connection, Caller], None] | None = None,
+) -> Response:
+    """Run ``cockpit ARGUMENTS`` for the caller and answer with its chain; a repeat gets the first answer.
+
+    ``check`` raises for a chain that cannot be run; a repeat is answered before it looks.
+    """
+    key, requested = at.key, await at.request_digest()
+
+    def identify(tx: Tx, caller: Caller) -> tuple[ChainRequest, KeptAnswer | None]:
+        kept = kept_answers.find_in(tx, caller.namespace, key) if key else None
+        if kept is None and check is not None:
+            check(tx.connection, caller)
+        # The same id for a repeat whose first answer was never kept: the server died between the two.
+        own = text_digest(f"{caller.namespace} {key} {requested}")[:16]
+        request = own if key else tx.ids.new("r")
+        return ChainRequest(caller.namespace, request), kept
+
+    async with at.project.starting_chain:
+        request, kept = await at.write(identify)
+        if kept is not None:
+            return answered(repeat(kept, requested))
+        chain_id = await at.store.read(
+            lambda connection: find_requested(connection, request.request)
+        )
+        if not chain_id:
+            chain_id = await at.project.run_chain(arguments, request)
+
+    def keep(tx: Tx, caller: Caller) -> dict[str, Any]:
+        shown = chain_document(tx.connection, chains.load(tx.connection, chain_id))
+        if key:
+            kept = KeptAnswer(requested, status, shown)
+            kept_answers.keep(tx, caller.namespace, key, kept)
+        return shown
+
+    shown = await at.write(keep)
+    return answered(Answer(status, shown), location=f"{router.prefix}/{chain_id}")
+
+
+def _require_policy(caller: Caller, policy: str, absence: str, activity: str) -> None:
+    """Refuse a policy wider than ``reads`` to whoever may not decide proposals."""
+    if POLICY_WIDTH[policy] > POLICY_WIDTH["reads"]:
+        activity = f"{activity} a chain with the policy {policy}"
+        caller.require(PROPOSALS_DECIDE, activity)
+        require_presence(caller, absence, activity)
+
+
+def _scope(connection: sqlite3.Connection, given: NewChain) -> list[str]:
+    if given.epic_id is not None and given.story_id is not None:
+        raise InvalidRecord("the chain: epic_id and story_id exclude each other.")
+    if given.epic_id is not None:
+        return [f"--epic={EPICS.load(connection, given.epic_id).epic_id}"]
+    if given.story_id is not None:
+        return [f"--story={STORIES.load(connection, given.story_id).story_id}"]
+    return ["--all"]
+
+
+def _options(given: NewChain) -> list[str]:
+    """Return the options of ``cockpit work`` for what the request names."""
+    options = {
+        "parallel": given.parallel,
+        "model": given.model,
+        "runner": given.runner,
+        "max-sessions": given.max_workers,
+        "max-cost": given.max_cost,
+        "max-wall": given.max_wall_s,
+    }
+    return [f"--{name}={value}" for name, value in options.items() if value is not None]
 
 
 def _load(connection: sqlite3.Connection, chain_id: str) -> Chain:

@@ -25,7 +25,7 @@ from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.read_record import describe
 from cockpit.decide.model import ModelError
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, Policy
 from cockpit.loop.intake.fork_session import fork_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.user_message import send_message
@@ -42,7 +42,6 @@ router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 
 MAX_TEXT = 200_000
 """Characters of a message."""
-Policy = Literal["ask", "trusted", "reads", "all"]
 Status = Literal["running", "waiting", "completed", "failed", "stopped"]
 Statuses = Annotated[Status, Query(description="Only sessions of this status.")]
 Task = Annotated[str, Query(max_length=40, description="Only sessions of this task, such as T-4.")]

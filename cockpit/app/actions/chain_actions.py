@@ -241,7 +241,7 @@ async def _retry(host: Host, chain_id: str, task_id: str) -> None:
     if task_id:
         notify_completed(host, await engine.store.write(lambda tx: unblock_task(tx, task_id)))
     if chain_id:
-        from cockpit.app.chain_process import run_chain_command
+        from cockpit.chains.chain_process import run_chain_command
 
         host.show_notice(f"Resuming {chain_id}")
         arguments = ("chain", "resume", chain_id)

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cockpit.app.chain_process import run_chain_command
 from cockpit.app.commands.prompt_command import PromptCommand
+from cockpit.chains.chain_process import run_chain_command
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:

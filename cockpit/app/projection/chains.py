@@ -282,6 +282,7 @@ _OF_CHAIN = (
     details.ChainState,
     details.ChainReported,
     details.ChainFollowed,
+    details.ChainRequested,
     details.ChainUnconfined,
     details.WorkerState,
     details.WorkerDelayed,

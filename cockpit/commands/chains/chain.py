@@ -13,6 +13,7 @@ from cockpit.chains.report.chain_document import chain_document
 from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
+from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,
@@ -156,25 +157,35 @@ def stop_chain(chain_id: str | None, now: bool, as_json: bool) -> None:
     metavar="TIME",
     help="Start no further step after this much wall-clock time in all, for example 2h.",
 )
+@click.option("--requested-by", "principal", hidden=True)
+@click.option("--request", hidden=True)
 @AS_JSON
 @click.pass_context
 def resume_chain(
-    ctx: click.Context, /, chain_id: str | None, as_json: bool, **limits: float | None
+    ctx: click.Context,
+    /,
+    chain_id: str | None,
+    principal: str | None,
+    request: str | None,
+    as_json: bool,
+    **limits: float | None,
 ) -> None:
     """Resume a stopped chain and watch it.
 
     It also resumes a chain whose process is gone. The options replace the limits of the chain, which
     count from its first worker. Without them the limits stay as they are.
     """
-    from cockpit.commands.chains.watch_chain import resume_and_watch
+    from cockpit.commands.chains.watch_chain import read_request, resume_and_watch
 
     place = find_project()
     settings = load_project_settings(place)
     chosen = read_store(lambda connection: _choose_chain(connection, chain_id))
     named = chosen.chain_id if chain_id is not None else None
     replaced = {name: value for name, value in limits.items() if value is not None}
+    program = read_request(principal, request)
     with open_store(place) as store:
-        ctx.exit(asyncio.run(resume_and_watch(store, place, settings, named, replaced, as_json)))
+        watching = resume_and_watch(store, place, settings, named, replaced, as_json, program)
+        ctx.exit(asyncio.run(watching))
 
 
 @chain.command(
@@ -228,10 +239,12 @@ def _cells(document: dict[str, Any]) -> tuple[str, ...]:
 
 def _request_stop(tx: Tx, chain_id: str, now: bool) -> Chain:
     """Ask the chain to stop; a second request stops it at once."""
+    from cockpit.access.principals import journal_actor
     from cockpit.chains.supervisor import request_stop
 
     again = chains.load(tx.connection, chain_id).status == "draining"
-    return request_stop(tx, chain_id, now=now or again)
+    by = journal_actor(find_caller(tx, ""))
+    return request_stop(tx, chain_id, now=now or again, by=by)
 
 
 async def _watch(chain_id: str | None) -> None:

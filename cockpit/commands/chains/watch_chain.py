@@ -26,11 +26,13 @@ from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
     from cockpit.chains.chain_lifecycle import ChainOptions
+    from cockpit.chains.chain_request import ChainRequest
     from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.store.chains.chains import Chain
     from cockpit.store.db.database import Store
+    from cockpit.store.db.transaction import Tx
 
 _CODES = {
     "completed": Exit.DONE,
@@ -41,18 +43,37 @@ _CODES = {
 
 
 async def start_and_watch(
-    store: Store, place: ProjectPaths, settings: Settings, order: ChainOptions, as_json: bool
+    store: Store,
+    place: ProjectPaths,
+    settings: Settings,
+    order: ChainOptions,
+    as_json: bool,
+    request: ChainRequest | None = None,
 ) -> Exit:
-    """Start a chain and supervise it to its end; return the exit code."""
+    """Start a chain and supervise it to its end; return the exit code.
+
+    ``request`` is that of the program that asked for it."""
     from cockpit.chains.chain_lifecycle import create_chain
+    from cockpit.chains.chain_request import record_request
 
     await say_uncommitted(place, "Tasks do")
     await _say_unmerged(store, place)
     after = await store.read(journal.last_seq)
     unconfined = await settle_unconfined(settings, order.runner)
-    chain = await create_chain(store, place, order)
+    record = None if request is None else partial(record_request, request=request)
+    chain = await create_chain(store, place, order, within=record)
     await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, after, as_json)
+
+
+def read_request(principal: str | None, request: str | None) -> ChainRequest | None:
+    """Return the request of a program for a chain, as its server names it; None for the user's own."""
+    from cockpit.access.principals import check_namespace
+    from cockpit.chains.chain_request import ChainRequest
+
+    if not principal or not request:
+        return None
+    return ChainRequest(check_namespace(principal), request)
 
 
 async def _say_unmerged(store: Store, place: ProjectPaths) -> None:
@@ -74,12 +95,15 @@ async def resume_and_watch(
     chain_id: str | None,
     replaced: Mapping[str, Any],
     as_json: bool,
+    request: ChainRequest | None = None,
 ) -> Exit:
     """Resume a chain (None: the newest unfinished one) and supervise it; return the exit code.
 
-    ``replaced`` maps fields of the chain's order to their new values.
+    ``replaced`` maps fields of the chain's order to their new values; ``request`` is that of the program
+    that asked for it.
     """
     from cockpit.chains.chain_lifecycle import resume_chain
+    from cockpit.chains.chain_request import record_request
     from cockpit.decide.choose_model import model_named
     from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
     from cockpit.tasks.worktree import ensure_chain_worktree
@@ -106,7 +130,14 @@ async def resume_and_watch(
         # Without its worktree, as while the user has its branch checked out, every task would block.
         await ensure_chain_worktree(store, place, stored.branch, chain_id=named)
     unconfined = await settle_unconfined(settings, order["runner"])
-    chain = await store.write(lambda tx: resume_chain(tx, named, replaced, more_workers=more))
+
+    def resume(tx: Tx) -> Chain:
+        chain = resume_chain(tx, named, replaced, more_workers=more)
+        if request is not None:
+            record_request(tx, chain, request)
+        return chain
+
+    chain = await store.write(resume)
     await record_unconfined(store, chain, unconfined)
     return await supervise_and_print(store, place, settings, chain, after, as_json)
 

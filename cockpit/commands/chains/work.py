@@ -100,6 +100,8 @@ _INTERNAL = (
 @click.option("--chain", "chain_id", hidden=True)
 @click.option("--session", "ordinal", type=click.IntRange(1), hidden=True)
 @click.option("--after", type=click.IntRange(1), hidden=True)
+@click.option("--requested-by", "principal", hidden=True)
+@click.option("--request", hidden=True)
 @click.pass_context
 def work(ctx: click.Context, /, **options: Any) -> None:
     """Work through the ready tasks: implement, test, review and merge.
@@ -147,6 +149,10 @@ def _work(options: Mapping[str, Any]) -> Exit:
         "[headless] max_sessions": options["max_chains"],
     }
     place = require_repository()
+    if options["principal"]:
+        # A program may ask for less than the user's settings allow, and never for more.
+        most = load_project_settings(place).headless.max_sessions
+        flags["[headless] max_sessions"] = min(options["max_chains"] or most, most)
     settings = load_project_settings(place, flags)
     order = _order(settings, options)
     check_prerequisites(
@@ -167,7 +173,13 @@ def _work(options: Mapping[str, Any]) -> Exit:
         return follow_and_watch(
             place, settings, order, options["after"], start_new=options["everything"]
         )
-    from cockpit.commands.chains.watch_chain import resume_and_watch, start_and_watch
+    from cockpit.commands.chains.watch_chain import (
+        read_request,
+        resume_and_watch,
+        start_and_watch,
+    )
+
+    request = read_request(options["principal"], options["request"])
 
     with open_store(place) as store:
         if options["again"]:
@@ -178,7 +190,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
             }
             watching = resume_and_watch(store, place, settings, None, replaced, options["as_json"])
         else:
-            watching = start_and_watch(store, place, settings, order, options["as_json"])
+            watching = start_and_watch(store, place, settings, order, options["as_json"], request)
         return asyncio.run(watching)
 
 

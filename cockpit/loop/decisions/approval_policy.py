@@ -8,6 +8,9 @@ risk. See ``docs/reference/loop.md``, approvals.
 
 from __future__ import annotations
 
+from typing import Literal
+
+Policy = Literal["ask", "trusted", "reads", "all"]
 POLICY_WIDTH = {"ask": 0, "trusted": 1, "reads": 2, "all": 3}
 """How much each policy decides by itself; the screen asks for a second key before a wider one."""
 

@@ -151,6 +151,7 @@ class Action(StrEnum):
     CHAIN_CREATED = "chain.created"
     CHAIN_RESUMED = "chain.resumed"
     CHAIN_FOLLOWED = "chain.followed"
+    CHAIN_REQUESTED = "chain.requested"
     CHAIN_UNCONFINED = "chain.unconfined"
     CHAIN_SESSION_STARTED = "chain.session.started"
     CHAIN_SESSION_ENDED = "chain.session.ended"

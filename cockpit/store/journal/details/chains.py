@@ -128,6 +128,14 @@ class ChainFollowed(Detail, frozen=True, kw_only=True):
     """Why the session ended."""
 
 
+class ChainRequested(Detail, frozen=True, kw_only=True):
+    """A program started or resumed a chain over HTTP. The actor is its principal."""
+
+    chain_id: str
+    request: str
+    """The request's id: a repeat of the request finds the chain by it."""
+
+
 class WorkerState(Detail, frozen=True, kw_only=True):
     """A worker of a chain as it is from now on."""
 

@@ -167,6 +167,7 @@ DETAILS: Mapping[Action, type[Detail]] = {
     Action.CHAIN_CREATED: chains.ChainCreated,
     Action.CHAIN_RESUMED: chains.ChainResumed,
     Action.CHAIN_FOLLOWED: chains.ChainFollowed,
+    Action.CHAIN_REQUESTED: chains.ChainRequested,
     Action.CHAIN_UNCONFINED: chains.ChainUnconfined,
     Action.CHAIN_SESSION_STARTED: chains.WorkerStarted,
     Action.CHAIN_SESSION_ENDED: chains.WorkerEnded,

@@ -1,4 +1,4 @@
-"""Start or resume a chain in a process that outlives the screen.
+"""Start or resume a chain in a process that outlives the screen or the server that starts it.
 
 Specified in ``docs/reference/chains.md``.
 """
@@ -21,7 +21,7 @@ from cockpit.core.project_paths import ProjectPaths
 
 _OUTPUT_MOST = 400
 _ERRORS = (1, 2, 3)
-"""Exit codes that say more than how the chain ended, which the screen shows anyway."""
+"""Exit codes that say more than how the chain ended, which the journal shows anyway."""
 
 
 class ChainCommandFailed(CockpitError):
@@ -30,26 +30,53 @@ class ChainCommandFailed(CockpitError):
     code = "chain_command_failed"
 
 
-async def run_chain_command(place: ProjectPaths, arguments: Sequence[str]) -> None:
-    """Run ``cockpit ARGUMENTS`` until the chain stops; leaving the screen does not end it.
+class ChainCommand:
+    """A running ``cockpit ARGUMENTS`` whose output goes to a log of the chains."""
 
-    Raises :class:`ChainCommandFailed` with the end of the process's output.
-    """
-    command = f"cockpit {shlex.join(arguments)}"
+    def __init__(
+        self, arguments: Sequence[str], log: Path, log_start: int, process: subprocess.Popen[bytes]
+    ) -> None:
+        self._arguments = arguments
+        self._log = log
+        self._log_start = log_start
+        self._process = process
+
+    async def wait(self) -> None:
+        """Wait for the end. Raises :class:`ChainCommandFailed` with the end of the process's output."""
+        code = await _wait_for_end(self._process)
+        if code not in _ERRORS:
+            return
+        output = self._log.read_bytes()[self._log_start :].decode("utf-8", "replace").strip()
+        resumes = self._arguments[0] == "chain"
+        failure = (
+            f"{self._arguments[2]} was not resumed"
+            if resumes
+            else f"`cockpit {shlex.join(self._arguments)}` failed"
+        )
+        reason = clip_start(output.removeprefix("cockpit: "), _OUTPUT_MOST) or f"exit code {code}"
+        raise ChainCommandFailed(f"{failure}: {reason}")
+
+
+async def start_chain_command(place: ProjectPaths, arguments: Sequence[str]) -> ChainCommand:
+    """Start ``cockpit ARGUMENTS`` in a process of its own. Raises :class:`ChainCommandFailed`."""
     name = arguments[2] if arguments[0] == "chain" else "work"
     path = place.state / "chains" / f"{name}.log"
     try:
         log_start, process = await asyncio.to_thread(_start_process, place, arguments, path)
     except OSError as error:
         raise ChainCommandFailed(
-            f"`{command}` did not start: {error.strerror or error}. Fix that, then run it again."
+            f"`cockpit {shlex.join(arguments)}` did not start: {error.strerror or error}. Fix that, then"
+            " run it again."
         ) from error
-    code = await _wait_for_end(process)
-    if code in _ERRORS:
-        output = path.read_bytes()[log_start:].decode("utf-8", "replace").strip()
-        resumed = f"{name} was not resumed" if arguments[0] == "chain" else f"`{command}` failed"
-        reason = clip_start(output.removeprefix("cockpit: "), _OUTPUT_MOST) or f"exit code {code}"
-        raise ChainCommandFailed(f"{resumed}: {reason}")
+    return ChainCommand(arguments, path, log_start, process)
+
+
+async def run_chain_command(place: ProjectPaths, arguments: Sequence[str]) -> None:
+    """Run ``cockpit ARGUMENTS`` until the chain stops; leaving the screen does not end it.
+
+    Raises :class:`ChainCommandFailed` with the end of the process's output.
+    """
+    await (await start_chain_command(place, arguments)).wait()
 
 
 async def _wait_for_end(process: subprocess.Popen[bytes]) -> int:

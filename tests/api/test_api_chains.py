@@ -1,0 +1,141 @@
+"""A chain over HTTP: started, drained, resumed and ended by a program, and who may do that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from api_world import PATIENCE_S, api_client, fill_store, issue, served, told
+from api_world import Project as Served
+from chains.chain_world import Chains, slowly
+from state_for_tests import state_of
+
+from cockpit.api.application import application
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.chains import chains
+from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+
+pytestmark = pytest.mark.slow
+
+NEEDS = ("sessions.run", "work.read", "work.write")
+
+
+@contextmanager
+def serving(world: Chains, scenario: str) -> Iterator[tuple[httpx2.Client, Served]]:
+    """A server whose model plays ``scenario``; its end ends no chain."""
+    script = world.project.script(scenario)
+    variables = {**world.project.extra, "COCKPIT_MODEL": script}
+    with Store.open(state_of(world.root) / "cockpit.db") as store:
+        made = Served(world.root, store)
+        with (
+            served(made, **variables) as address,
+            httpx2.Client(base_url=address, timeout=PATIENCE_S) as client,
+        ):
+            yield client, made
+
+
+def wait_for(look: Callable[[], Any]) -> Any:
+    """Wait until ``look`` returns something true, and return it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (seen := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return seen
+
+
+def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 2)
+    with serving(world, slowly(world.scenario(2))) as (http, made):
+        bot = made.bearer("bot", *NEEDS, "proposals.decide")
+        keyed = {**bot, "Idempotency-Key": "nightly-7"}
+        order = {"policy": "all", "parallel": 1, "max_workers": 900, "max_wall_s": 3600}
+        begun = http.post("/api/chains", json=order, headers=keyed)
+        assert begun.status_code == 201, begun.text
+        chain = begun.json()
+        assert begun.headers["location"] == f"/api/chains/{chain['chain_id']}"
+        assert (chain["approve"], chain["batch"], chain["max_wall_s"]) == ("all", "1", 3600)
+        assert chain["headless"] and chain["max_chains"] == 10  # never more than the settings
+        again = http.post("/api/chains", json=order, headers=keyed)
+        assert (again.json()["chain_id"], again.status_code) == (chain["chain_id"], 201)
+        assert again.headers["idempotency-replayed"] == "true"
+        other = http.post("/api/chains", json={}, headers=keyed)
+        told(other, 422, "key_reused")
+        where = begun.headers["location"]
+        busy = http.post(f"{where}/resume", headers=bot)
+        told(busy, 409, "illegal_transition")
+        drained = http.post(f"{where}/stop", headers=bot).json()
+        assert drained["status"] == "draining"
+        wait_for(lambda: http.get(where, headers=bot).json()["status"] == "stopped")
+        (drain,) = made.recorded("chain.draining")
+        assert drain[0] == "bot"  # the journal names who asked, not the user
+        resumed = http.post(f"{where}/resume", headers=bot)
+        assert resumed.status_code == 202, resumed.text
+        assert resumed.json()["status"] == "running"
+    # The server is gone; the chain is not.
+    wait_for(lambda: world.chain().status == "completed")
+    assert set(world.statuses().values()) == {"done"}
+    requests = world.rows("chain.requested")
+    assert [row["chain_id"] for row in requests] == ["ch-1", "ch-1"]
+    assert len(world.rows("chain.created")) == 1
+    assert not world.read(journal.verify).broken
+
+
+def test_a_chain_that_cannot_start_says_why(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    with serving(world, world.scenario(1)) as (http, made):
+        bot = made.bearer("bot", *NEEDS)
+        nothing = http.post("/api/chains", json={"runner": "nobody"}, headers=bot)
+        problem = told(nothing, 422, "chain_command_failed")
+        assert "nobody" in problem["detail"]
+        assert world.rows("chain.created") == []
+        # The text of a field is no option of the command, whatever it begins with.
+        tricked = http.post("/api/chains", json={"model": "--approve=all"}, headers=bot).json()
+        assert (tricked["approve"], tricked["model"]) == ("ask", "--approve=all")
+        wait_for(lambda: world.chain().status == "failed")
+
+
+async def test_only_callers_with_the_scope_start_and_resume(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "cockpit.db") as store:
+        chain_id = fill_store(store)["chain_id"]
+        wide = store.write_now(
+            lambda tx: (
+                chains.resume(tx, chain_id, approve="all")
+                and chains.end(tx, chain_id, "stopped", "")
+            )
+        )
+        async with api_client(application(store, RuntimeSettings())) as client:
+            runs, reads = issue(store, "bot", *NEEDS), issue(store, "bot", "work.read")
+            both = issue(store, "bot", *NEEDS, "proposals.decide")
+            user = issue(store, "main", *NEEDS, "proposals.decide")
+            where = f"/api/chains/{wide.chain_id}/resume"
+            for bearer, path, body in (
+                (reads, "/api/chains", {}),
+                (reads, where, None),
+                (runs, "/api/chains", {"policy": "all"}),
+                (runs, where, None),
+                # The user's own token is a file that any process can read.
+                (user, "/api/chains", {"policy": "all"}),
+                (user, where, None),
+            ):
+                told(await client.post(path, json=body, headers=bearer), 403, "not_allowed")
+            for body, status, code in (
+                ({"epic_id": "E-9"}, 404, "not_found"),
+                ({"story_id": "S-9"}, 404, "not_found"),
+                ({"epic_id": "E-1", "story_id": "S-1"}, 400, "malformed"),
+                ({"parallel": 0}, 400, "malformed"),
+                ({"policy": "everything"}, 400, "malformed"),
+                ({"cwd": "/"}, 400, "malformed"),
+                # This server has no checkout.
+                ({}, 409, "illegal_transition"),
+            ):
+                told(await client.post("/api/chains", json=body, headers=both), status, code)
+            stale = {**both, "If-Match": '"other"'}
+            told(await client.post(where, headers=stale), 412, "precondition_failed")
+            missing = await client.post("/api/chains/ch-99/resume", headers=both)
+            told(missing, 404, "not_found")
