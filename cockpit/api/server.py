@@ -36,7 +36,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 _LEAVE_S = 2
-_HANDSHAKE_S = 5.0
+HANDSHAKE_S = 5.0
 """Seconds for the handshake of TLS."""
 
 
@@ -96,6 +96,7 @@ class GuardedServer(uvicorn.Server):
     """uvicorn's server, with a limit for handshakes."""
 
     protocol: type[GuardedProtocol] = GuardedProtocol
+    handshake_s: float = HANDSHAKE_S
 
     def __init__(self, config: uvicorn.Config, context: ssl.SSLContext | None) -> None:
         super().__init__(config)
@@ -108,7 +109,7 @@ class GuardedServer(uvicorn.Server):
         def create_protocol() -> GuardedProtocol:
             return self.protocol(self.config, self.server_state, {}, loop)
 
-        timeout = None if self._context is None else _HANDSHAKE_S
+        timeout = None if self._context is None else self.handshake_s
         self.servers = [
             await loop.create_server(
                 create_protocol,

@@ -25,7 +25,7 @@ from cockpit.access.http.guarded_protocol import GuardedProtocol
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
-from cockpit.api.server import Listening, Server, load_certificate
+from cockpit.api.server import HANDSHAKE_S, Listening, Server, load_certificate
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
@@ -55,13 +55,14 @@ async def serving(
     address: Address,
     context: ssl.SSLContext | None = None,
     protocol: type[GuardedProtocol] = Impatient,
+    handshake_s: float = HANDSHAKE_S,
 ) -> AsyncIterator[Server]:
     app = application(store, RuntimeSettings())
     config = uvicorn.Config(
         Gate(app, address), log_level="error", lifespan="off", http=protocol, ws="none"
     )
     server = Server(config, context, app.state.stream, app.state.project)
-    server.protocol = protocol
+    server.protocol, server.handshake_s = protocol, handshake_s
     config.load()
     server.lifespan = config.lifespan_class(config)
     await server.startup([listener])
@@ -104,6 +105,37 @@ async def test_slow_clients_are_cut_off(tmp_path: Path) -> None:
             writer.close()
             status, body = await ask_raw(address, b"not http\r\n\r\n")
             assert (status, body["code"]) == (400, "malformed")
+
+
+async def test_a_head_that_comes_byte_by_byte_gets_no_more_time(tmp_path: Path) -> None:
+    """Sixty clients who send a byte again and again; others are served meanwhile."""
+    listener, address = listening("127.0.0.1", 0)
+
+    async def drip() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        writer.write(HALF)
+        answer = asyncio.create_task(reader.read())
+        async with asyncio.timeout(PATIENCE_S):
+            while not answer.done():
+                writer.write(b"x")
+                await asyncio.wait([answer], timeout=0.02)
+        writer.close()
+        try:
+            return await answer
+        except ConnectionResetError:
+            return b"too_slow"  # it wrote on after the answer
+
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address) as server:
+            dripping = [asyncio.create_task(drip()) for _ in range(60)]
+            async with httpx2.AsyncClient(base_url=address.url) as client:
+                while not server.server_state.connections:
+                    await asyncio.sleep(0.005)
+                assert (await client.get("/health")).status_code == 200
+            assert all(b"too_slow" in answer for answer in await asyncio.gather(*dripping))
+            async with asyncio.timeout(PATIENCE_S):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.005)
 
 
 async def test_one_client_too_many_is_told_so(tmp_path: Path) -> None:
@@ -222,6 +254,42 @@ async def test_tls_is_served_and_nothing_else_on_that_port(tmp_path: Path) -> No
             async with asyncio.timeout(PATIENCE_S):
                 assert b"HTTP/1.1 200" not in await reader.read()
             writer.close()
+
+
+async def test_a_handshake_that_is_not_finished_is_cut_off(tmp_path: Path) -> None:
+    """Nothing at all, and half of a client's hello; others are served meanwhile."""
+    file, key = certificate(tmp_path)
+    context = load_certificate(Listening(certificate=file, key=key))
+    listener, address = listening("127.0.0.1", 0, tls=True)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        trusting.wrap_bio(incoming, outgoing).do_handshake()
+    hello = outgoing.read()
+
+    async def begin(data: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        writer.write(data)
+        async with asyncio.timeout(PATIENCE_S):
+            rest = await reader.read()
+        writer.close()
+        return rest
+
+    with Store.open(tmp_path / "cockpit.db") as store:
+        # Long enough for a handshake on a busy machine.
+        async with serving(store, listener, address, context, handshake_s=2.0) as server:
+            unfinished = [
+                asyncio.create_task(begin(data)) for data in (b"", hello[:40]) for _ in range(30)
+            ]
+            async with httpx2.AsyncClient(
+                base_url=address.url, verify=trusting, timeout=PATIENCE_S
+            ) as client:
+                assert (await client.get("/health")).status_code == 200
+            assert set(await asyncio.gather(*unfinished)) == {b""}
+            async with asyncio.timeout(PATIENCE_S):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.005)
 
 
 def test_the_command_listens_on_a_socket_and_removes_it(tmp_path: Path) -> None:
