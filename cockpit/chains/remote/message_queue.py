@@ -400,7 +400,7 @@ def _load_nats() -> Any:
         import nats
     except ImportError as error:
         raise QueueUnreachable(
-            "Work on other machines needs the extra `nats`: install cockpit[nats]."
+            "Work on other machines needs the extra `nats`: run `cockpit doctor --install nats`."
         ) from error
     return nats
 

@@ -46,7 +46,7 @@ _MOST_REASON = 2_000
     "--install",
     "extra",
     type=click.Choice(EXTRAS),
-    help="Install the SDK of a provider, or vector search, after asking.",
+    help="Install the packages of this extra, after asking.",
 )
 @click.option("--yes", is_flag=True, help="With --install: do not ask.")
 @click.option(

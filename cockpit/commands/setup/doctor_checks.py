@@ -23,7 +23,7 @@ from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
 from cockpit.decide.model import ModelError
-from cockpit.decide.provider_extras import EXTRAS, VECTOR, is_installed
+from cockpit.decide.provider_extras import PROVIDERS, QUEUE, TRACES, VECTOR, is_installed
 from cockpit.loop.intake.baseline_facts import PROJECT_FILES
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
@@ -50,6 +50,8 @@ async def every_check(place: ProjectPaths) -> list[Check]:
         *_models(settings),
         *_providers(),
         _vector_search(),
+        _traces(settings),
+        _queue(settings),
         *_runners(settings),
         *await server_checks(place, settings),
         *await _github(place),
@@ -144,7 +146,7 @@ def _models(settings: Settings | None) -> list[Check]:
 def _providers() -> list[Check]:
     """Check which providers' SDKs are installed."""
     checks = []
-    for extra in (extra for extra in EXTRAS if extra not in ("all", VECTOR)):
+    for extra in PROVIDERS:
         if is_installed(extra):
             checks.append(Check(f"extra {extra}", "ok", "installed"))
             continue
@@ -165,6 +167,32 @@ def _vector_search() -> Check:
         fix = f"install it again: `cockpit doctor --install {VECTOR}` names the packages"
         return Check(f"extra {VECTOR}", "broken", f"the model does not run: {problem}", fix)
     return Check(f"extra {VECTOR}", "ok", "installed: knowledge is searched by meaning too")
+
+
+def _traces(settings: Settings | None) -> Check:
+    """Check whether traces are sent, and with what."""
+    endpoint = None if settings is None else settings.runtime.otlp_endpoint
+    if is_installed(TRACES):
+        detail = "no collector is set" if endpoint is None else "traces go to your collector"
+        return Check(f"extra {TRACES}", "ok", f"installed: {detail}")
+    fix = f"run `cockpit doctor --install {TRACES}` to send traces to a collector"
+    if endpoint is None:
+        return Check(f"extra {TRACES}", "missing", "not installed: no traces are sent", fix)
+    detail = "not installed, and [telemetry] otlp_endpoint is set"
+    return Check(f"extra {TRACES}", "broken", detail, f"{fix}, or unset it")
+
+
+def _queue(settings: Settings | None) -> Check:
+    """Check whether chains may run on several machines, and are set to."""
+    is_set = settings is not None and settings.scale.backend == "nats"
+    if is_installed(QUEUE):
+        detail = "chains use the queue of [scale]" if is_set else "chains run on this machine"
+        return Check(f"extra {QUEUE}", "ok", f"installed: {detail}")
+    fix = f"run `cockpit doctor --install {QUEUE}` to spread chains over machines"
+    if not is_set:
+        return Check(f"extra {QUEUE}", "missing", "not installed: chains run on this machine", fix)
+    detail = 'not installed, and [scale] backend is "nats"'
+    return Check(f"extra {QUEUE}", "broken", detail, f'{fix}, or set backend = "local"')
 
 
 def _runners(settings: Settings | None) -> list[Check]:

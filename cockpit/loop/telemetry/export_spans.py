@@ -129,8 +129,8 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
         raise TelemetryUnusable(
-            "[telemetry] otlp_endpoint needs the extra otel, which is not installed. Install"
-            " 'cockpit[otel]', or unset it."
+            "[telemetry] otlp_endpoint needs the extra otel, which is not installed. Run"
+            " `cockpit doctor --install otel`, or unset it."
         ) from error
     address = endpoint.rstrip("/")
     if not address.endswith(_PATH):
