@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,12 @@ import click
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project, open_store, require_records
 from cockpit.commands.terminal import say, show_json
-from cockpit.core.errors import NotFound
+from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
     from cockpit.store.backup.backup_file import Contents
+    from cockpit.store.db.database import Store
 
 
 @click.command(
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 def backup(file: Path, replace: bool, as_json: bool) -> None:
     """Write the state of this project to FILE, while other cockpits may go on.
 
-    It has the journal and everything else that cockpit keeps, but worktrees and the index of knowledge. The
-    journal in the copy is verified before FILE appears. Only you can read FILE: it has your root token.
+    It has the journal and everything else that cockpit keeps, but worktrees and the index of knowledge. It
+    names worktrees with changes that no commit has. The journal in the copy is verified before FILE appears.
+    Only you can read FILE: it has your root token.
     """
     from cockpit.store.backup.write_backup import write_backup
 
@@ -38,13 +41,17 @@ def backup(file: Path, replace: bool, as_json: bool) -> None:
     place = find_project()
     with open_store(place) as store:
         contents = write_backup(store, place, _absolute(file), replace=replace)
+        unsaved = asyncio.run(_count_unsaved(store))
     if as_json:
-        show_json(_body(contents) | {"file": str(_absolute(file))})
-    else:
-        say(
-            f"Wrote {file}: {pluralize(len(contents.parts), 'file')}, journal verified up to row"
-            f" {contents.seq}."
-        )
+        show_json(_body(contents) | {"file": str(_absolute(file)), "unsaved": unsaved})
+        return
+    say(
+        f"Wrote {file}: {pluralize(len(contents.parts), 'file')}, journal verified up to row"
+        f" {contents.seq}."
+    )
+    for name, count in unsaved.items():
+        files = pluralize(count, "changed file") if count else "changes that git cannot list"
+        say(f"Not in it: {files} of worktree {name}, which no commit has.")
 
 
 @click.command(
@@ -75,7 +82,33 @@ def restore(file: Path, replace: bool, as_json: bool) -> None:
         f" up to row {contents.seq}."
     )
     if contents.identity != str(place.identity):
-        say(f"It was of {contents.home}. Worktrees did not come along; their branches are git's.")
+        say(
+            f"It was of {contents.home}. Worktrees did not come along: their branches are git's. The index of"
+            " knowledge is built when it is next used."
+        )
+
+
+async def _count_unsaved(store: Store) -> dict[str, int]:
+    """Count the files of each worktree that no commit has, by its name; 0 where git cannot list them."""
+    from cockpit.store.chains import worktrees
+    from cockpit.tasks.git import uncommitted_files
+
+    folders = await store.read(
+        lambda connection: {
+            worktree.name: Path(worktree.path)
+            for worktree in worktrees.select(connection)
+            if Path(worktree.path).is_dir()
+        }
+    )
+    counts = {}
+    for name, folder in folders.items():
+        try:
+            files = await uncommitted_files(folder)
+        except CockpitError:
+            counts[name] = 0
+        else:
+            counts |= {name: len(files)} if files else {}
+    return counts
 
 
 def _absolute(file: Path) -> Path:
