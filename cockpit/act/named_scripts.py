@@ -28,6 +28,7 @@ from cockpit.act.script_includes import (
     module_sources,
     package_entry,
 )
+from cockpit.core.fenced_text import code_span, fence_text
 from cockpit.core.secrets import mask
 
 SHOWN_LINES = 40
@@ -101,11 +102,15 @@ class NamedScript:
         return f"{self.path}{link}, {lines} lines, sha256 {self.sha256[:16]}"
 
     def excerpt(self) -> str:
-        """Return the first lines, secrets masked, and how many more there are."""
+        """Return the first lines as Markdown, secrets masked, and how many more there are.
+
+        They are fenced: a paragraph would join lines, and code behind a comment would look like one.
+        """
         lines = mask(self.text).rstrip("\n").split("\n")
         rest = len(lines) - SHOWN_LINES
         more = [f"… {rest} more lines"] if rest > 0 else []
-        return "\n".join([f"{self.path}:", *lines[:SHOWN_LINES], *more])
+        path = code_span(self.path.replace("\n", "␤"))
+        return "\n\n".join([f"{path}:", fence_text("\n".join(lines[:SHOWN_LINES])), *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +131,13 @@ class NamedScripts:
         return [*(script.pin() for script in (*self.present, *self.loaded)), *absent]
 
     def body(self) -> str:
-        """Return the text of the proposal: the beginning of each named script, and what they load."""
+        """Return the proposal's body as Markdown: the beginning of each named script, and what they load."""
         parts = [script.excerpt() for script in self.present]
         if self.loaded:
-            lines = [f"  {script.path}  {script.sha256[:16]}" for script in self.loaded]
+            lines = [f"{script.path}  {script.sha256[:16]}" for script in self.loaded]
             rest = len(lines) - _SHOWN_LOADED
-            more = [f"  … {rest} more files"] if rest > 0 else []
-            parts.append("\n".join(["These load:", *lines[:_SHOWN_LOADED], *more]))
+            more = [f"… {rest} more files"] if rest > 0 else []
+            parts.append("These load:\n\n" + fence_text("\n".join([*lines[:_SHOWN_LOADED], *more])))
         return "\n\n".join(parts)
 
     def notes(self) -> list[str]:

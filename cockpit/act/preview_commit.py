@@ -12,6 +12,7 @@ from cockpit.act.proposed_action import ActionPreview, FileDiff, draw_diff
 from cockpit.act.text_edits import ActionRefused, digest_now
 from cockpit.act.tool_payloads import GitCommit
 from cockpit.act.workspace import Workspace
+from cockpit.core.fenced_text import fence_text
 from cockpit.core.text import pluralize
 
 _DRAWN = 2 * 1024 * 1024
@@ -67,7 +68,7 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
         risk="medium",
         summary=f"Commit {count} and nothing else that is staged.",
         fields=tuple(fields),
-        body=payload.message,
+        body=fence_text(payload.message),  # git keeps its lines: Markdown would join them
         diffs=tuple(diffs),
         notes=tuple(notes),
         payload={

@@ -18,6 +18,7 @@ from cockpit.act.text_edits import digest_now
 from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
+from cockpit.core.fenced_text import fence_text
 from cockpit.evolve.grow_tool import Grown
 from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
@@ -80,7 +81,7 @@ async def preview_adoption(
         risk="medium",
         summary=f"Adopt the tool {name}: {growth.purpose}",
         fields=tuple(fields),
-        body=f"Without the code:\n\n{growth.red}",
+        body=f"Without the code:\n\n{fence_text(growth.red)}",
         diffs=tuple(FileDiff(path, None, text) for path, text in files.items()),
         notes=(
             "Once adopted, sessions of this project may call it; each call asks by its risk.",

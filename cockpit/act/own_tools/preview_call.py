@@ -11,6 +11,7 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition, clean_text
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.tools import ADDED_ACTIONS
+from cockpit.core.fenced_text import fence_text
 
 OWN_TOOL = ADDED_ACTIONS[0]
 """The type of the action that calls a tool in Python."""
@@ -55,11 +56,11 @@ def describe_call(name: str, arguments: Mapping[str, Any], limit: int = 120) -> 
 
 
 def render_arguments(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments as text to read: one a line, texts of several lines as they are."""
+    """Return the arguments as Markdown: one a line, texts of several lines as they are, between fences."""
     parts = []
     for name, value in arguments.items():
         if isinstance(value, str) and "\n" in value:
             parts.append(f"{name}:\n" + "\n".join(f"  {line}" for line in value.splitlines()))
         else:
             parts.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(parts)
+    return fence_text("\n".join(parts)) if parts else ""

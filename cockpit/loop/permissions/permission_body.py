@@ -14,6 +14,7 @@ from typing import Any
 
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.core.canonical_json import canonical_json
+from cockpit.core.fenced_text import fence_text
 from cockpit.core.find_checkout import find_checkout
 from cockpit.core.processes import current_process
 from cockpit.core.secrets import mask, mask_value
@@ -181,10 +182,13 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
 
 
 def _plan_text(request: ToolRequest) -> str:
-    """Return the text of a plan or a notebook's cell, which are to be read whole."""
+    """Return a plan, which is Markdown, or a notebook's cell between fences: both are to be read whole."""
     name = "plan" if request.kind == "think" else "new_source"
     value = request.input.get(name) if request.kind in ("think", "edit") else None
-    return _cut(value, MAX_FIELD) if isinstance(value, str) else ""
+    if not isinstance(value, str) or not value.strip():
+        return ""
+    text = _cut(value, MAX_FIELD)
+    return text if request.kind == "think" else fence_text(text)
 
 
 def _editable(request: ToolRequest) -> dict[str, Any]:

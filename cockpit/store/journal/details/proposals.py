@@ -132,7 +132,7 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     fields: tuple[tuple[str, str], ...]
     """Names and values to show."""
     body: str
-    """The text to show."""
+    """The text to show, as Markdown: code and text whose lines count are fenced."""
     diffs: tuple[FileDiff, ...]
     """The files that the action changes."""
     notes: tuple[str, ...]
