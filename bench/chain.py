@@ -16,12 +16,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from measure import Row, row
+from msgspec.structs import replace
 
 from cockpit.access import run_program
 from cockpit.access.reading_sandbox import use_reading_sandbox

@@ -12,11 +12,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from measure import Row, row
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import CountingIds, FixedClock

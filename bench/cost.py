@@ -18,12 +18,12 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
 
 from measure import Row, row
+from msgspec.structs import replace
 from quoted import find_quotes
 from session_costs import Costs, Step, invented, run
 from written_session import run_written

@@ -127,7 +127,7 @@ def _fill(store: Store) -> None:
     draft = tasks.new_draft("Past")
 
     def insert(tx: Tx, count: int) -> None:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         for _ in range(count):
             done = replace(draft, status="done", done_at=tx.now())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from msgspec.structs import replace
 from prompt_cache import Cache, blocks_of
 from quoted import NOTHING, Quoted, ShownText
 

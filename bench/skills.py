@@ -25,10 +25,11 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from measure import Row, row
+from msgspec.structs import replace
 
 from cockpit.core.skills.skill import Skill
 from cockpit.core.skills.skill_layers import SkillPlace, load_skills

@@ -10,9 +10,10 @@ import json
 import os
 import secrets
 import sqlite3
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.principals import MAIN, PERSON, Caller, ensure_principal, kind_of
 from cockpit.access.token_scopes import CAP_ISSUE, CAP_REVOKE, SCOPES, NotAllowed
@@ -41,8 +42,7 @@ class TokenRefused(CockpitError):
     code = "token_unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """One row of ``capability_tokens``, without the hash."""
 
     cap_id: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.access.gh_flags import GhArguments, GhRefused, read_arguments, split_words
 from cockpit.access.gh_table import AREAS_REFUSED, COMMANDS, Spec
@@ -35,8 +36,7 @@ _ELSEWHERE = re.compile(r"(?i)(?<![\w-])(?:repo|org|user):")
 _URL_KIND = {"pr": "pull", "issue": "issues", "run": "actions/runs"}
 
 
-@dataclass(frozen=True, slots=True)
-class GhCommand:
+class GhCommand(Struct, frozen=True):
     """A parsed ``gh`` command.
 
     ``argv`` begins with ``gh`` and includes the body. ``number`` is the number of the pull request, issue

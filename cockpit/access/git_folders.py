@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
@@ -19,8 +20,7 @@ _LARGEST_LIST = 65_536
 _BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
 
 
-@dataclass(frozen=True, slots=True)
-class GitFolders:
+class GitFolders(Struct, frozen=True):
     """The folders of one checkout's state, as paths."""
 
     own: str
@@ -61,8 +61,7 @@ def read_git_folders(own: str) -> GitFolders | None:
     return GitFolders(own, common) if is_repository else None
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """A file by which a repository reads what lies outside of it."""
 
     file: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_git_folders
 
@@ -49,8 +50,7 @@ _DIFFERS = re.compile(r"includeif\..*", re.DOTALL)
 """Settings by which the checkouts of one repository may have different ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One entry of ``git config --list --show-scope --show-origin``."""
 
     scope: str
@@ -61,8 +61,7 @@ class Setting:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSettings:
+class ListedSettings(Struct, frozen=True):
     """Every setting that git uses in a folder."""
 
     settings: tuple[Setting, ...]

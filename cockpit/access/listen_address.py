@@ -11,8 +11,9 @@ import ipaddress
 import os
 import socket
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -29,8 +30,7 @@ class CannotListen(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """The address of a server. ``shown`` is the host as it is written in a URL, or a socket's path."""
 
     shown: str

@@ -8,8 +8,9 @@ See ``docs/reference/security.md``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from cockpit.access.token_scopes import AGENT_SCOPES, SCOPES, NotAllowed
 from cockpit.core.errors import CockpitError
@@ -33,8 +34,7 @@ class NamespaceInvalid(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The principal of a request, derived from its connection, never from its payload.
 
     ``cap_id`` is the id of the token that was used; empty for the user at the terminal and for the built-in

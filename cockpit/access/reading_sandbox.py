@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from cockpit.access.git_overrides import ListedSettings
 
 
-@dataclass(frozen=True, slots=True)
-class GitStart:
+class GitStart(Struct, frozen=True):
     """How one git is started: its words, its environment, and open files that it inherits."""
 
     argv: tuple[str, ...]

@@ -13,8 +13,10 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.git_folders import find_refused_redirect
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
@@ -64,8 +66,7 @@ _PASSING = frozenset(
 """Errors of a start that say nothing about the program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The result of a program. ``code`` is its exit status, negative when a signal ended it.
 
     ``truncated``: the output exceeded the limit, the program was ended, and the output so far is kept.

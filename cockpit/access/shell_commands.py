@@ -9,7 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.shell_syntax import Group, Item, Redirection, Script, SimpleCommand
@@ -41,8 +43,7 @@ _OPERATORS = {"&": ";", "|&": "|", ";;": ";", ";&": ";", ";;&": ";", "\n": ";"}
 _DEEPEST = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RanCommand:
+class RanCommand(Struct, frozen=True):
     """One program with its arguments, without what wraps it (``env``, ``timeout``, ``uv run``).
 
     ``writes`` are the files that its output goes to, ``reads`` those that its input comes from, ``stdin`` is

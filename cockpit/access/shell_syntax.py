@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 MarkKind = Literal[
     "variable",
@@ -29,8 +30,7 @@ MarkKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A piece of shell syntax: its kind, its text and its offset in characters."""
 
     kind: MarkKind
@@ -38,8 +38,7 @@ class Mark:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word of a command.
 
     Quotes and escapes are resolved in ``text``; an expansion stays as it is written. ``marks`` are the
@@ -53,16 +52,14 @@ class Word:
     nested: tuple[Script, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """``NAME=VALUE`` before a command, by itself, or as an argument of ``export`` and its like."""
 
     name: str
     value: Word
 
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+class Redirection(Struct, frozen=True):
     """One redirection: ``operator`` without its file descriptor, and the word after it.
 
     The target of a here-document is its delimiter; ``body`` is its text without the last newline. A
@@ -80,8 +77,7 @@ class Redirection:
         return ">" in self.operator and not duplicates
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """A program with its arguments; without words it only assigns or redirects.
 
     ``operator`` is what stands before it in its list: ``;`` (a newline too), ``&``, ``&&``, ``||``,
@@ -94,8 +90,7 @@ class SimpleCommand:
     operator: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A compound command: ``kind`` is its first keyword (``if``, ``for``, ``{``, ``(``, ``function``…).
 
     ``words`` are the words of its head, ``items`` its conditions and bodies in order.
@@ -111,8 +106,7 @@ class Group:
 Item: TypeAlias = SimpleCommand | Group
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """A text as commands.
 
     The outermost script also lists, over the whole text, ``separators`` (operators, newlines, line

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.shell_syntax import (
     Assignment,
@@ -103,8 +105,7 @@ _ANSI = re.compile(
 _ANSI_LETTERS = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
 
-@dataclass(slots=True)
-class _Parts:
+class _Parts(Struct):
     """A word while it is read; ``shape`` is ``text`` with every quoted character as ``_``."""
 
     text: list[str] = field(default_factory=list)

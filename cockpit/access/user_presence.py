@@ -13,8 +13,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
@@ -68,8 +69,7 @@ _PR_SET_DUMPABLE = 4
 _ADVICE = "Decide on cockpit's screen, or in a terminal of your own."
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A process of this machine, as procfs shows it."""
 
     pid: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access import user_presence
 from cockpit.acp.client_link import CANCELLED, ClientLink
@@ -31,8 +32,7 @@ OPTIONS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
+class TurnEnd(Struct, frozen=True):
     """How a turn ended: the protocol's reason, and the session; None where it has none yet."""
 
     stop_reason: str

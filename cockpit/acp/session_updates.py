@@ -7,9 +7,10 @@ One tool call stands for one proposal with the action that it allows, or for one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.acp.prompt_text import fence_for
 from cockpit.loop.views.event_text import event_line, list_items
@@ -34,8 +35,7 @@ _LONGEST_OUTPUT = 100_000
 _MOST_LOCATIONS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Struct, frozen=True):
     """How text is written for a client that may be a terminal."""
 
     clean: Callable[[str], str]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.shell_syntax import Mark, Script, SimpleCommand, Word, iter_items, iter_words
@@ -114,8 +115,7 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCommand:
+class ScriptCommand(Struct, frozen=True):
     """One command that a script could run.
 
     ``assigned`` are the variables set for it, ``writes`` the files that its output goes to. A

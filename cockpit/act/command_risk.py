@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.reads.judge_reads import why_not_read_options
@@ -53,8 +54,7 @@ _LOADED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The risk of a command.
 
     ``denied`` is the message when the command is never run; ``reasons`` say what raised the risk;
@@ -67,8 +67,7 @@ class Verdict:
     network: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """How deep the wrapping is, and how many commands may still be judged in all (shared, counted down).
 
     In a ``guess`` a glob as program is no reason for high risk: it is probably no command.

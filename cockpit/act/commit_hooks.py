@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.act.pinned_files import PinnedFile, pin_files
@@ -28,8 +29,7 @@ _MANAGERS = (
 _MOST_FILES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """``names`` are the hooks that will run, ``pins`` the files that decide what they do."""
 
     folder: Path

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from dataclasses import replace
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from cockpit.act.adapters import ADAPTERS, Adapter, Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded

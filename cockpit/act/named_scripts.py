@@ -13,8 +13,9 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.shell_commands import SHELLS, RanCommand, list_commands
@@ -81,8 +82,7 @@ _SHOWN_LOADED = 30
 _SHOWN_UNKNOWN = 6
 
 
-@dataclass(frozen=True, slots=True)
-class NamedScript:
+class NamedScript(Struct, frozen=True):
     """A file that a command runs: ``path`` as named, from the root; ``real`` where its links lead; the
     ``sha256`` of its content; its ``text``, '' for one that is not text."""
 
@@ -113,8 +113,7 @@ class NamedScript:
         return "\n\n".join([f"{path}:", fence_text("\n".join(lines[:SHOWN_LINES])), *more])
 
 
-@dataclass(frozen=True, slots=True)
-class NamedScripts:
+class NamedScripts(Struct, frozen=True):
     """The files of the project that a command runs and names, and those ``loaded`` by them.
 
     ``missing`` are named or would be loaded, but not there; ``unknown`` says what could not be followed.

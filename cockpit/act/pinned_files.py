@@ -9,15 +9,15 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _LARGEST = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedFile:
+class PinnedFile(Struct, frozen=True):
     """A file by its path (from the project's root, or absolute) and the SHA-256 of its content."""
 
     path: str

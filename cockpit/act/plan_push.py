@@ -6,8 +6,9 @@ gh asks on a terminal what to push; here the proposal shows it, and the push is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import run_git
@@ -18,8 +19,7 @@ from cockpit.act.workspace import Workspace
 from cockpit.core.text import pluralize
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(Struct, frozen=True):
     """A push: the commit with this id becomes ``branch`` on ``remote``.
 
     ``url`` is the remote's address for pushing, without its credentials; ``count`` the commits that it has

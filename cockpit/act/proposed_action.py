@@ -6,8 +6,9 @@ See ``docs/reference/journal.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.command_risk import Risk
 from cockpit.core.secrets import mask
@@ -16,8 +17,7 @@ _WHOLE = 200_000
 _AROUND = 60
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """One file before and after; ``before`` is None for a new file, ``after`` for a removed one."""
 
     path: str
@@ -25,8 +25,7 @@ class FileDiff:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionPreview:
+class ActionPreview(Struct, frozen=True):
     """One action as it is proposed.
 
     ``payload`` has JSON values only; the adapter receives it.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, Refusal
@@ -57,8 +58,7 @@ def is_test(path: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TestsGuard:
+class TestsGuard(Struct, frozen=True):
     """Refuse to write tests, and commands that name one and remove or rewrite files.
 
     Changes that cannot be seen in a command's words are undone afterwards

@@ -12,8 +12,9 @@ import posixpath
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from cockpit.access.shell_commands import SHELLS, RanCommand, list_commands
 
@@ -58,8 +59,7 @@ _ENDINGS: dict[str, Kind] = {
 _RUNS_SCRIPT = frozenset({"npm", "pnpm", "yarn", "bun"})
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A file that runs: its ``path`` from the root, its ``kind``, and the ``folder`` in which names that it
     gives begin (the one it runs in; of Python the first of ``sys.path``). ``entry`` is the script of a
     ``package.json``."""
@@ -70,8 +70,7 @@ class Source:
     entry: str = ""
 
 
-@dataclass(slots=True)
-class Includes:
+class Includes(Struct):
     """What a source loads: ``sources`` to follow, files that are ``absent`` and would be loaded if they
     appeared, and ``unknown``: words for what the text leaves open."""
 

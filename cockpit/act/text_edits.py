@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.core.errors import CockpitError
@@ -37,8 +38,7 @@ class TextDiffers(ActionRefused):
     """The text to replace is not in the file as it is now, or not once: it has to be looked at again."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextNow:
+class TextNow(Struct, frozen=True):
     """A file's text at one moment; ``sha256`` is over its bytes."""
 
     text: str

@@ -7,8 +7,9 @@ A record is the tool's JSON Schema as well: a model is shown the descriptions wr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
+
+from msgspec import Struct, field
 
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.core.read_record import HIDDEN, describe
@@ -20,16 +21,14 @@ _PATH = describe("Path from the project's root.")
 _REASON = describe("Why, in one sentence, for the user, who decides.")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(Struct, frozen=True):
     """Write ``content`` to the file ``path``, whether it exists or not."""
 
     path: Annotated[str, _PATH]
     content: Annotated[str, describe("The whole new content.")]
 
 
-@dataclass(frozen=True, slots=True)
-class EditFile:
+class EditFile(Struct, frozen=True):
     """Replace ``old`` by ``new`` in ``path``, where it occurs exactly once, or everywhere."""
 
     path: Annotated[str, _PATH]
@@ -40,8 +39,7 @@ class EditFile:
     replace_all: Annotated[bool, describe("Replace every occurrence.")] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunArguments:
+class RunArguments(Struct, frozen=True, kw_only=True):
     """The arguments of ``run`` as the model writes them: ``argv`` or ``command``, not both."""
 
     argv: Annotated[
@@ -58,8 +56,7 @@ class RunArguments:
     ] = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Run ``argv`` (a program and its arguments; no shell) in the project's root.
 
     ``reason`` is for the user who decides; ``timeout_s`` is 1 to :data:`MAX_TIMEOUT_S` seconds.
@@ -70,8 +67,7 @@ class Run:
     timeout_s: int = 120
 
 
-@dataclass(frozen=True, slots=True)
-class GitHub:
+class GitHub(Struct, frozen=True):
     """Run one ``gh`` command line."""
 
     command: Annotated[
@@ -79,8 +75,7 @@ class GitHub:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class GitCommit:
+class GitCommit(Struct, frozen=True):
     """Commit exactly ``paths`` as they are in the worktree; other staged files stay staged."""
 
     message: Annotated[str, describe("The commit message: a subject line, a blank line, why.")]
@@ -90,8 +85,7 @@ class GitCommit:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateSkill:
+class CreateSkill(Struct, frozen=True):
     """Write a skill of the project: ``.cockpit/skills/NAME/SKILL.md``."""
 
     name: Annotated[str, describe("Lower-case letters, digits and hyphens, e.g. release-notes.")]
@@ -104,15 +98,13 @@ class CreateSkill:
     keywords: Annotated[tuple[str, ...], describe("Further words that find it.")] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeAction:
+class ResumeAction(Struct, frozen=True):
     """Propose an action again that was kept."""
 
     call: Annotated[str, describe("The place of its call, as its result names it, e.g. 3.1.")]
 
 
-@dataclass(frozen=True, slots=True)
-class ProposeTool:
+class ProposeTool(Struct, frozen=True):
     """Ask for a tool that does not exist; it grows test first, in the sandbox."""
 
     name: Annotated[str, describe("Lower-case letters, digits and _, e.g. parse_pcab.")]
@@ -128,8 +120,7 @@ class ProposeTool:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Struct, frozen=True):
     """Ask to read. ``scope`` lists scope items as text; the gateway parses them."""
 
     purpose: Annotated[str, describe("What you are trying to achieve.")]
@@ -148,8 +139,7 @@ class RequestContext:
     escalation: Annotated[str, describe("What you will do if this is not granted.")] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanTask:
+class PlanTask(Struct, frozen=True, kw_only=True):
     """One task of a proposed plan."""
 
     title: Annotated[str, describe("What is to be done, in one line.", maxLength=300)]
@@ -170,8 +160,7 @@ class PlanTask:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposePlan:
+class ProposePlan(Struct, frozen=True, kw_only=True):
     """Propose tasks for the backlog; the user decides over all of them at once."""
 
     tasks: Annotated[
@@ -185,24 +174,21 @@ class ProposePlan:
     ] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeTaskType:
+class ChangeTaskType(Struct, frozen=True):
     """Ask the user to make this session one of another task type."""
 
     task_type: Annotated[str, describe("The new type, for example implement, bug or docs.")]
     reason: Annotated[str, _REASON]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkDecision:
+class WorkDecision(Struct, frozen=True):
     """One decision about the task and its reason."""
 
     decision: Annotated[str, describe("What was decided, in one sentence.", maxLength=2_000)]
     reason: Annotated[str, describe("Why, in one sentence.", maxLength=2_000)] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateWip:
+class UpdateWip(Struct, frozen=True, kw_only=True):
     """Record what the next session on this task must know."""
 
     decisions: Annotated[
@@ -216,16 +202,14 @@ class UpdateWip:
     ] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """End the task, in the agent's own judgement."""
 
     status: Literal["done", "blocked"]
     summary: Annotated[str, describe("What was found or done, or what is in the way.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeProfileChange:
+class ProposeProfileChange(Struct, frozen=True, kw_only=True):
     """Ask for a temporary profile change. :mod:`cockpit.orient.profile_changes.parse_change` reads
     ``bands`` and ``rules``; the hidden fields are read so that the guard can refuse them by code."""
 
@@ -250,8 +234,7 @@ class ProposeProfileChange:
     requested_by: Annotated[Any, HIDDEN] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddedCall:
+class AddedCall(Struct, frozen=True):
     """Call a tool that cockpit does not bring: of the user, the project, a skill or an MCP server."""
 
     definition: ToolDefinition

@@ -6,10 +6,10 @@ names the tool, the field and a correct value. See ``docs/reference/actions.md``
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.command_line import CommandRefused, check_argv, split_command
 from cockpit.act.tool_payloads import (
@@ -44,8 +44,7 @@ class MalformedCall(CockpitError):
     code = "malformed_call"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDef:
+class ToolDef(Struct, frozen=True):
     """A tool as the model sees it: ``parameters`` is a JSON Schema object."""
 
     name: str
@@ -53,8 +52,7 @@ class ToolDef:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A parsed call: ``arguments`` as the model wrote them, ``payload`` as a record."""
 
     name: str
@@ -228,10 +226,10 @@ def _read_run(arguments: RunArguments) -> Run:
 
 
 def _check_values(name: str, payload: Payload) -> None:
-    for field in dataclasses.fields(payload):
-        value = getattr(payload, field.name)
+    for field in payload.__struct_fields__:
+        value = getattr(payload, field)
         texts = value if isinstance(value, tuple) else (value,)
-        if field.name in {
+        if field in {
             "path",
             "message",
             "command",
@@ -244,7 +242,7 @@ def _check_values(name: str, payload: Payload) -> None:
             "example_input",
             "expected_output",
         } and (not value or not all(str(text).strip() for text in texts)):
-            raise MalformedCall(f"{name}: {field.name!r} is empty.")
+            raise MalformedCall(f"{name}: {field!r} is empty.")
     if isinstance(payload, UpdateWip) and not (
         payload.decisions or payload.context.strip() or payload.next_step.strip()
     ):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
@@ -13,8 +14,7 @@ from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.variables import clean_environment
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """The place where actions happen.
 
     ``repo`` is ``owner/name`` on GitHub, or None. ``environment`` is what commands receive: those of this

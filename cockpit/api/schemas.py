@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.core.canonical_json import digest, text_digest
 from cockpit.core.errors import CockpitError
@@ -37,8 +37,7 @@ class DigestMissing(CockpitError):
     code = "digest_required"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The body of a decision: the digest of the proposal as it was shown, and a reason."""
 
     shown_digest: Annotated[

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.epics_and_stories import EPICS, SETTLED, STORIES
 from cockpit.store.db.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class Boundaries:
+class Boundaries(Struct, frozen=True):
     """What a change of a task completed: its story, its epic, or neither."""
 
     story_completed: bool = False

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.backlog.validation import BacklogInvalid
 
 _FENCE = "+++"
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field: ``long`` is Markdown of many lines, everything else one line.
 
     A one-line value is one of ``choices`` where there are any; else ``hint`` describes it.

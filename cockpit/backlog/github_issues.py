@@ -10,9 +10,10 @@ import json
 import re
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.run_program import ProgramMissing, run_program
@@ -47,8 +48,7 @@ class IssuesUnread(CockpitError):
     code = "gh_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """An open issue; ``source`` identifies it."""
 
     source: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.backlog import validation
 from cockpit.backlog.completion import (
@@ -52,8 +54,7 @@ HIGHEST = HIGHEST_NUMBER // 10
 """The highest number that a file can give: far more can come after it than ever will."""
 
 
-@dataclass(slots=True)
-class ImportCounts:
+class ImportCounts(Struct):
     """How many lines an import created, changed or left unchanged."""
 
     created: int = 0
@@ -174,8 +175,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
     return taking.done
 
 
-@dataclass(slots=True)
-class _Import:
+class _Import(Struct):
     """A running import: its counts, and the stories and epics whose status is updated at its end."""
 
     tx: Tx

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.backlog.validation import one_of
 from cockpit.observe.count_tokens import count_tokens
@@ -174,8 +176,7 @@ def shorten_to_fit(body: Mapping[str, Any], cap_tokens: int = ANSWER_TOKENS) -> 
     return {**shortened, "left_out": left_out} if left_out else shortened
 
 
-@dataclass(frozen=True, slots=True)
-class _Most:
+class _Most(Struct, frozen=True):
     """How much of each list, text and mapping is left."""
 
     entries: int

@@ -9,8 +9,9 @@ Errors are :class:`~cockpit.core.errors.CockpitError` and say what to do. See
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.backlog import validation
 from cockpit.backlog.completion import (

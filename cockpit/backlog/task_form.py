@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.backlog import service
 from cockpit.backlog.form_text import FormField

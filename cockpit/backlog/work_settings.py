@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 SESSION_TOKENS = 5_000_000
 """Tokens after which a worker hands over, where the configuration sets no other limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkSettings:
+class WorkSettings(Struct, frozen=True):
     """``[work]``."""
 
     max_test_retries: int = 3
@@ -23,8 +23,7 @@ class WorkSettings:
     """Tokens that a worker may spend before it hands over."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlessSettings:
+class HeadlessSettings(Struct, frozen=True):
     """``[headless]``."""
 
     max_sessions: int = 10

@@ -10,8 +10,10 @@ import asyncio
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.backlog import service
 from cockpit.chains.batch_size import BatchSize, batch_outcome, read_batch_size
@@ -42,8 +44,7 @@ MAX_FAILURES = 2
 _BY = "engine"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerEnd:
+class WorkerEnd(Struct, frozen=True):
     """Why a worker ended, and its totals."""
 
     reason: str

@@ -6,8 +6,9 @@ See ``docs/reference/chains.md``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -43,8 +44,7 @@ class BatchInvalid(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSize:
+class BatchSize(Struct, frozen=True):
     """How many tasks the next batch may have."""
 
     size: int = FIRST

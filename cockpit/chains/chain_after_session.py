@@ -7,7 +7,8 @@ only one starts it. See ``docs/reference/chains.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.chains.chain_lifecycle import (
     ChainOptions,
@@ -37,8 +38,7 @@ class NoChainStarted(CockpitError):
     code = "not_followed"
 
 
-@dataclass(frozen=True, slots=True)
-class EndedSession:
+class EndedSession(Struct, frozen=True):
     """An external agent's session that has ended."""
 
     seq: int

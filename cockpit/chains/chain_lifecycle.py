@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders
 from cockpit.chains.claim_batch import has_work, scope_of, unfinished_tasks
@@ -41,8 +42,7 @@ class ChainRefused(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class ChainOptions:
+class ChainOptions(Struct, frozen=True):
     """What ``cockpit work`` asks a chain to do."""
 
     scope_kind: str
@@ -63,8 +63,7 @@ class ChainOptions:
     """Limit in seconds that workers run."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainUsage:
+class ChainUsage(Struct, frozen=True):
     """What a chain has used so far."""
 
     workers: int
@@ -77,8 +76,7 @@ class ChainUsage:
     """Tokens of ``tokens`` whose price is not known, so that ``cost_usd`` is without them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainDecision:
+class ChainDecision(Struct, frozen=True):
     """What follows a worker: another one (``status`` is empty), or the chain's end."""
 
     status: str = ""

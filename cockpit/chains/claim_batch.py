@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.processes import is_process_alive
 from cockpit.learn.resume_text import resume_line
@@ -22,8 +23,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tasks import TaskTakenUp
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedTask:
+class ClaimedTask(Struct, frozen=True):
     """A task whose lease this worker holds."""
 
     task_id: str

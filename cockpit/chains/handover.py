@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.store.chains import task_runs
 from cockpit.store.chains.end_reasons import BATCH_LIMIT, CHAIN_LIMIT, TOKEN_LIMIT
@@ -96,8 +96,7 @@ class WorkerUsage(msgspec.Struct, frozen=True):
         return f"{spent}, {round(100 * self.dropped_share)} % of known facts left out"
 
 
-@dataclass(slots=True)
-class _TaskUsage:
+class _TaskUsage(Struct):
     """What a task used before this worker claimed it, and since."""
 
     tokens_before: int

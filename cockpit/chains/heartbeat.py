@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.chains.claim_batch import ClaimedTask
 from cockpit.chains.handover import UsageMeter
@@ -99,8 +100,7 @@ class Heartbeat:
         self._waiting = frozenset(approval.proposal_id for approval in approvals)
 
 
-@dataclass(frozen=True, slots=True)
-class PendingApproval:
+class PendingApproval(Struct, frozen=True):
     """A pending proposal, and the task whose step waits for it."""
 
     proposal_id: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.secrets import mask
@@ -20,8 +21,7 @@ _DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY")
 _TIMEOUT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A notification: a title and one line of text, neither masked nor escaped yet."""
 
     title: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.text import pluralize
 from cockpit.learn.resume_line import one_line
@@ -37,8 +38,7 @@ from cockpit.store.journal.details.tasks import (
 from cockpit.store.journal.journal import Row
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressLine:
+class ProgressLine(Struct, frozen=True):
     """A line about the chain."""
 
     line: str

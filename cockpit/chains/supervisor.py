@@ -11,9 +11,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.chains.chain_lifecycle import ChainDecision, count_crashes, decide_chain
@@ -42,8 +42,7 @@ must not be imported."""
 _LOG_TAIL = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Supervision:
+class Supervision(Struct, frozen=True):
     """What the supervisor of a chain needs."""
 
     store: Store

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import is_terminal, say
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from cockpit.store.db.database import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Unconfined:
+class Unconfined(Struct, frozen=True):
     """What runs with all of the user's rights, and why."""
 
     subject: str

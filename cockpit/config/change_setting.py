@@ -10,9 +10,10 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.config.all_settings import KEYS
 from cockpit.config.load_settings import ConfigInvalid, load_settings
@@ -22,8 +23,7 @@ from cockpit.core.project_paths import user_folder
 _NEXT_TABLE = re.compile(r"^\[", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
+class SettingRow(Struct, frozen=True):
     """A setting with its value."""
 
     key: Key

@@ -15,10 +15,11 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
@@ -62,8 +63,7 @@ class ConfigInvalid(CockpitError):
     code = "config"
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionSettings:
+class RetentionSettings(Struct, frozen=True):
     """``[retention]``: after how many days ``cockpit prune`` archives records; None: never."""
 
     sessions_days: int | None = None
@@ -72,8 +72,7 @@ class RetentionSettings:
     """Rows of the journal."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotifySettings:
+class NotifySettings(Struct, frozen=True):
     """``[notify]``: where a request is announced besides the terminal. Only the user's own files set it."""
 
     desktop: bool = False
@@ -83,8 +82,7 @@ class NotifySettings:
     """The address of an ntfy topic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """All settings of one process."""
 
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.config.setting import OutOfBounds

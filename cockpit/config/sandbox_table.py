@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cockpit.act.sandbox.choices import SandboxChoices, default_limits
 from cockpit.config.setting import OutOfBounds

@@ -7,8 +7,9 @@ epochs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 MAX_CHARS = 48_000
 """Characters of a text that are read: its beginning."""
@@ -31,8 +32,7 @@ _HERE_DOCUMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FileNames:
+class FileNames(Struct, frozen=True):
     """The files that a fact names."""
 
     all: frozenset[str]

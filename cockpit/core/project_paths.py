@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.find_checkout import find_checkout
@@ -54,8 +55,7 @@ PROJECT_FILE = "project.json"
 _LARGEST_FILE = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRecord:
+class ProjectRecord(Struct, frozen=True):
     """The content of a state folder's ``project.json``."""
 
     identity: Path
@@ -133,8 +133,7 @@ def home_of_database(database: Path) -> Path | None:
     return record.home if record is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectPaths:
+class ProjectPaths(Struct, frozen=True):
     """The folders of a project."""
 
     root: Path

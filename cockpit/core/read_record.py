@@ -1,15 +1,14 @@
 """Read JSON strictly into frozen records, and write the JSON Schema of a record.
 
-A record is a dataclass whose type hints say everything: ``Annotated`` with :class:`msgspec.Meta` for
-descriptions and limits, ``X | UnsetType = UNSET`` for a field that may be absent but not null. Tool
-calls, profile changes, MCP arguments and HTTP bodies are all read here, so that each of them refuses
-the same faults: text that is not JSON, duplicate keys, NaN and infinities, unknown and missing fields,
-wrong types and numbers out of range.
+A record is a :class:`msgspec.Struct` whose type hints say everything: ``Annotated`` with
+:class:`msgspec.Meta` for descriptions and limits, ``X | UnsetType = UNSET`` for a field that may be absent
+but not null. Tool calls, profile changes, MCP arguments and HTTP bodies are all read here, so that each of
+them refuses the same faults: text that is not JSON, duplicate keys, NaN and infinities, unknown and missing
+fields, wrong types and numbers out of range.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import types
@@ -88,7 +87,7 @@ def parse_object(text: str | bytes, *, name: str, max_characters: int) -> dict[s
 
 
 def read_record(record: type[T], value: Any, *, name: str) -> T:
-    """Read an already parsed JSON value into the dataclass ``record``, nested records included.
+    """Read an already parsed JSON value into the record type ``record``, nested records included.
 
     ``name`` is what error messages call the value. Raises :class:`InvalidRecord`.
     """
@@ -96,7 +95,7 @@ def read_record(record: type[T], value: Any, *, name: str) -> T:
 
 
 def record_schema(record: type[Any], *, closed: bool = False) -> dict[str, Any]:
-    """Build a JSON Schema of the dataclass ``record`` that costs few tokens.
+    """Build a JSON Schema of the record type ``record`` that costs few tokens.
 
     It gives names, types, limits and descriptions, without titles and defaults. ``closed`` adds
     ``additionalProperties: false``. Fields marked :data:`HIDDEN` are read but not shown.
@@ -126,8 +125,7 @@ HIDDEN = msgspec.Meta(extra={"hidden": True})
 """Marks a field that is read but does not appear in the schema."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True):
     name: str
     hint: Any
     required: bool
@@ -145,12 +143,12 @@ def _fields(record: type[Any]) -> tuple[_Field, ...]:
         _Field(
             field.name,
             hints[field.name],
-            field.default is field.default_factory is dataclasses.MISSING,
+            field.required,
             HIDDEN in getattr(hints[field.name], "__metadata__", ()),
             is_text=_takes_any(hints[field.name], str),
             is_texts=_takes_any(hints[field.name], tuple[str, ...]),
         )
-        for field in dataclasses.fields(record)
+        for field in msgspec.structs.fields(record)
     )
 
 
@@ -211,16 +209,16 @@ def _read_fields(record: type[T], value: Any, name: str, path: str) -> T:
 def _read_value(hint: Any, value: Any, name: str, path: str) -> Any:
     """Raises :class:`msgspec.ValidationError` for ``value`` itself, else :class:`InvalidRecord`."""
     plain = _plain(hint)
-    if dataclasses.is_dataclass(plain):
-        return _read_fields(plain, value, name, path)  # type: ignore[arg-type]  # a class
+    if _is_record(plain):
+        return _read_fields(plain, value, name, path)
     container, arguments = get_origin(plain), get_args(plain)
-    if container is Mapping and dataclasses.is_dataclass(arguments[1]):
+    if container is Mapping and _is_record(arguments[1]):
         entries = msgspec.convert(value, dict[str, Any])
         return {
             key: _read_value(arguments[1], entry, name, f"{path}.{key}")
             for key, entry in entries.items()
         }
-    if container is tuple and dataclasses.is_dataclass(arguments[0]):
+    if container is tuple and _is_record(arguments[0]):
         items = msgspec.convert(value, list[Any])
         return tuple(
             _read_value(arguments[0], item, name, f"{path}[{index}]")
@@ -229,6 +227,10 @@ def _read_value(hint: Any, value: Any, name: str, path: str) -> Any:
     if type(value) is int and abs(value) > MAX_INTEGER:
         raise msgspec.ValidationError(f"Expected a number up to {MAX_INTEGER:,}")
     return msgspec.convert(value, hint, strict=True)
+
+
+def _is_record(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 def _plain(hint: Any) -> Any:
@@ -272,9 +274,9 @@ def _type_schema(plain: Any, closed: bool) -> dict[str, Any]:
         return {"type": "string", "enum": list(get_args(plain))}
     if container in (list, tuple):
         return {"type": "array", "items": _hint_schema(get_args(plain)[0], closed)}
-    if dataclasses.is_dataclass(plain):
-        return record_schema(plain, closed=closed)  # type: ignore[arg-type]  # a class
-    if container is Mapping and dataclasses.is_dataclass(get_args(plain)[1]):
+    if _is_record(plain):
+        return record_schema(plain, closed=closed)
+    if container is Mapping and _is_record(get_args(plain)[1]):
         return {"type": "object", "additionalProperties": _type_schema(get_args(plain)[1], closed)}
     return {"type": _PLAIN.get(plain, "object")}
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.decide.load_sdk import opened
 from cockpit.decide.model import Done, ModelError, ModelEvent, Prompt, Retrying, TextDelta

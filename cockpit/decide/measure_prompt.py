@@ -7,10 +7,10 @@ and tool (:mod:`cockpit.core.fenced_text`). See ``docs/reference/kernel.md``, co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.fenced_text import CALL_TOKENS, MESSAGE_TOKENS

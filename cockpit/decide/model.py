@@ -7,12 +7,12 @@ Providers, the offline rules and the scripted model implement it; the loop knows
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+
+class ToolSpec(Struct, frozen=True):
     """A tool as a model sees it: name, one-paragraph description, JSON Schema of its arguments."""
 
     name: str
@@ -20,8 +20,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCall:
+class PromptCall(Struct, frozen=True):
     """A tool call of an earlier wave, replayed to the provider as its own tool-call message."""
 
     call_id: str
@@ -30,8 +29,7 @@ class PromptCall:
     """The arguments as canonical JSON text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingBlock:
+class ThinkingBlock(Struct, frozen=True):
     """A part of what a model thought, which its provider wants back as it was, to the letter."""
 
     text: str
@@ -53,8 +51,7 @@ class ThinkingBlock:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
+class PromptMessage(Struct, frozen=True):
     """One message. ``user`` has text; ``assistant`` thinking, text, calls; ``tool`` answers ``call_id``."""
 
     role: Literal["user", "assistant", "tool"]
@@ -68,8 +65,7 @@ class PromptMessage:
     """What the model thought before this message of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class PacketFact:
+class PacketFact(Struct, frozen=True):
     """A fact as it is in the packet, for models that read structure instead of text."""
 
     fact_id: str
@@ -90,8 +86,7 @@ class PacketFact:
     """Its text says by itself what it is about, and stands without a source line and fences."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """The input of one model call: compiled context, never a growing transcript.
 
     ``system`` is the stable head (identity and capabilities bands); ``messages`` the rest, in
@@ -111,15 +106,13 @@ class Prompt:
     max_output_tokens: int = 8_000
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """A fragment of the model's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One complete tool call; ``arguments`` is the raw JSON text the model wrote, unchecked."""
 
     call_id: str
@@ -127,15 +120,13 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """What the model thought before its answer, whole, after the answer's calls."""
 
     blocks: tuple[ThinkingBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     """The call failed and a retry can help; it follows after ``wait_s`` seconds."""
 
     reason: str
@@ -143,8 +134,7 @@ class Retrying:
     wait_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What one call cost. Tokens are counts; ``cost_usd`` is None when no price is known.
 
     ``input_usd`` is what the tokens read cost, ``cached_usd`` those of the cache; None when not known.
@@ -158,8 +148,7 @@ class Usage:
     cached_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The end of a call. ``stop`` is 'end', 'tool', 'length', 'cut' (the stream broke, and what came
     before is kept) or 'filtered' (the provider's content filter ended it, and calls are dropped);
     ``reason`` says why for these two."""

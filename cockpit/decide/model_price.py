@@ -6,9 +6,10 @@ See ``docs/reference/configuration.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_settings import ModelPrice
@@ -95,8 +96,7 @@ def find_cache_prices(
     return _as_parts(plain, read, write, fallback)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenPrices:
+class TokenPrices(Struct, frozen=True):
     """What one token costs, in US dollars."""
 
     input: float

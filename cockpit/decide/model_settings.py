@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Thinking = Literal["default", "off", "minimal", "low", "medium", "high"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPrice:
+class ModelPrice(Struct, frozen=True):
     """What a model costs, in US dollars for a million tokens.
 
     Tokens that are read from the provider's cache (``cached_input``) or kept in it (``cache_write``) cost as
@@ -30,8 +30,7 @@ class ModelPrice:
         return (self.input * fresh + reading * cached + self.output * output_tokens) / 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True):
     """The ``[model]`` and ``[prices]`` tables. ``timeout_s`` is the longest silence in seconds before a
     call fails, ``max_retries`` the retries after its first attempt."""
 

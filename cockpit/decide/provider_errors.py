@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Endpoint
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelHTTPError
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """One failed attempt to call a model."""
 
     passing: bool

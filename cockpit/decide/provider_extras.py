@@ -12,11 +12,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Vendor
@@ -55,8 +56,7 @@ _REQUIREMENTS: Mapping[Extra, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """How cockpit is installed."""
 
     prefix: Path

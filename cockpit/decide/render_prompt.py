@@ -9,8 +9,9 @@ provider's own tool-call and tool-result messages, every other fact fenced text 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import MESSAGE_SOURCES, SEPARATOR, fenced, is_head

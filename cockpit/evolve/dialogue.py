@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.read_record import InvalidRecord, parse_object, read_record, record_schema
@@ -41,8 +42,7 @@ _SYSTEM = """You write one tool for coding agents: a Python function, test first
 Call give_up when the tool cannot be written so. Make exactly one call in each answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTest:
+class WriteTest(Struct, frozen=True):
     """A test for a tool that does not exist."""
 
     name: str
@@ -50,15 +50,13 @@ class WriteTest:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteCode:
+class WriteCode(Struct, frozen=True):
     """The whole file of the tool."""
 
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """The tool cannot be written."""
 
     reason: str
@@ -81,8 +79,7 @@ _TOOLS = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One answer of the model. ``call`` is None where it made none, or one that cannot be read."""
 
     call: Answer | None

@@ -7,10 +7,10 @@ process goes on with it. See ``docs/reference/evolve.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.run_child import NoSandbox, require_sandbox
@@ -50,8 +50,7 @@ _LONGEST_OUTPUT = 4_000
 Outcome = Literal["green", "given_up", "stagnated", "rounds", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
+class Grown(Struct, frozen=True):
     """The end of the rounds."""
 
     outcome: Outcome
@@ -63,8 +62,7 @@ class Grown:
     """The tool as it would be offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What is to grow."""
 
     want: str
@@ -335,7 +333,7 @@ class Grower:
         raw = None if reply is None else reply.raw
         arguments: dict[str, Any] = {}
         if reply is not None and isinstance(reply.call, WriteTest | WriteCode | GiveUp):
-            fields = type(reply.call).__dataclass_fields__
+            fields = reply.call.__struct_fields__
             arguments = {field: getattr(reply.call, field) for field in fields}
 
         def write(tx: Tx) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.core.errors import CockpitError
@@ -37,8 +39,7 @@ class SourceRefused(CockpitError):
     code = "evolve_source"
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteRun:
+class SuiteRun(Struct, frozen=True):
     """One run of the tests, in a process of its own."""
 
     ran: int
@@ -76,8 +77,7 @@ def read_run(answer: dict[str, Any]) -> SuiteRun:
         return SuiteRun(0, error="The tests ended without a result that can be read.")
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """Where a growth stands. Each round gives a new one."""
 
     want: str
@@ -93,7 +93,7 @@ class Growth:
     unchanged: int = 0
     """Rounds in a row that changed neither the code nor what failed."""
     last_failure: str = ""
-    red: str = field(default="", repr=False)
+    red: str = ""
     """How the test failed without code."""
 
     @property

@@ -12,9 +12,10 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.errors import CockpitError
@@ -28,8 +29,7 @@ class SettingsInvalid(CockpitError):
     code = "config"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """An agent's settings file: ``before`` is its text (None: no file), ``body`` its parsed content."""
 
     agent: str

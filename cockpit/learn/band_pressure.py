@@ -11,7 +11,8 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.context import packets
@@ -24,8 +25,7 @@ SHARE_PERCENT = 25
 """The least share of a band's tokens that crowds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A fact in a packet: its source, and the place in the project that it comes from."""
 
     source: str

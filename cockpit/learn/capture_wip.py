@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.learn.capture_edits import (
@@ -35,8 +36,7 @@ _VIEWS = frozenset(["view", "open", "undo"])
 _COMMITTED = re.compile(r"^\[[^\]\n]*?\b([0-9a-f]{7,40})\]", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """One call of a tool, when it has ended.
 
     ``tool`` and ``arguments`` are as the agent names them, ``output`` both streams as they came.

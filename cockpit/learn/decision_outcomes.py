@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import parse_json
 
 CHANGING = ("write_file", "edit_file")
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """One action that a wave planned.
 
     ``ran`` says that it was tried, ``refused`` that a guard refused it. ``before`` and ``after`` are the
@@ -44,8 +44,7 @@ class Deed:
         return self.confirmed and self.kind in CHANGING
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """The user's decision on a proposal of a wave.
 
     ``share`` is 1 where it was approved unchanged, 0.5 after a revision, an edit or a narrowing, 0 where it
@@ -57,8 +56,7 @@ class Ruling:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
+class Outcomes(Struct, frozen=True):
     """Deeds and rulings of consecutive waves, in order."""
 
     deeds: tuple[Deed, ...]

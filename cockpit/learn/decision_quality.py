@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.learn.decision_outcomes import Outcomes
 from cockpit.learn.regret import tests_after
@@ -93,8 +94,7 @@ def score(
     return None if mean_score is None else round(mean_score, _DIGITS)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionMeasure:
+class VersionMeasure(Struct, frozen=True):
     """The mean score, 0 to 1, of the judged waves under a profile's version, and their number."""
 
     mean: float

@@ -8,7 +8,8 @@ adds a row. See ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask

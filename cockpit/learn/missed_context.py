@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from cockpit.store.context import packets
 from cockpit.store.context.facts import LEVELS
@@ -24,8 +25,7 @@ _GLOBBED = ("search", "diff", "pr")
 _DROPPED = len(LEVELS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A parsed scope item: ``detail`` is 0 full, 1 outline, 2 reference."""
 
     kind: str

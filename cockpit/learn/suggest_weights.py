@@ -10,8 +10,9 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from cockpit.learn.band_pressure import count_crowding
 from cockpit.store.context import wave_feedback
@@ -47,8 +48,7 @@ class Bounds(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One source's step: the change of its rule, and in how many waves it was seen."""
 
     source: str

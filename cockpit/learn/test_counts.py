@@ -7,11 +7,11 @@ Where a pipe hides the exit code, these lines alone tell a failure: mocha's ``1 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """The counts of one test run.
 
     ``failed`` includes errors. ``first`` names the first failed test, where the output names it. ``broken``

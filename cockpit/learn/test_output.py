@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.core.failure_lines import pick_failure_lines
@@ -71,8 +73,7 @@ _NOT_STARTED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TestResults:
+class TestResults(Struct, frozen=True):
     """One test run.
 
     ``outcome`` is ``pass``, ``fail``, or ``unknown`` where the output was cut and the exit code is another

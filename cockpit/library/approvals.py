@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.access.user_presence import require_no_agent
@@ -22,8 +23,7 @@ PROGRAM = "program"
 """Who decided, in the journal, where a program's callback did."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True):
     """A proposal of the agent that waits for a decision."""
 
     proposal_id: str
@@ -44,8 +44,7 @@ class ApprovalRequest:
         return tuple(str(item["item"]) for item in self.body.get("items", ()) if "item" in item)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A program's decision about a proposal."""
 
     decision: Literal["approve", "discuss", "reject"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal.journal import Row
 
 
-@dataclass(frozen=True, slots=True)
-class LoopEvent:
+class LoopEvent(Struct, frozen=True):
     """One row of the journal, and what it adds to the session's story."""
 
     seq: int

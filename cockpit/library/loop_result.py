@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.loop.session_state.read_session_state import read_session_state
 from cockpit.loop.views.review_text import find_review
 from cockpit.store.sessions import messages, sessions, waves
 
 
-@dataclass(frozen=True, slots=True)
-class LoopResult:
+class LoopResult(Struct, frozen=True):
     """The end of a session, or where it waits."""
 
     session_id: str

@@ -16,10 +16,12 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.access.user_presence import require_no_agent
@@ -47,8 +49,7 @@ class LoopBusy(CockpitError):
     code = "loop_busy"
 
 
-@dataclass(frozen=True, slots=True)
-class OmniLoopConfig:
+class OmniLoopConfig(Struct, frozen=True):
     """The settings of a loop; what is None or left out comes from the user's and the project's settings."""
 
     project: str | Path = "."

@@ -6,9 +6,10 @@ See ``docs/reference/agents.md``, sessions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from cockpit.loop.wave_context import Engine
@@ -19,8 +20,7 @@ CHECKOUT, WORKTREE = "checkout", "worktree"
 """Where the user wants an agent to work; '' leaves it to the rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentChoice:
+class AgentChoice(Struct, frozen=True):
     """One thing that can be chosen in a running agent: its mode, its model, an option."""
 
     kind: str
@@ -31,8 +31,7 @@ class AgentChoice:
     """The ids and names of the values."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEntry:
+class AgentEntry(Struct, frozen=True):
     """One agent of the registry."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.access import user_presence
 from cockpit.act.workspace import open_workspace
@@ -217,7 +218,7 @@ class Runtime(Desks):
                 root=self.place.root,
                 rev=opened.rev,
                 profile_id=profile.profile_id,
-                limits=_limits_record(limits or engine.settings.limits),
+                limits=(limits or engine.settings.limits).as_json(),
                 project=engine.repo or self.place.root.name,
                 branch=branch,
                 task_id=None if backlog_task is None else backlog_task.task_id,
@@ -530,7 +531,7 @@ class Runtime(Desks):
                 raise IllegalTransition(f"There is no task type {task_type!r}; there are {names}.")
             fields["task_type"] = task_type
         if limits is not None:
-            fields["limits"] = _limits_record(limits)
+            fields["limits"] = limits.as_json()
         if limits is not None or model is not None:
             session = await self.store.read(
                 lambda connection: sessions.load(connection, session_id)
@@ -594,7 +595,3 @@ def _details_of(task: BacklogTask) -> str:
 def _policy_of(kind: TaskType, settings: RuntimeSettings) -> str:
     """Return the approval policy with which a session of this type starts."""
     return settings.policy if settings.policy_is_final or not kind.policy else kind.policy
-
-
-def _limits_record(limits: Limits) -> dict[str, Any]:
-    return {name: value for name, value in asdict(limits).items() if value is not None}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
@@ -29,8 +31,7 @@ async def _refuse_branch(engine: Any, name: str, drop: bool) -> str:
     raise CockpitError(f"The branch of {name} cannot be merged here.")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a session: it ends when one of the first three is reached."""
 
     max_waves: int = 50
@@ -41,9 +42,12 @@ class Limits:
     deadline_s: float = DEFAULT_DEADLINE_S
     """Seconds that a proposal of a headless session waits for a decision."""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the limits that are set."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
-@dataclass(frozen=True, slots=True)
-class ObserveLimits:
+
+class ObserveLimits(Struct, frozen=True):
     """The hard limits of observation; see ``docs/reference/kernel.md``."""
 
     max_jobs: int = 10_000
@@ -55,8 +59,7 @@ class ObserveLimits:
     job_timeout_s: float = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChangeLimits:
+class ProfileChangeLimits(Struct, frozen=True):
     """The administrator's rules for profile changes; see ``docs/reference/kernel.md``."""
 
     auto: Literal["never", "weights"] = "never"
@@ -71,8 +74,7 @@ class ProfileChangeLimits:
     """Waves that must have been judged under each of two versions before they are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustSettings:
+class TrustSettings(Struct, frozen=True):
     """When a rule is offered, and how long it lasts; see ``docs/reference/trust.md``."""
 
     approvals: int = 5
@@ -83,8 +85,7 @@ class TrustSettings:
     """Days after which a rule ends, and decisions no longer count."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerSettings:
+class RunnerSettings(Struct, frozen=True):
     """An external agent that may play a role in place of the built-in agent."""
 
     name: str
@@ -108,8 +109,7 @@ class RunnerSettings:
     """The protocol by which it asks for each permission; empty: it only writes a stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookRule:
+class WebhookRule(Struct, frozen=True):
     """``[webhook.NAME]``: which events of GitHub open a task."""
 
     name: str
@@ -128,8 +128,7 @@ class WebhookRule:
     """The story that gets the task; empty for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeSettings:
+class RuntimeSettings(Struct, frozen=True):
     """Everything that a runtime needs and cannot read from the project."""
 
     model: ModelSettings = field(default_factory=ModelSettings)

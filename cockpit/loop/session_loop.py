@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.model import ModelError
@@ -90,8 +89,7 @@ async def run_session(
             await asyncio.shield(sessions.end_lease(store, session_id, lease.token))
 
 
-@dataclass(slots=True)
-class _Lease:
+class _Lease(Struct):
     """The lease of the session that runs."""
 
     session_id: str
@@ -204,8 +202,7 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """Where a session is after a transaction."""
 
     session: Session

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.act.workspace import Workspace
 from cockpit.core.named_files import FileNames
@@ -37,8 +39,7 @@ MOST_WRITTEN = 64
 """Waves whose rows are kept at hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenWave:
+class WrittenWave(Struct, frozen=True):
     """What this process has committed of a wave and what never changes: it need not be read again."""
 
     is_new: bool = False
@@ -52,8 +53,7 @@ class WrittenWave:
 _NOTHING = WrittenWave()
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """Everything that the waves of one project share; opened once per runtime."""
 
     store: Store
@@ -174,8 +174,7 @@ class Engine:
         return self.loaded_roles[0]
 
 
-@dataclass(frozen=True, slots=True)
-class WaveContext:
+class WaveContext(Struct, frozen=True):
     """One wave of one session, as a phase sees it."""
 
     engine: Engine

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.errors import NotFound
 from cockpit.core.failure_lines import clip_middle
@@ -20,8 +21,7 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.waves import Wave
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedFact:
+class GrantedFact(Struct, frozen=True):
     """A fact that the user granted."""
 
     source: str
@@ -29,8 +29,7 @@ class GrantedFact:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """The state of a call."""
 
     status: str

@@ -7,7 +7,8 @@ A caller over MCP is the principal of a token or, without a token, an agent. It 
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.capability_tokens import holder
 from cockpit.access.principals import AGENT, Caller
@@ -17,8 +18,7 @@ LOCAL_AGENT = Caller(f"{AGENT}mcp", AGENT_SCOPES)
 """The caller of a client on this machine that has no token."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientConnection:
+class ClientConnection(Struct, frozen=True):
     """One client of the server."""
 
     token: str = ""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.act.own_tools.parse_call import parse_added_call
 from cockpit.act.tools import TOOL_RECORDS, parse_call

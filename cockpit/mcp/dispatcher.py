@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.principals import Caller
 from cockpit.backlog.tools.work_tool import Tier, WorkTool
@@ -38,8 +40,7 @@ class WrongArguments(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class LoopTool:
+class LoopTool(Struct, frozen=True):
     """A tool that needs the loop: it proposes, or reads what a wave was shown."""
 
     name: str
@@ -47,7 +48,7 @@ class LoopTool:
     """The smallest set of tools that the tool belongs to: ``core`` ⊂ ``standard`` ⊂ ``all``."""
     description: str
     parameters: type[Any]
-    """The frozen dataclass that its arguments are read into."""
+    """The frozen record that its arguments are read into."""
     run: Callable[[Dispatcher, ClientConnection, Any], Awaitable[Any]]
 
 

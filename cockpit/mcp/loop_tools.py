@@ -6,8 +6,9 @@ No tool approves: a proposal waits in the queue until the user decides. See ``do
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Struct
 
 from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import PROPOSE, READ
@@ -38,8 +39,7 @@ DEFAULT_WAIT_S = 20
 _ProposalId = Annotated[str | None, describe("alone: an earlier one's result")]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Struct, frozen=True):
     """Ask to read, or (``proposal_id`` alone) ask for the result of an earlier request."""
 
     purpose: str | None = None
@@ -60,8 +60,7 @@ class RequestContext:
         return _present(self, "purpose", "question", "scope", "escalation")
 
 
-@dataclass(frozen=True, slots=True)
-class ProposeAction:
+class ProposeAction(Struct, frozen=True):
     """Propose an action, or (``proposal_id`` alone) ask for the result of an earlier proposal."""
 
     action: (
@@ -83,8 +82,7 @@ class ProposeAction:
         return dict(self.arguments or {})
 
 
-@dataclass(frozen=True, slots=True)
-class ProposeProfileChange:
+class ProposeProfileChange(Struct, frozen=True):
     """Propose a temporary profile change, or (``proposal_id`` alone) ask for an earlier one's result."""
 
     base_profile_version: int | None = None
@@ -105,8 +103,7 @@ class ProposeProfileChange:
         return _present(self, "base_profile_version", "effective_waves", "bands", "rules", "reason")
 
 
-@dataclass(frozen=True, slots=True)
-class GetPacket:
+class GetPacket(Struct, frozen=True):
     """Choose a packet: the newest of the client's session or of ``session_id``, or of wave ``wave``."""
 
     session_id: str | None = None
@@ -115,8 +112,7 @@ class GetPacket:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SearchKnowledge:
+class SearchKnowledge(Struct, frozen=True):
     """Search the project's documents, docstrings, notes, handoffs and skills."""
 
     query: str
@@ -154,8 +150,7 @@ async def _search_knowledge(
     return render_page("passages", passages, arguments.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateWork:
+class EstimateWork(Struct, frozen=True):
     """Estimate open tasks of the backlog (none named: all), or the session that ``words`` would start."""
 
     task_ids: tuple[str, ...] | None = None

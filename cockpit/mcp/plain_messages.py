@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from cockpit import __version__
 from cockpit.mcp.answer_call import INSTRUCTIONS
@@ -27,8 +28,7 @@ _CAPABILITIES = {"tools": {"listChanged": False}}
 CONNECTION_CLOSED = {"code": -32000, "message": "Connection closed"}
 
 
-@dataclass(frozen=True, slots=True)
-class PlainMessage:
+class PlainMessage(Struct, frozen=True):
     """A message that needs no SDK."""
 
     method: str

@@ -7,8 +7,9 @@ They are texts of the user and the project, given as they are in packets: as gui
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Struct
 
 from cockpit.access.token_scopes import READ
 from cockpit.core.read_record import describe
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from cockpit.loop.wave_context import Engine
 
 
-@dataclass(frozen=True, slots=True)
-class ListSkills:
+class ListSkills(Struct, frozen=True):
     """List all skills, or those for a task."""
 
     task: Annotated[str | None, describe("your task: only the skills for it")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class GetSkill:
+class GetSkill(Struct, frozen=True):
     """Name a skill."""
 
     name: Annotated[str, describe("from list_skills")]

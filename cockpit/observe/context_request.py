@@ -7,8 +7,9 @@ agent does if it is refused (escalation). See ``docs/reference/loop.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import InvalidRecord, read_record
@@ -32,8 +33,7 @@ class RequestRefused(CockpitError):
     code = "request_refused"
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True):
     """A model's request. ``rev`` is the reviewed revision that files are read from, if any."""
 
     purpose: str
@@ -43,8 +43,7 @@ class ContextRequest:
     rev: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Arguments:
+class _Arguments(Struct, frozen=True):
     purpose: str
     question: str
     scope: tuple[str, ...]

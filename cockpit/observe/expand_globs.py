@@ -8,7 +8,8 @@ through a link that leads out. A file whose name is the glob's text is read as t
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.observe.path_globs import matches_glob

@@ -10,8 +10,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -29,8 +30,7 @@ GRACE_S = 2.0
 """How long a cancelled job may take to end before it is abandoned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job(Generic[T]):
+class Job(Struct, Generic[T], frozen=True):
     """One observation: ``source`` names the quota that it counts against, ``key`` identifies it."""
 
     source: str
@@ -38,8 +38,7 @@ class Job(Generic[T]):
     run: Callable[[], Awaitable[T]]
 
 
-@dataclass(frozen=True, slots=True)
-class JobOutcome(Generic[T]):
+class JobOutcome(Struct, Generic[T], frozen=True):
     """How a job ended. ``value`` is set when it is ``done``, ``error`` when it ``failed``;
     ``took_s`` is the seconds that it ran."""
 

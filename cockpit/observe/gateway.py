@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask
@@ -101,8 +102,7 @@ class Limits(Protocol):
     def job_timeout_s(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(Struct, frozen=True):
     """The default caps."""
 
     max_jobs: int = MAX_JOBS
@@ -111,8 +111,7 @@ class Caps:
     job_timeout_s: float = JOB_TIMEOUT_S
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of one item: how many facts and tokens, or the error."""
 
     item: ScopeItem
@@ -130,16 +129,14 @@ class Outcome:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """The facts of the items, in the items' order, and an outcome for each item."""
 
     facts: tuple[Fact, ...]
     outcomes: tuple[Outcome, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContextGateway:
+class ContextGateway(Struct, frozen=True):
     """Previews and reads requests in one project."""
 
     ground: ProjectSnapshot

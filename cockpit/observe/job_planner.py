@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from cockpit.store.context.observation_jobs import FACT_CAP, REFUSED, JobRow
 from cockpit.store.context.profile_model import WEIGHT_ONE, Rule
@@ -47,8 +48,7 @@ QUOTAS: Mapping[str, int] = MappingProxyType(
 """The most jobs of a source in one wave; files have no quota but the cap."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A job that could run: ``job`` reads ``item`` for the approved item ``approved``."""
 
     job: str

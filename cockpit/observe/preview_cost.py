@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.store.context.facts import UTILITY_MAX, Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """The estimate of one item of a request.
 
     ``tokens`` is estimated at the item's level, ``band`` is where its facts go, ``refused`` is why it

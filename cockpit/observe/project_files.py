@@ -11,8 +11,9 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.access.run_program import Finished, run_git
@@ -46,8 +47,7 @@ _GENERATED = frozenset(
 _REGULAR = frozenset({"100644", "100755", "100664"})
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """One file. ``oid`` is its blob at the revision, empty on disk; ``size`` is in bytes."""
 
     path: str

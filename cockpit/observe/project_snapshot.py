@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.core.errors import CockpitError
@@ -21,8 +22,7 @@ class SourceFailed(CockpitError):
     code = "source_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSnapshot:
+class ProjectSnapshot(Struct, frozen=True):
     """The project at one revision or on disk.
 
     ``rev`` is the reviewed revision (a commit id): files, trees, symbols and searches are read from it

@@ -6,7 +6,7 @@ They are counted once, when the fact is made, so that the compiler adds whole nu
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.fenced_text import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.observe.project_files import git_failure_reason
@@ -10,8 +10,7 @@ from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import range_parts
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionRange:
+class RevisionRange(Struct, frozen=True):
     """The two sides of a comparison as commit ids; ``new`` None is the worktree.
 
     ``old`` is already the merge base when the range was written with three dots. ``single`` is True

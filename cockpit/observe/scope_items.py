@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.gh_command import is_reading
 from cockpit.access.gh_flags import GhRefused, split_words
@@ -72,8 +74,7 @@ class ScopeRefused(CockpitError):
     code = "scope_refused"
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeItem:
+class ScopeItem(Struct, frozen=True):
     """One item of a request.
 
     ``ref`` is the path, expression, name, range or number; ``lines`` the first and last line of a

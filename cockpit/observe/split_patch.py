@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.observe.preview_cost import printable_path
 
@@ -17,8 +18,7 @@ _ESCAPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class FilePatch:
+class FilePatch(Struct, frozen=True):
     """One file's part of a patch. ``old_path`` differs from ``path`` for renames and copies."""
 
     path: str

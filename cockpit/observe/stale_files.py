@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.observe.project_snapshot import ProjectSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class FileRead:
+class FileRead(Struct, frozen=True):
     """A granted item, with the file's path and the SHA-256 of the whole file when it was read."""
 
     item: str

@@ -7,15 +7,13 @@ other allocation has more value under the same rules. See ``docs/reference/kerne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from cockpit.orient.fact_columns import Ints
 
 
-@dataclass(frozen=True, slots=True)
-class BandLimits:
+class BandLimits(Struct, frozen=True):
     """The limits in tokens; arrays have one item per band. ``pinned`` is used before all else."""
 
     total: int
@@ -35,8 +33,7 @@ class BandLimits:
         return self.total - int(self.reserved.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class BandAllocation:
+class BandAllocation(Struct, frozen=True):
     """Per band: ``room`` in tokens for facts that are not pinned, and ``bound``, its worth × tokens."""
 
     room: Ints

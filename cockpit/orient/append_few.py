@@ -8,8 +8,10 @@ epochs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.fenced_text import FENCED_IN_HEAD_BANDS, HEAD_BANDS
 from cockpit.orient import epochs
@@ -131,8 +133,7 @@ class _Added(NamedTuple):
     """Why each new fact is out, or :data:`KEPT`, by its place."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wave:
+class _Wave(Struct, frozen=True):
     """A wave in an epoch; facts are named by their places."""
 
     facts: FewFacts

@@ -5,13 +5,12 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.store.context.packets import Entry, Packet
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedEntry:
+class ChangedEntry(Struct, frozen=True):
     """A fact of both packets whose band, level or pin differs."""
 
     band_before: str
@@ -20,8 +19,7 @@ class ChangedEntry:
     after: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class PacketDiff:
+class PacketDiff(Struct, frozen=True):
     """``added`` and ``removed`` are (band, entry), each in the order of the packet they are in."""
 
     added: tuple[tuple[str, Entry], ...]

@@ -9,10 +9,12 @@ a session lasts pays at most twice what one pays who does. See ``docs/reference/
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.fenced_text import FENCED_IN_HEAD_BANDS, HEAD_BANDS, MESSAGE_SOURCES
 from cockpit.orient.compile_packet import (
@@ -56,8 +58,7 @@ ROOM, _ROOM_BEFORE = 3, 6
 _BUDGET = REASONS.index("budget")
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """What a wave adds to the packet before it.
 
     ``rows`` are places in the columns, and ``chosen`` the selection among them. ``entries`` are the new
@@ -70,8 +71,7 @@ class Appended:
     used: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WaveSelection:
+class WaveSelection(Struct, frozen=True):
     """How a wave's packet came to be: the fresh selection, and what was appended in its place."""
 
     fresh: Selection
@@ -79,8 +79,7 @@ class WaveSelection:
     epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
-class _Wave:
+class _Wave(Struct, frozen=True):
     """What a wave in an epoch is compiled from."""
 
     columns: FactColumns
@@ -126,7 +125,7 @@ def compile_wave(
     packet = build_packet(selection.fresh, profile, ordinal, rendering, has_entries=not appends)
     if selection.appended is not None and standing.before is not None:
         packet = _append_to(packet, standing.before, selection, selection.appended)
-    return replace(packet, epoch=selection.epoch)
+    return dataclasses.replace(packet, epoch=selection.epoch)
 
 
 def select_for_wave(
@@ -414,7 +413,7 @@ def _append_to(
     lost = np.bincount(columns.band[missing], minlength=len(BANDS)).tolist()
     why = reasons_to_drop(selection, appended)[missing]
     reasons = np.bincount(why, minlength=len(REASONS)).tolist()
-    return replace(
+    return dataclasses.replace(
         fresh,
         token_used=sum(appended.used),
         bands=tuple(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, load_for, select_for_packet
 from cockpit.orient.epochs import Appended, WaveSelection, reasons_to_drop, select_for_wave
@@ -26,8 +27,7 @@ from cockpit.store.context.profile_model import BANDS, Profile
 Verdict = Literal["kept", "shortened", "dropped"]
 
 
-@dataclass(frozen=True, slots=True)
-class FactVerdict:
+class FactVerdict(Struct, frozen=True):
     """The verdict on one fact.
 
     ``utility`` is its score under the profile (0 to 8,000,000; 1,000,000 is a full utility with

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cockpit.store.context.candidates import (
@@ -39,8 +40,7 @@ _NONE = np.empty(0, np.int64)
 _BAND_CODES = {name: code for code, name in enumerate(BANDS)}
 
 
-@dataclass(frozen=True, slots=True)
-class FactColumns:
+class FactColumns(Struct, frozen=True):
     """``n`` facts in order of (ordinal, position, fact_id); every array has ``n`` items.
 
     ``band`` indexes ``BANDS``. ``outline`` and ``reference`` are tokens, or :data:`NEVER` where that
@@ -285,8 +285,8 @@ def take_columns(columns: FactColumns, order: NDArray[np.intp]) -> FactColumns:
         "fact_ids": [columns.fact_ids[i] for i in places],
         "refs": [columns.refs[i] for i in places],
     }
-    for field in fields(FactColumns):
-        value = getattr(columns, field.name)
+    for name in columns.__struct_fields__:
+        value = getattr(columns, name)
         if isinstance(value, np.ndarray):
-            changed[field.name] = value[order]
+            changed[name] = value[order]
     return replace(columns, **changed)

@@ -7,9 +7,8 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from cockpit.orient.allocate_bands import BandLimits
 from cockpit.orient.fact_columns import NEVER, Ints
@@ -20,8 +19,7 @@ DROPPED = -1
 _CHUNK = 512
 
 
-@dataclass(frozen=True, slots=True)
-class LevelTokens:
+class LevelTokens(Struct, frozen=True):
     """Tokens of ``n`` facts, best first: 3 × n by level, and the smallest of each fact."""
 
     tokens: Ints

@@ -9,9 +9,8 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cockpit.orient.fact_columns import Ints
@@ -26,8 +25,7 @@ _AFTER = 24
 _CELLS = 2_048
 
 
-@dataclass(frozen=True, slots=True)
-class RankedFacts:
+class RankedFacts(Struct, frozen=True):
     """Facts by tier, best first in each. ``rank`` is their order by worth whatever their tier,
     ``kind`` an equality code of their source type."""
 
@@ -112,8 +110,7 @@ def _solve(ranked: RankedFacts, crowd: Ints, others: Ints, share: int, room: int
     return np.concatenate((first.chosen(at), second.chosen(room // cell - at)))
 
 
-@dataclass(frozen=True, slots=True)
-class _KnapsackTable:
+class _KnapsackTable(Struct, frozen=True):
     """``best[c]`` is the most worth that facts have in ``c`` cells; ``picks`` (facts × cells) the
     level of each in the best choice among it and those before; ``needed`` is cells by level and fact.
     """

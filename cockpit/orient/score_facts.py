@@ -7,11 +7,11 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints
 from cockpit.orient.radix_sort import radix_order
@@ -40,8 +40,7 @@ _UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
 """The rule of a fact whose source type has no rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """``score`` is 0 to :data:`SCORE_MAX` a fact. ``admitted`` is False where the profile's rules
     for its source type are all disabled or restricted to other facts, or where the score is 0."""
 

@@ -11,9 +11,10 @@ See ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.errors import CockpitError
 from cockpit.orient.allocate_bands import BandAllocation, BandLimits, allocate_bands
@@ -50,8 +51,7 @@ class PinnedOverBudget(CockpitError):
     code = "pinned_over_budget"
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
+class Algorithm(Struct, frozen=True):
     """A version of the selection; its ``name`` is part of every packet that it compiles.
 
     ``weighs``: a source's best fact is never held back by a cap, and the facts at the edge of a
@@ -67,8 +67,7 @@ class Algorithm:
     condenses: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The verdict on every fact; arrays have one item a fact, in the order of ``columns``.
 
     ``level`` is 0 full, 1 outline, 2 reference, -1 dropped. ``kept_for`` indexes :data:`KEPT`,
@@ -305,8 +304,7 @@ def _tokens_by_band(offered: FactColumns, places: Ints) -> Ints:
     ).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pins:
+class _Pins(Struct, frozen=True):
     """What is pinned, at the least level that its pin asks for; arrays have one item a fact.
 
     ``short`` marks pins that are satisfied by an outline; ``tokens`` are those of the least level, 0 for

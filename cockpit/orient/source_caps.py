@@ -9,9 +9,8 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
 from cockpit.orient.radix_sort import radix_order
@@ -21,8 +20,7 @@ _PASSES = 4
 """How often a fact of a source may be passed over for smaller ones; then its rest waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapSplit:
+class CapSplit(Struct, frozen=True):
     """Of facts that come best first: ``parts`` (3 × n) is the tokens of each that no cap holds back,
     that its type's does and that its reference's does; their sum is the fact. ``tier`` says the same
     of whole facts: 0, 1 or 2. A tier waits for all of the one before."""
@@ -50,8 +48,7 @@ def split_by_caps(columns: FactColumns, ranked: Ints, targets: Ints) -> CapSplit
     return CapSplit(np.stack((free, in_ref - free, tokens - in_ref)), tier)
 
 
-@dataclass(frozen=True, slots=True)
-class _Groups:
+class _Groups(Struct, frozen=True):
     """Facts by source and band: ``order`` has the members of each group side by side, best first.
 
     ``first`` is where in ``order`` each group begins, ``size`` how many it has, ``share`` how many

@@ -10,10 +10,11 @@ See ``docs/reference/kernel.md``, epochs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.named_files import FileNames
 from cockpit.orient.fact_columns import NEVER, FactColumns, Flags, Ints
@@ -45,8 +46,7 @@ NameFiles = Callable[[Sequence[str]], Mapping[str, FileNames]]
 """Reads the files that facts name, by fact id."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpentFlags:
+class SpentFlags(Struct, frozen=True):
     """Which facts of columns are spent, which of these come as references, and which are left out."""
 
     spent: Flags

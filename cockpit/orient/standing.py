@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.store.context import packets
 from cockpit.store.context.packet_epoch import CachePrices, Change, SpentFacts
@@ -26,8 +27,7 @@ def _find_nothing(_facts: FactColumns | ListsSpendable, _ordinal: int) -> SpentF
     return SpentFacts()
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What a wave's packet stands on, beside its facts."""
 
     before: Packet | None

@@ -5,8 +5,11 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.orient.compile_packet import NOT_RENDERED, compile_packet, load_for
@@ -19,8 +22,7 @@ from cockpit.store.journal.details.waves import PacketVerified
 from cockpit.store.sessions import waves
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """``digest`` is what was written with the packet, ``stored`` that of its body as it stands
     today, ``recompiled`` that of the packet compiled again. All three must be one."""
 
@@ -83,7 +85,7 @@ def recompile_packet(connection: sqlite3.Connection, wave_id: str) -> Verificati
             rendering=packet.rendering or NOT_RENDERED,
             algorithm=packet.algorithm,
         )
-        again = replace(
+        again = dataclasses.replace(
             again, epoch=again.epoch and replace(again.epoch, cached=packet.epoch.cached)
         )
     return Verification(

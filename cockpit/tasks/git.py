@@ -12,9 +12,10 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_commit
 from cockpit.access.run_program import Finished, run_git
@@ -156,8 +157,7 @@ def _read_parents(cwd: Path, commit: str) -> list[str]:
     return re.findall(r"(?<=\nparent )\S+", head) if head.startswith("commit ") else []
 
 
-@dataclass(frozen=True, slots=True)
-class CommitDifference:
+class CommitDifference(Struct, frozen=True):
     """How two commits differ."""
 
     paths: tuple[str, ...]

@@ -7,8 +7,9 @@ the branch as it was. See ``docs/reference/backlog.md``.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders
 from cockpit.core.project_paths import ProjectPaths
@@ -28,8 +29,7 @@ _ORPHAN_POLLS = 40
 _ORPHAN_POLL_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True):
     """How it ended: ``commit`` is the merge (None: there was nothing to merge); ``conflicts`` are
     the files that could not be merged, and then nothing was."""
 

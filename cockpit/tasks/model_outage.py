@@ -7,8 +7,9 @@ An error that a provider returns for one prompt alone counts as that task's erro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cockpit.agents.runs.agent_command import RunnerMissing
 from cockpit.decide.model import ModelError
@@ -38,8 +39,7 @@ def outage_reason(error: Exception) -> str:
     return f"{NO_MODEL}: {error.code}" if isinstance(error, RunnerMissing) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(Struct, frozen=True):
     """How long the model has been missing."""
 
     batches: int = 0

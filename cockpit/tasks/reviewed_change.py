@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.text import pluralize
@@ -21,8 +22,7 @@ _READ_SOURCES = frozenset(("file", "diff", "search", "symbol", "tree", "log"))
 _MAX_NAMES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """The change since a commit. ``text`` is the prompt's, ``shown`` the files that are whole in it."""
 
     text: str

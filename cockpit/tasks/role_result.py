@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.waiting_permission import KIND, SHOWN_ANEW
@@ -39,8 +38,7 @@ _DECISIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RoleResult:
+class RoleResult(Struct, frozen=True):
     """How a role's session ended."""
 
     status: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads

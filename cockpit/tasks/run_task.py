@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
@@ -114,8 +115,7 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _RunEnd:
+class _RunEnd(Struct, frozen=True):
     status: str
     summary: str
     commit: str | None = None

@@ -11,9 +11,11 @@ import re
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.command_line import split_command
@@ -34,8 +36,7 @@ _NPM_DEFAULT = "no test specified"
 _LARGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class TestRun:
+class TestRun(Struct, frozen=True):
     """One run. ``status``: ``passed``, ``failed``, ``none`` (there are no tests, or no command that
     runs them) or ``refused`` (they may not be run here). ``results`` are those of work in progress."""
 

@@ -7,7 +7,8 @@ The decision depends on stored steps alone, so a crash does not change it. See
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.backlog.handoffs import MOST_DETAILS
 from cockpit.store.chains.task_runs import Step
@@ -19,8 +20,7 @@ REWORKS = 1
 """How often a task returns to its implementer after a failed review."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """The step to take."""
 
     step: str

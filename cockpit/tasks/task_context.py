@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.backlog.completion import BeforeDecay
 from cockpit.backlog.work_settings import WorkSettings
@@ -18,8 +19,7 @@ EMBEDDED = "embedded"
 """The runner that is the built-in agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskContext:
+class TaskContext(Struct, frozen=True):
     """Where and how a worker runs its tasks."""
 
     store: Store
@@ -52,8 +52,7 @@ class TaskContext:
         return self.stop.is_set() or (self.must_hand_over is not None and self.must_hand_over())
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOutcome:
+class TaskOutcome(Struct, frozen=True):
     """The result of one call of :func:`~cockpit.tasks.run_task.run_task`."""
 
     task_id: str

@@ -6,8 +6,9 @@ See ``docs/reference/roles.md``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from cockpit.agents.streams.own_lines import OwnLine, own_lines
 
@@ -22,8 +23,7 @@ _ALSO = re.compile(r"[ \t*_#]*verdict[ \t*_`]*[:=\-][ \t*_`]*(pass|fail|blocked)
 _LOOKED_AT = re.compile(r"[ \t*_#`-]*looked at[ \t*_`]*[:=][ \t*_`]*(\S.*)", re.I | re.A)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A reviewer's decision."""
 
     status: Status

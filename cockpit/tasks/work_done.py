@@ -6,9 +6,10 @@ See ``docs/reference/roles.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.protected_tests import is_test
 from cockpit.agents.streams.final_status import NOTHING_TO_DO
@@ -23,8 +24,7 @@ from cockpit.tasks.role_result import RoleResult, ended_without_finish
 _MAX_REFUSED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What an implementer's session came to."""
 
     outcome: str

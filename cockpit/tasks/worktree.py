@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import (
     has_own_settings,
@@ -48,8 +49,7 @@ _MOST_NAMES = 200
 _MOST_AGENTS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupResult:
+class CleanupResult(Struct, frozen=True):
     """What :func:`clean_worktrees` did: names removed, and those kept with the reason."""
 
     removed: tuple[str, ...]

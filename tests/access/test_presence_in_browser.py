@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from cockpit.access import user_presence
@@ -12,8 +10,7 @@ from cockpit.access.user_presence import Process
 ME, WEB, RUN = "cockpit", "python -m cockpit web --port 0", "python -m cockpit run fix"
 
 
-@dataclass(frozen=True)
-class Played(Process):
+class Played(Process, frozen=True):
     """A process with a command line that the test says, and perhaps an agent's mark."""
 
     line: str = ""

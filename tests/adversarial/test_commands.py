@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from adversarial.hostile_project import Row, git, make_project, plant, rows
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.reads.git_reads import NAMES_SECRETS

@@ -11,13 +11,13 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from agents.acp.acp_world import Acp
 from agents.runner_world import Runs
 from loop.permissions.permission_world import World as Queue
+from msgspec.structs import replace
 
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.registry.known_agents import Agent, load_agents

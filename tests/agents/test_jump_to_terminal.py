@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from agents.runner_world import Runs
+from msgspec.structs import replace
 
 from cockpit.agents.terminals.jump_to_terminal import NoTerminal, jump_to_terminal
 from cockpit.store.sessions import sessions

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cockpit.act.proposed_action import FileDiff
 from cockpit.loop.permissions.permission_body import describe_request, find_place

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
 from app_world import calm, drawn, look, screen_of, until
+from msgspec.structs import replace
 from permission_scenes import RETRY, Agents
 from textual.pilot import Pilot
 

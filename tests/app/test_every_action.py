@@ -7,7 +7,6 @@ bindings, footer, palette and the menu of keys are the real ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ import msgspec
 import pytest
 from app_scenes import Scene
 from app_world import calm, look, settled, until
+from msgspec.structs import replace
 from textual.command import CommandList
 from textual.containers import VerticalScroll
 from textual.events import Paste

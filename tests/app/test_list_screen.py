@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from app_world import settled, until
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.lists.list_screen import ListScreen
@@ -20,8 +21,7 @@ pytestmark = pytest.mark.slow
 HOSTILE = "\x1b]0;owned\x07y accepts\u202e[bold red]{}\u200b"
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(Struct, frozen=True):
     name: str
     text: str = "text"
 

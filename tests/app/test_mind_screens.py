@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import pytest_textual_snapshot
 from app_scenes import Scene
 from app_world import calm, settled, until
+from msgspec.structs import replace
 from textual.widgets import Input
 
 from cockpit.act.sandbox.bubblewrap import detect

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from app_world import calm, drawn, settled, until
+from msgspec.structs import replace
 from textual.widgets import Input
 
 from cockpit.app.application import CockpitApp

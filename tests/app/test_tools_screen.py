@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from app_world import screen_of, settled, until
+from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools import run_child

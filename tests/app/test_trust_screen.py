@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from app_scenes import Scene
 from app_world import look, screen_of, settled, until
 from loop.trust.trust_world import TrustWorld
+from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.lists.trust_screen import TrustScreen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from dice import Dice
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 from work_world import Backlog
 
 from cockpit.access.principals import PERSON, Caller, agent
@@ -88,14 +88,13 @@ def test_every_tool_of_the_seeds_is_there_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_the_parameters_are_the_seeds(name: str) -> None:
-    fields = {field.name: field for field in dataclasses.fields(find_work_tool(name).parameters)}
+    fields = {field.name: field for field in structs.fields(find_work_tool(name).parameters)}
     for word in SEEDS[name].split():
         field = fields[word.removesuffix("?")]
-        needed = field.default is field.default_factory is dataclasses.MISSING
-        assert needed == (not word.endswith("?")), word
+        assert field.required == (not word.endswith("?")), word
     asked = {word.removesuffix("?") for word in SEEDS[name].split()}
     added = [field for name, field in fields.items() if name not in asked]
-    assert all(field.default is not dataclasses.MISSING for field in added)
+    assert not any(field.required for field in added)
 
 
 def test_the_core_is_a_dozen_with_room_for_the_loops_own() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import pytest
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from cockpit.core.read_record import (
     HIDDEN,
@@ -19,13 +18,11 @@ from cockpit.core.read_record import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     least: Annotated[int, Meta(ge=0, le=9)] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     name: Annotated[str, describe("Who orders.")]
     size: Literal["small", "large"] = "small"
     limits: Mapping[str, Limits] = field(default_factory=dict)

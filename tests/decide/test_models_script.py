@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prompts import EXCHANGE, PLAIN, fact, text_in
 
 from cockpit.decide.model import (

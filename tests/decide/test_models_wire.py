@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopback.replies import Say
 from models_talk import KEYS
+from msgspec.structs import replace
 from prompts import EXCHANGE, PLAIN
 
 from cockpit.decide.model import Prompt, PromptCall, PromptMessage

@@ -17,10 +17,10 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import growth_story as story
+from msgspec.structs import replace
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.config.load_settings import load_settings

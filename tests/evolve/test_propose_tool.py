@@ -9,12 +9,12 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 
 import growth_story as story
 import pytest
 import warm
+from msgspec.structs import replace
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.sandbox.bubblewrap import Sandbox

@@ -53,5 +53,5 @@ def is_reachable(name: str) -> bool:
         return True
     first, _, rest = name.partition(".")
     owner = SessionState if first == "SessionState" else getattr(cockpit, first)
-    fields = getattr(owner, "__dataclass_fields__", {})
+    fields = getattr(owner, "__struct_fields__", ())
     return not rest or hasattr(owner, rest) or rest in fields

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from learn_world import World, fact
+from msgspec.structs import replace
 
 from cockpit.learn.suggest_weights import suggest_changes
 from cockpit.orient.profile_changes.change_limits import AGENT_LIMITS

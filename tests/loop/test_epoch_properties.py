@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.decide.measure_prompt import digest_prompt
@@ -230,7 +232,7 @@ def _check_after_a_kill(
     )
     assert again.epoch is not None
     assert packet.epoch is not None
-    again = replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached))
+    again = dataclasses.replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached))
     assert again.digest == packet.digest
 
 
@@ -249,4 +251,6 @@ def _check_again(packet: Packet, standing: Standing, session: Session, profile: 
         rendering=packet.rendering,
     )  # fmt: skip
     assert again.epoch is not None
-    assert replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached)) == packet
+    assert (
+        dataclasses.replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached)) == packet
+    )

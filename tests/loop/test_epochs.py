@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from cockpit.loop.views.packet_inspection import explained
 from cockpit.loop.views.session_report import session_document

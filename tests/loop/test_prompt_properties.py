@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cockpit.act.tools import TOOLS
 from cockpit.decide.measure_prompt import digest_prompt

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.orient.compile_packet import ALGORITHMS, compile_packet
 from cockpit.store.context.facts import SessionFact

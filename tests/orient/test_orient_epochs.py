@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from orient_made import fact, many, profile
 
 from cockpit.orient.epochs import compile_wave

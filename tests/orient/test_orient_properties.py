@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
 from random import Random
 
 import numpy as np
@@ -343,12 +342,12 @@ def test_facts_that_all_fit_are_selected_as_by_every_step(facts, room, way):
         with MonkeyPatch.context() as patch:
             patch.setattr(select_module, "_has_room_for_all", lambda *_: False)
             long = select_facts(columns, scaled, 4, ALGORITHMS[way], Overheads())
-        for field in fields(Selection):
-            mine, theirs = getattr(short, field.name), getattr(long, field.name)
+        for name in Selection.__struct_fields__:
+            mine, theirs = getattr(short, name), getattr(long, name)
             if isinstance(mine, np.ndarray):
-                assert mine.tolist() == theirs.tolist(), field.name
+                assert mine.tolist() == theirs.tolist(), name
             else:
-                assert mine is theirs or mine == theirs, field.name
+                assert mine is theirs or mine == theirs, name
 
 
 @for_cases(200)

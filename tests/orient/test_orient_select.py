@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from orient_made import fact, kept, many, profile, rule, used
 
 from cockpit.orient.compile_packet import compile_packet

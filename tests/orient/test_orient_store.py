@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
-from dataclasses import replace
 
 import pytest
 from orient_made import fact, profile
@@ -100,7 +100,7 @@ def test_a_wave_has_one_packet_and_the_same_one_again_changes_nothing(world: Wor
     same = world.store.write_now(lambda tx: packets.insert(tx, wave_id, stored.packet, **again))
     assert same == stored.packet_id
     assert len(rows(world, Action.PACKET_COMPILED)) == 1
-    other = replace(stored.packet, quality_ppm=1)
+    other = dataclasses.replace(stored.packet, quality_ppm=1)
     with pytest.raises(packets.PacketExists, match="cannot replace it"):
         world.store.write_now(lambda tx: packets.insert(tx, wave_id, other, **again))
     assert world.store.read_now(lambda c: packets.load(c, wave_id)) == stored

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from store_world import begin, open_store, python, race
 
 from cockpit.core.clock import FixedClock

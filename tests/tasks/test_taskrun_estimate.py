@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
 from tasks.taskrun_world import AT_ONCE, World, finish
@@ -43,7 +43,9 @@ async def test_a_done_task_is_history_with_all_of_its_roles(world: World) -> Non
     started = BatchStarted(
         chain_id="ch-1", ordinal=1, batch=1, size=1, task_ids=(task_id,), progress=None
     )
-    lines.line_for(replace(made, detail_json=detail_json(started), action="batch.started"))
+    lines.line_for(
+        dataclasses.replace(made, detail_json=detail_json(started), action="batch.started")
+    )
     line = lines.line_for(made)
     assert line is not None
     assert line.line.startswith(f"    {task_id} ≈ about ")

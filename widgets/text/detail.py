@@ -7,8 +7,8 @@ at the edge, where the screen's own lines begin. Only visible lines are drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual import events
 from textual.content import Content
 from textual.geometry import Size
@@ -25,8 +25,7 @@ _BAR = "│ "
 _NOTHING = Content("")
 
 
-@dataclass(frozen=True, slots=True)
-class DetailRow:
+class DetailRow(Struct, frozen=True):
     """One row: its text, and what is drawn before the first and before each further line of it."""
 
     text: Content

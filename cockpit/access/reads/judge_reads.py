@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.parse_shell import parse_shell
 from cockpit.access.reads.git_reads import match_git, why_not_repository
@@ -60,8 +62,7 @@ _SEARCH_HIDDEN = (
 _RUN_BY_FIND = frozenset({"grep", "egrep", "fgrep", "wc", "cat", "head", "ls"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
+class _Match(Struct, frozen=True):
     """A command matched against the table, before anything is looked at.
 
     ``trouble`` says why it is no read; ``programs`` are those that run, wrappers first; ``paths`` are the
@@ -81,8 +82,7 @@ class _Match:
         return self.programs[-1].rpartition("/")[2] if self.programs else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
+class _Argument(Struct, frozen=True):
     """One word as the program gets it; a ``pattern`` stands for the files that it matches."""
 
     text: str

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
+
+from msgspec import Struct, field
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[a-zA-Z%]{0,3}")
 _PLAIN_NUMBER = re.compile(r"-[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """The options of one program: by name what value each takes ('' none), and the kind of its operands."""
 
     options: dict[str, str]
@@ -28,8 +28,7 @@ class Row:
     most: int = 1_000
 
 
-@dataclass(slots=True)
-class Arguments:
+class Arguments(Struct):
     """The arguments of one program, matched.
 
     ``files`` are read, ``names`` only looked up, ``folders`` read with everything below them. ``trouble``

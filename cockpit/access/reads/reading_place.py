@@ -10,10 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from glob import iglob
 from itertools import islice
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.reads.program_table import BUILTINS
 from cockpit.access.secret_files import is_sensitive
@@ -37,8 +39,7 @@ _BRACKETS = re.compile(r"\[.*\]")
 _HIDING = re.compile(r"\.\.?[*?\[]")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingPlace:
+class ReadingPlace(Struct, frozen=True):
     """The project's ``root`` (its worktree, real path), the folder ``cwd`` that a command runs in, and the
     environment ``env`` that it gets."""
 

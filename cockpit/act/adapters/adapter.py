@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from cockpit.act.workspace import Workspace
 from cockpit.core.failure_lines import clip_start
@@ -25,8 +26,7 @@ _WINDOW = 64_000
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of one attempt.
 
     ``failure`` is None for a success. A transient failure is retried; ``maybe`` says that its effect may

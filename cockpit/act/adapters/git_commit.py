@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.access.run_program import MAX_BYTES, Finished, prepare_git, run_git, run_program
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
@@ -27,14 +27,12 @@ _TRAILER_LINE = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
 _IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     path: str
     sha256: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(Struct, frozen=True):
     message: str
     branch: str
     files: tuple[_File, ...]

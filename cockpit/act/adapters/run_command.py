@@ -6,10 +6,11 @@ import asyncio
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.named_scripts import why_changed
@@ -30,8 +31,7 @@ _COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed|xpassed|warning
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+(OK|FAILED)(?: \(([^)]*)\))?", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(Struct, frozen=True):
     argv: tuple[str, ...]
     timeout_s: int
     sandboxed: bool

@@ -13,10 +13,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
@@ -37,8 +37,7 @@ TURN_S = 2.0
 _TURN_POLL_S = 0.002
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(Struct, frozen=True):
     path: str
     before_sha256: str | None
     after_sha256: str

@@ -7,15 +7,15 @@ and what to do instead. The first refusal counts. See ``docs/reference/actions.m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from cockpit.act.tools import Call
 from cockpit.core.canonical_json import digest
 
 
-@dataclass(frozen=True, slots=True)
-class PacketLines:
+class PacketLines(Struct, frozen=True):
     """Lines of a file that are in the current packet, at full detail.
 
     ``start`` and ``end`` are 1-based and inclusive; ``content_sha`` is the sha256 of the whole file that
@@ -32,8 +32,7 @@ class PacketLines:
     """What the fact that they are takes in a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownItem:
+class ShownItem(Struct, frozen=True):
     """A scope item whose whole answer is in the current packet, in the version of now."""
 
     where: str
@@ -42,8 +41,7 @@ class ShownItem:
     """What reading it again would have taken in a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardState:
+class GuardState(Struct, frozen=True):
     """What a session knows when its model's calls are checked.
 
     ``packet_files``: by path from the root, the lines that are in the current packet. ``failed_commands``:
@@ -62,8 +60,7 @@ class GuardState:
     shown_items: Mapping[str, ShownItem] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A refused call: the guard's name and the message for the model."""
 
     guard: str

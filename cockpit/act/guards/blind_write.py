@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards.action_guard import GuardState, Refusal
@@ -11,8 +11,7 @@ from cockpit.act.tool_payloads import EditFile, WriteFile
 from cockpit.act.tools import Call
 
 
-@dataclass(frozen=True, slots=True)
-class BlindWriteGuard:
+class BlindWriteGuard(Struct, frozen=True):
     """Refuse to write an existing file of which nothing is in the packet.
 
     A write of the very content that the file has already passes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.command_risk import judge
@@ -12,8 +12,7 @@ from cockpit.act.tool_payloads import Run
 from cockpit.act.tools import Call
 
 
-@dataclass(frozen=True, slots=True)
-class CommandGuard:
+class CommandGuard(Struct, frozen=True):
     """Refuse commands that are never run, however they are wrapped."""
 
     name: str = "command"
@@ -25,8 +24,7 @@ class CommandGuard:
         return Refusal(self.name, f"This command is not run. {denied}") if denied else None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingGuard:
+class ReadingGuard(Struct, frozen=True):
     """Refuse a command that only reads and that no scope item replaces.
 
     One that scope items do replace became a context request before it came here.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
@@ -12,8 +12,7 @@ from cockpit.act.tool_payloads import GitHub
 from cockpit.act.tools import Call
 
 
-@dataclass(frozen=True, slots=True)
-class GitHubGuard:
+class GitHubGuard(Struct, frozen=True):
     """Allow only known ``gh`` commands that write, to this project's repository."""
 
     name: str = "github"

@@ -6,7 +6,8 @@ See ``docs/reference/guards.md``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards.action_guard import ActionGuard
@@ -19,8 +20,7 @@ from cockpit.act.guards.secret_guard import SecretGuard
 from cockpit.act.guards.unchanged_failure import UnchangedFailureGuard
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredGuard:
+class RegisteredGuard(Struct, frozen=True):
     """One guard of the registry."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, Refusal
@@ -10,8 +10,7 @@ from cockpit.act.tool_payloads import EditFile, GitCommit, WriteFile
 from cockpit.act.tools import Call
 
 
-@dataclass(frozen=True, slots=True)
-class PathGuard:
+class PathGuard(Struct, frozen=True):
     """Refuse paths outside the project and in git's or cockpit's own files."""
 
     confined: Confined

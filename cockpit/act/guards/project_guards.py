@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal
 from cockpit.act.own_tools.run_child import NoSandbox, run_child
@@ -38,8 +39,7 @@ MOST_MESSAGE = 400
 _READS = "request_context"
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredGuard:
+class DeclaredGuard(Struct, frozen=True):
     """A guard as its source declares it."""
 
     guard_id: str

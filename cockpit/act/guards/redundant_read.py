@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, PacketLines, Refusal, ShownItem
@@ -19,8 +20,7 @@ _FILE_ITEM = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RedundantReadGuard:
+class RedundantReadGuard(Struct, frozen=True):
     """Refuse a context request whose text is all in the current packet, in the same version.
 
     Lines of files are compared here. What other sources answer was compared before (``shown_items``).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal
 from cockpit.act.text_edits import WITHHELD
@@ -11,8 +11,7 @@ from cockpit.act.tools import Call
 from cockpit.core.secrets import mask_value
 
 
-@dataclass(frozen=True, slots=True)
-class SecretGuard:
+class SecretGuard(Struct, frozen=True):
     """Refuse arguments that look like a secret: they would be stored and shown."""
 
     name: str = "secret"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal, argv_digest
 from cockpit.act.tool_payloads import Run
 from cockpit.act.tools import Call
 
 
-@dataclass(frozen=True, slots=True)
-class UnchangedFailureGuard:
+class UnchangedFailureGuard(Struct, frozen=True):
     """Refuse a command that failed before while nothing has changed since, and its failure is in view.
 
     A failure that is not in the packet cannot be read there, so the command may run again.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.own_tools.tool_definition import (
     SchemaRefused,
@@ -25,8 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolListing:
+class ToolListing(Struct, frozen=True):
     """What a server lists."""
 
     tools: tuple[ToolDefinition, ...]

@@ -7,10 +7,10 @@ A call whose answer does not come may have had its effect: it becomes uncertain 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
 from cockpit.act.mcp_servers.read_result import render_content
@@ -20,8 +20,7 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(Struct, frozen=True):
     tool_id: str
     server: str
     tool: str

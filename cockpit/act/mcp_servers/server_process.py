@@ -7,9 +7,11 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.access.process_group import end_group, start
 from cockpit.act.mcp_servers.server_settings import McpServer
@@ -29,8 +31,7 @@ KEPT_STDERR = 8_000
 _CHUNK = 65_536
 
 
-@dataclass(slots=True)
-class ServerProcess:
+class ServerProcess(Struct):
     """A running server. ``ended`` says why its messages ended ('' while they come)."""
 
     process: asyncio.subprocess.Process

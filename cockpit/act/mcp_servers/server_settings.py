@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
+
+class McpServer(Struct, frozen=True):
     """A table ``[mcp.NAME]``: a program (``command``) or an address (``url``)."""
 
     name: str

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.run_program import ProgramMissing, run_git
@@ -28,8 +30,7 @@ _IN_PROGRESS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptionCommit:
+class AdoptionCommit(Struct, frozen=True):
     """What becomes of adopted files in version control."""
 
     payload: Mapping[str, Any] | None

@@ -6,8 +6,9 @@ Google's ``Args:`` section, reStructuredText's ``:param NAME:`` and NumPy's ``Pa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from inspect import cleandoc
+
+from msgspec import Struct, field
 
 _SECTION = re.compile(r"^(args|arguments|parameters)\s*:\s*$", re.IGNORECASE)
 _OTHER_SECTION = re.compile(
@@ -18,8 +19,7 @@ _FIELD = re.compile(r"^:param\s+(?:[\w\[\], .|]+\s+)?(\w+)\s*:\s*(.*)$")
 _NUMPY = re.compile(r"^(\w+)\s*(?::.*)?$")
 
 
-@dataclass(slots=True)
-class Docstring:
+class Docstring(Struct):
     """A docstring's parts."""
 
     summary: str = ""

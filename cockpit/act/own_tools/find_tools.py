@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.own_tools.docstrings import parse_docstring
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, parse_python
@@ -26,8 +27,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{1,47}", re.ASCII)
 _KEYWORDS = ("name", "description", "aliases", "effects", "timeout_s")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter as the source declares it."""
 
     name: str
@@ -37,8 +37,7 @@ class Parameter:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredTool:
+class DeclaredTool(Struct, frozen=True):
     """A tool as its source declares it."""
 
     name: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.own_tools.run_child import ChildAnswer, NoSandbox, run_child
@@ -25,8 +25,7 @@ MAX_RESULT_CHARS = 24_000
 """Characters of a result that a receipt keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(Struct, frozen=True):
     tool_id: str
     digest: str
     arguments: dict[str, Any]

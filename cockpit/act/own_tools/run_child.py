@@ -9,11 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.own_tools import child
 from cockpit.act.own_tools.tool_files import ToolFile
@@ -37,8 +39,7 @@ class NoSandbox(CockpitError):
     code = "no_sandbox"
 
 
-@dataclass(frozen=True, slots=True)
-class ChildAnswer:
+class ChildAnswer(Struct, frozen=True):
     """What the child answered. ``error`` is empty where it has a ``result``."""
 
     result: Any = None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field, to_builtins
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
@@ -36,8 +37,7 @@ class SchemaRefused(CockpitError):
     code = "tool_schema"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True):
     """A tool that was approved, or may be."""
 
     tool_id: str
@@ -63,7 +63,7 @@ class ToolDefinition:
 
     def body(self) -> dict[str, Any]:
         """Return it as a JSON value; :func:`read_definition` reverses it."""
-        return {**asdict(self), "aliases": list(self.aliases)}
+        return {**to_builtins(self), "aliases": list(self.aliases)}
 
     @property
     def title(self) -> str:

@@ -11,8 +11,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -30,8 +31,7 @@ class ToolFileRefused(CockpitError):
     code = "tool_file"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFolder:
+class ToolFolder(Struct, frozen=True):
     """A folder whose Python files may define tools."""
 
     place: str
@@ -41,8 +41,7 @@ class ToolFolder:
     """The folder of whoever wrote it, such as the project's; no link may lie between the two."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFile:
+class ToolFile(Struct, frozen=True):
     """One file as it is now, with all that it loads from its folder."""
 
     folder: ToolFolder

@@ -10,7 +10,8 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.shell_commands import RanCommand, list_commands
 
@@ -27,8 +28,7 @@ _AWK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedLines:
+class PrintedLines(Struct, frozen=True):
     """Lines of one file that a command prints."""
 
     path: str
@@ -51,8 +51,7 @@ class PrintedLines:
         return first, last
 
 
-@dataclass(frozen=True, slots=True)
-class Printing:
+class Printing(Struct, frozen=True):
     """What a command prints of files."""
 
     lines: tuple[PrintedLines, ...]

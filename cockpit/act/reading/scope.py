@@ -9,8 +9,9 @@ import json
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from glob import iglob
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 
@@ -21,8 +22,7 @@ _GLOB = re.compile(r"[*?\[]")
 _UNKNOWN = re.compile(r"[$`]")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What a command would read: the scope ``items`` that read the same, or ``refusal``, which says why none
     does."""
 

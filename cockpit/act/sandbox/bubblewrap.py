@@ -12,9 +12,10 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.act.sandbox.choices import SandboxChoices
@@ -55,16 +56,14 @@ _COUNTS_BY_NAMESPACE = (5, 14)
 """The Linux that counts a user's processes by namespace: before it, those outside would count as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """A command with the sandbox in front of it, and the open files that it must inherit."""
 
     argv: tuple[str, ...]
     files: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """What one run sees beyond the project. Places are (outside, inside)."""
 
     read: tuple[tuple[Path, Path], ...] = ()
@@ -79,8 +78,7 @@ class Extra:
     """What is in the place of the home directory; None for an empty one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """The sandbox programs of this machine. ``bwrap`` and ``prlimit`` are paths of programs, or None.
 
     ``missing`` says why there is no bubblewrap ('' when there is).

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 _MEGABYTE = 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
+class ProcessLimits(Struct, frozen=True):
     """Bounds of one sandbox."""
 
     processes: int
@@ -39,8 +39,7 @@ def default_limits() -> ProcessLimits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxChoices:
+class SandboxChoices(Struct, frozen=True):
     """What the user's own configuration says of the sandbox; a project cannot say anything."""
 
     variables: tuple[str, ...] = ()

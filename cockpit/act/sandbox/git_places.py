@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 
@@ -33,8 +34,7 @@ _GITLINK_MODE = b"\x00\x00\xe0\x00"
 """How the index writes the mode of a submodule."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitPlaces:
+class GitPlaces(Struct, frozen=True):
     """One repository."""
 
     private: Path

@@ -17,8 +17,9 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
@@ -83,8 +84,7 @@ class ViewRefused(CockpitError):
     code = "git_view"
 
 
-@dataclass(frozen=True, slots=True)
-class GitView:
+class GitView(Struct, frozen=True):
     """An open view."""
 
     root: Path
@@ -114,8 +114,7 @@ class GitView:
         return not linked or self.head == f"ref: {ref}" or ref not in self.refs
 
 
-@dataclass(frozen=True, slots=True)
-class TakenOver:
+class TakenOver(Struct, frozen=True):
     """What came out of a view. ``left`` says in words what did not."""
 
     moved: tuple[str, ...] = ()

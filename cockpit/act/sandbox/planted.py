@@ -7,14 +7,14 @@ settings name programs; and a link can be turned to another place.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.act.sandbox.git_places import find_git_places
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """What ``.git`` of a project was before a command ran."""
 
     kind: str

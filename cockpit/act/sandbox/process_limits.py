@@ -12,8 +12,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.act.sandbox.choices import ProcessLimits
 
@@ -27,8 +28,7 @@ _LEAST_SHARE = 0.01
 """The same as a share of its inodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What the processes of a sandbox use now."""
 
     processes: int = 0

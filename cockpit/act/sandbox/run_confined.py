@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import MAX_BYTES, Finished, run_program
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
@@ -15,8 +16,7 @@ from cockpit.act.sandbox.choices import ProcessLimits
 from cockpit.act.sandbox.process_limits import end_descendants, prefer_as_victim, watch
 
 
-@dataclass(frozen=True, slots=True)
-class ConfinedRun:
+class ConfinedRun(Struct, frozen=True):
     """The end of a command. ``passed`` says which limit it passed ('' for none)."""
 
     finished: Finished

@@ -6,8 +6,9 @@ See ``docs/reference/skills.md``, proposed skills.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cockpit.act.preview_files import preview_write
 from cockpit.act.proposed_action import ActionPreview

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit import __version__
 from cockpit.access.process_group import end_group, start
@@ -70,8 +71,7 @@ Serve = Callable[[str, JsonObject], Awaitable[Mapping[str, Any]]]
 """Answers a request of the agent by its method and parameters. Raises :class:`Refused`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Abilities:
+class Abilities(Struct, frozen=True):
     """What the agent said of itself in ``initialize``."""
 
     protocol: int
@@ -276,8 +276,7 @@ def read_abilities(answer: JsonObject) -> Abilities:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Library:
+class _Library(Struct, frozen=True):
     Connection: Any
     RequestError: Any
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.agents.acp.agent_connection import (
     SESSION_S,
@@ -64,8 +65,7 @@ MOST_MESSAGE = 2_000
 _MOST_PROMPT = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """How a turn ended."""
 
     reason: str

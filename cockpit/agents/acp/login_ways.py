@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.json_fields import JsonObject, get_object, get_objects, get_text
@@ -22,8 +23,7 @@ _LONGEST = 300
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class LoginWay:
+class LoginWay(Struct, frozen=True):
     """One way to log in."""
 
     id: str

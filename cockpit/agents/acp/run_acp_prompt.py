@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.agents.acp.agent_session import AgentSession, Turn
 from cockpit.agents.acp.open_session import open_agent_session
@@ -25,8 +26,7 @@ class AgentTooSlow(CockpitError):
     code = "runner_crashed"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptEnd:
+class PromptEnd(Struct, frozen=True):
     """How the prompt ended; the session says the rest."""
 
     failed: bool

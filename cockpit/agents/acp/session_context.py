@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox
@@ -30,8 +31,7 @@ from cockpit.store.sessions import sessions
 _MOST_REFUSED = 50
 
 
-@dataclass(slots=True)
-class SessionContext:
+class SessionContext(Struct):
     """One session of an agent while it runs."""
 
     store: Store

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from cockpit.agents.acp.tool_calls import ToolCall, ToolCalls
 from cockpit.agents.streams.journal_stream import AgentRun, StreamJournal

@@ -10,9 +10,10 @@ import difflib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
 from cockpit.core.secrets import mask
@@ -28,8 +29,7 @@ _MOST_OUTPUT = 8_000
 _TITLE_INPUT = ("command", "file_path", "path", "pattern", "query", "url")
 
 
-@dataclass(slots=True)
-class ToolCall:
+class ToolCall(Struct):
     """One tool call."""
 
     call_id: str

@@ -13,9 +13,10 @@ import json
 import struct
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 _CHUNK = 65_536
 _LONGEST_REQUEST = 4_096
@@ -23,8 +24,7 @@ _CONNECT_S = 30.0
 _MOST_AT_ONCE = 128
 
 
-@dataclass(frozen=True, slots=True)
-class GateList:
+class GateList(Struct, frozen=True):
     """What the gate lets through."""
 
     places: frozenset[str]

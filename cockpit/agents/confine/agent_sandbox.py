@@ -17,11 +17,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
 from cockpit.act.sandbox.git_places import find_git_places
@@ -54,8 +56,7 @@ _CERTIFICATES = (
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-@dataclass(slots=True)
-class AgentLaunch:
+class AgentLaunch(Struct):
     """A confined agent that is ready to start."""
 
     argv: tuple[str, ...]

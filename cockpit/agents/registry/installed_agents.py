@@ -9,9 +9,10 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.agents.registry.known_agents import Agent
@@ -22,8 +23,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[A-Za-z0-9.+-]{0,40}", re.ASCII)
 _VERSION_S = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """One agent on this machine."""
 
     agent: Agent

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path, PurePath
@@ -17,6 +16,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -105,8 +105,7 @@ class _AgentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: KnownAgent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One agent of the registry."""
 
     name: str
@@ -123,8 +122,7 @@ class Agent:
     """``built-in``, or the user's file."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRegistry:
+class AgentRegistry(Struct, frozen=True):
     """The agents by name, and one sentence for each file that cannot be used."""
 
     agents: Mapping[str, Agent]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from cockpit.access.process_group import Overflow, end_group, ended, feed, start
 from cockpit.access.run_program import ProgramMissing
@@ -46,8 +47,7 @@ class Talk(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProcess:
+class AgentProcess(Struct, frozen=True):
     """A process that is over."""
 
     end: ProcessEnd

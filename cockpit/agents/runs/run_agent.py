@@ -10,11 +10,10 @@ import asyncio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
@@ -60,8 +59,7 @@ _LAST_LINES = 3
 """Lines of a program's errors that its end tells, after two that say what failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerOutcome:
+class RunnerOutcome(Struct, frozen=True):
     """How a run ended."""
 
     status: Status

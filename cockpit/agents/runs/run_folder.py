@@ -14,9 +14,10 @@ import shutil
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import AGENT, PERSON
@@ -42,8 +43,7 @@ _SLACK_S = 120.0
 _COCKPIT = (sys.executable, "-P", "-m", "cockpit")
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolder:
+class RunFolder(Struct, frozen=True):
     """One run's folder and the token in it."""
 
     folder: Path

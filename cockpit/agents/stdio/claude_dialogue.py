@@ -6,8 +6,9 @@ Started with ``--input-format stream-json --permission-prompt-tool stdio``. Both
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.agents.stdio.answer_form import write_answer
 from cockpit.agents.stdio.dialogue import LONGEST_KEY, Wire

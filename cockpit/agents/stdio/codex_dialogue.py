@@ -7,8 +7,9 @@ requests to us. See ``docs/reference/agents.md``.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit import __version__
 from cockpit.agents.stdio.answer_form import AnswerForm, answer_schema, read_answer

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec.structs import replace
 
 from cockpit.agents.registry.known_agents import load_agents
 from cockpit.core.state_folder import PLACE_VARIABLES

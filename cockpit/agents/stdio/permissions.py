@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.core.secrets import mask
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
@@ -25,8 +26,7 @@ _TOO_MANY = "cockpit answers at most 64 permissions at a time. Ask for fewer."
 _MOST_REFUSED = 50
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     task: asyncio.Task[None]
     withdrawn: Withdrawal = field(default_factory=Withdrawal)
 

@@ -8,8 +8,9 @@ carries pieces of a message (``--include-partial-messages``); ``result`` ends it
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.agents.streams.stream_events import (
     AgentMessage,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.agents.streams.seen_reads import SeenReads
 from cockpit.agents.streams.stream_events import (
@@ -51,8 +53,7 @@ _MAX_OUTPUT = 24_000
 _MAX_SUMMARY = 400
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRun:
+class AgentRun(Struct, frozen=True):
     """One run of an agent in a session."""
 
     session_id: str

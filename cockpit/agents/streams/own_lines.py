@@ -7,15 +7,15 @@ and that text may try to speak for it. See ``docs/reference/agents.md``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _QUOTED = re.compile(r"[ \t]*>")
 _CODE = re.compile(r"(?: {4}|\t)")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLine:
+class OwnLine(Struct, frozen=True):
     """A line of the author's own."""
 
     number: int

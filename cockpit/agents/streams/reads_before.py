@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.agents.streams.seen_reads import LARGEST_SEEN, version_of
@@ -25,8 +26,7 @@ MOST_BYTES_BEFORE = 80_000
 """Bytes of the parts that are taken over, about 20,000 tokens; the agent may request the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadsBefore:
+class ReadsBefore(Struct, frozen=True):
     """What is read before the first wave, and the part of the prompt that names it."""
 
     items: tuple[str, ...] = ()

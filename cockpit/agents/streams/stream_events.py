@@ -6,12 +6,12 @@ See ``docs/reference/agents.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
+
+class TokenUsage(Struct, frozen=True):
     """Tokens and cost that an agent reported."""
 
     input_tokens: int = 0
@@ -32,8 +32,7 @@ class TokenUsage:
         return self.tokens - min(self.cached_tokens, self.input_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStarted:
+class AgentStarted(Struct, frozen=True):
     """The agent has started."""
 
     agent_session: str
@@ -41,22 +40,19 @@ class AgentStarted:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(Struct, frozen=True):
     """A piece of a message that is still streaming."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMessage:
+class AgentMessage(Struct, frozen=True):
     """A whole message; the pieces before it were parts of it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(Struct, frozen=True):
     """The agent calls one of its own tools."""
 
     call_id: str
@@ -64,8 +60,7 @@ class ToolStarted:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
+class ToolEnded(Struct, frozen=True):
     """The result of a tool call."""
 
     call_id: str
@@ -75,15 +70,13 @@ class ToolEnded:
     """None when the agent reports none."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageUpdate:
+class UsageUpdate(Struct, frozen=True):
     """What the agent has used so far in this run."""
 
     usage: TokenUsage
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableLine:
+class UnreadableLine(Struct, frozen=True):
     """A line that does not fit the format; ``message`` says why and quotes its beginning."""
 
     message: str
@@ -94,8 +87,7 @@ StreamEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The agent reported the end of its run."""
 
     ok: bool

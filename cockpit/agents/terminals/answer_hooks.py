@@ -11,10 +11,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from cockpit.agents.terminals.follow_events import (
     ANSWERED_THERE,
@@ -59,8 +60,7 @@ _ENDS_TURN = {
 """Reports after which nothing of the turn waits any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """One message of a hook call."""
 
     event: str
@@ -76,8 +76,7 @@ class _Call:
         return canonical_json([self.tool, dict(self.input)])
 
 
-@dataclass(slots=True)
-class _Question:
+class _Question(Struct):
     """One question that waits."""
 
     call: _Call

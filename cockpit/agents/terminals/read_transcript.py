@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.json_fields import get_count, get_object, get_text, parse_object
@@ -27,16 +28,14 @@ _COUNTS = (b'"usage"', b'"total_token_usage"', b'"model"')
 """A line without one of these holds nothing that is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
+class _Position(Struct, frozen=True):
     """How far a transcript was read. ``seen``: the last message counted, or Codex's totals so far."""
 
     offset: int = 0
     seen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NewUsage:
+class NewUsage(Struct, frozen=True):
     """What new lines of a transcript add."""
 
     usage: TokenUsage

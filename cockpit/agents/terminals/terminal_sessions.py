@@ -5,8 +5,9 @@ cockpit did not start them; their hooks say what they do. See ``docs/reference/h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.loop.permissions.permission_body import find_place
 from cockpit.loop.runtime_settings import DEFAULT_BUDGET
@@ -21,8 +22,7 @@ UNTITLED = " in a terminal"
 _MAX_TITLE = 120
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalAgent:
+class TerminalAgent(Struct, frozen=True):
     """Whose session it is and where it works, as a hook call says."""
 
     agent: str

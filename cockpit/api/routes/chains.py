@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, SESSIONS_RUN, WORK_READ, WORK_WRITE
@@ -76,8 +76,7 @@ class ChainPage:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NewChain:
+class NewChain(Struct, frozen=True):
     """What a chain works on, and its limits. Without an epic or a story it is the whole backlog."""
 
     epic_id: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
@@ -111,8 +110,7 @@ class NewChain:
     ) = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     now: Annotated[bool, describe("Do not finish the steps in progress.")] = False
 
 

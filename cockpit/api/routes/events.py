@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import (
@@ -132,8 +132,7 @@ class StatsBody:
     queues: list[QueueBody]
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(Struct, frozen=True):
     queue: _QueueName
     event_type: Annotated[str, Meta(min_length=1, max_length=100)]
     payload: dict[str, Any]
@@ -145,8 +144,7 @@ class NewEvent:
     trace_id: _Id = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     queue: _QueueName
     lease_s: Annotated[
         float, Meta(ge=1, le=86_400), describe("Seconds until it is free again.")
@@ -154,13 +152,11 @@ class Claim:
     limit: Annotated[int, Meta(ge=1, le=100)] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     lease_token: _Id
 
 
-@dataclass(frozen=True, slots=True)
-class FailedLease:
+class FailedLease(Struct, frozen=True):
     lease_token: _Id
     error: Annotated[str, Meta(max_length=4_000)]
 

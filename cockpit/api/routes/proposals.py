@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, READ
@@ -109,8 +109,7 @@ class EditableBody:
     suffix: str
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     shown_digest: Annotated[str | None, _DIGEST] = None
     reason: _Text = ""
     items: Annotated[
@@ -118,26 +117,22 @@ class Approval:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     shown_digest: Annotated[str | None, _DIGEST] = None
     reason: _Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Discussion:
+class Discussion(Struct, frozen=True):
     text: _Text
     shown_digest: Annotated[str | None, _DIGEST] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     shown_digest: Annotated[str, _DIGEST]
     text: Annotated[str, Meta(max_length=500_000)]
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     shown_digest: Annotated[str, _DIGEST]
     answers: Annotated[
         tuple[str, ...], describe("One for each question: a number or name of an option, or text.")

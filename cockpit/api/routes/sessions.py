@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSALS_DECIDE, READ, SESSIONS_RUN
@@ -104,8 +104,7 @@ class SentBody:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewSession:
+class NewSession(Struct, frozen=True):
     text: Annotated[str, Meta(max_length=MAX_TEXT), describe("The task in the user's words.")]
     task_id: (
         Annotated[str, Meta(max_length=40), describe("Work on this task of the backlog.")] | None
@@ -124,13 +123,11 @@ class NewSession:
     max_tokens: Annotated[int, Meta(ge=1, le=10_000_000_000)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(Struct, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
-@dataclass(frozen=True, slots=True)
-class NewFork:
+class NewFork(Struct, frozen=True):
     wave: (
         Annotated[
             int, Meta(ge=1), describe("The last wave in common. Default: the last that ended.")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.responses import JSONResponse
 
 from cockpit.access.principals import Caller
@@ -39,8 +41,7 @@ Cursor = Annotated[str, Query(max_length=400, description="The `next` of the pag
 Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChanges:
+class TaskChanges(Struct, frozen=True):
     title: str | None = None
     description: str | None = None
     acceptance_criteria: str | None = None

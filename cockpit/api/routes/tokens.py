@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from cockpit.access import capability_tokens
 from cockpit.access.capability_tokens import Token
@@ -57,8 +57,7 @@ class TokenPage:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(Struct, frozen=True):
     namespace: Annotated[str, describe("Who holds it, for example `ci` or `agent/s-1`.")]
     scopes: Annotated[
         tuple[str, ...], describe("What it allows.", items={"type": "string", "enum": list(SCOPES)})

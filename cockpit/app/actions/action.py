@@ -6,8 +6,9 @@ Specified in ``docs/reference/keys.md``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
+
+from msgspec import Struct
 
 from cockpit.app.actions.context import ActionContext, Pane
 
@@ -24,8 +25,7 @@ def always(_: ActionContext) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Action(Generic[HostT]):
+class Action(Struct, Generic[HostT], frozen=True):
     """One thing that the user can do. Bindings, footer, palette, help and ``[keys]`` read these fields."""
 
     id: str

@@ -6,11 +6,11 @@ The palette lists the commands of any screen that implements :class:`CommandSour
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
@@ -26,8 +26,7 @@ _KEY_CELLS = 9
 """The width of the column of keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One row of the palette."""
 
     title: str

@@ -6,7 +6,8 @@ Specified in ``docs/reference/keys.md``, which :func:`keys_markdown` writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.app.actions.action import GROUPS, Action, AnyAction, key_name
 from cockpit.app.actions.backlog_actions import BACKLOG_ACTIONS

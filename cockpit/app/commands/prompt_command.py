@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -18,8 +19,7 @@ class CommandRefused(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCommand:
+class PromptCommand(Struct, frozen=True):
     """One command of the screen in the prompt."""
 
     name: str

@@ -6,8 +6,8 @@ Specified in ``docs/reference/backlog.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -34,8 +34,7 @@ Values = Mapping[str, str]
 _KEYS = "^s save · ⇥ next field · ^g editor · esc back"
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A form and its way into the backlog."""
 
     view: FormView

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.app.projection.conversation import RunningAction
 from cockpit.core.clock import parse_time
@@ -27,16 +28,14 @@ _OUTPUTS = (("stdout", "output"), ("stderr", "errors"))
 _SHOWN_ELSEWHERE = ("argv", "exit_code", "duration_ms", "stdout", "stderr", "failure", "tests")
 
 
-@dataclass(frozen=True, slots=True)
-class LiveRun:
+class LiveRun(Struct, frozen=True):
     """An action that runs now, and the end of its output so far."""
 
     action: RunningAction
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDetail:
+class BlockDetail(Struct, frozen=True):
     """The parts of a block, and what can be copied from it."""
 
     parts: tuple[FileDiffView | tuple[DetailRow, ...], ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.backlog.planning.markdown_blocks import Block, Item
 
@@ -25,8 +26,7 @@ _PROSE = frozenset(
 """Sections whose lists are no tasks, unless their items have boxes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Headings:
+class Headings(Struct, frozen=True):
     """The blocks of a plan with what their headings mean. ``ends`` has for each heading the place where
     what stands under it ends; ``by`` says what tasks are written as."""
 

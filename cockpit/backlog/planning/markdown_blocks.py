@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 _BOX = re.compile(r"\[([ xX])\]\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One item of a list. ``box`` is ``" "`` or ``"x"`` for one with a box, else empty; ``detail`` are
     the lines below its first one, ``line`` is the number of that."""
 
@@ -25,8 +25,7 @@ class Item:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One block of the outermost level. ``level`` is a heading's, 1 to 6; ``source`` the lines as they
     are written, of which ``line`` is the first."""
 

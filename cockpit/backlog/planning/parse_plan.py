@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.backlog import validation
 from cockpit.backlog.planning.headings import Headings, classify_headings
@@ -85,8 +87,7 @@ def _first(notes: Sequence[str]) -> Iterator[str]:
         yield f"And {len(notes) - _MOST_NOTES:,} more such."
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(Struct):
     """An epic or a story, while its words are still coming."""
 
     title: str
@@ -97,8 +98,7 @@ class _Part:
     words: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """A walk over the blocks: its current ``epic`` and ``story``, and what it has read so far."""
 
     text: Headings

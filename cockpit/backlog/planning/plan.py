@@ -7,8 +7,9 @@ Places are positions in the plan's own tuples; tasks get backlog ids when the pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -22,8 +23,7 @@ class PlanInvalid(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedEpic:
+class PlannedEpic(Struct, frozen=True):
     """An epic; ``line`` is its line in the text, from 1."""
 
     title: str
@@ -32,8 +32,7 @@ class PlannedEpic:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStory:
+class PlannedStory(Struct, frozen=True):
     """``epic`` is the place of its epic; None: it belongs to none."""
 
     title: str
@@ -42,8 +41,7 @@ class PlannedStory:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTask:
+class PlannedTask(Struct, frozen=True):
     """``number`` is its ``#`` in the plan; ``story`` the place of its story, None without one.
 
     ``done``: its box was ticked, so it is in the backlog as done.
@@ -62,8 +60,7 @@ class PlannedTask:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """The task at ``task`` depends on the one at ``on``, or on the backlog's task ``task_id``."""
 
     task: int
@@ -72,8 +69,7 @@ class Wait:
     kind: str = "blocks"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A plan, which is added to the backlog as a whole. ``notes`` name text that is left out."""
 
     epics: tuple[PlannedEpic, ...]

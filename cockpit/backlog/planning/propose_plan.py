@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import WORK_WRITE
@@ -37,8 +39,7 @@ from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
 
-@dataclass(frozen=True, slots=True)
-class PlanResult:
+class PlanResult(Struct, frozen=True):
     """What a plan added to the backlog: ids in the order of the plan."""
 
     epics: tuple[str, ...]

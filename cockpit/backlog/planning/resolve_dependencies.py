@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.backlog.planning.plan import PlanInvalid, PlannedTask, Wait
 
@@ -15,8 +16,7 @@ _CODE = re.compile(r"`[^`]*`")
 _NOTHING = frozenset({"", "-", "–", "—", "none", "nothing", "n/a"})
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyRequest:
+class DependencyRequest(Struct, frozen=True):
     """The task at ``task`` depends on what ``whom`` names, said on ``line``."""
 
     task: int

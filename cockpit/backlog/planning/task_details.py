@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.task_marks import WAITS, hours_in, is_path, paths_in
@@ -35,8 +36,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _BOX = re.compile(r"^\[[ xX]\]\s+")
 
 
-@dataclass(slots=True)
-class Detail:
+class Detail(Struct):
     """What the lines said. ``waits`` are pairs of a kind and the words that name the others."""
 
     description: str = ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 WAITS = {
     "after": "blocks",
@@ -51,8 +52,7 @@ _PATH = re.compile(r"[\w.@+*?-]+(?:/[\w.@+*?-]+)*/?")
 _LINES = re.compile(r":\d+(?:-\d+)?$")
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(Struct):
     """What was found. ``waits`` are pairs of a kind of dependency and the words that name the others."""
 
     title: str

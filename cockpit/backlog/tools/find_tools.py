@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.backlog.response_modes import Fields, page, render_all, render_task, shorten_to_fit
 from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
@@ -18,28 +19,23 @@ MOST_LISTED = 1000
 _COLUMNS = ("todo", "in_progress", "review", "blocked", "done")
 
 
-@dataclass(frozen=True, slots=True)
-class NoParameters:
+class NoParameters(Struct, frozen=True):
     """No parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskId:
+class TaskId(Struct, frozen=True):
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetNextTask:
+class GetNextTask(Struct, frozen=True):
     fields: Fields = "standard"
 
 
-@dataclass(frozen=True, slots=True)
-class GetBlockedTasks:
+class GetBlockedTasks(Struct, frozen=True):
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class GetTasks:
+class GetTasks(Struct, frozen=True):
     status: Status | None = None
     priority: Priority | None = None
     story_status: Status | None = None
@@ -49,21 +45,18 @@ class GetTasks:
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class GetTask:
+class GetTask(Struct, frozen=True):
     task_id: str
     fields: Fields = "standard"
 
 
-@dataclass(frozen=True, slots=True)
-class GetNextBatch:
+class GetNextBatch(Struct, frozen=True):
     batch_size: int | None = None
     limit: int | None = None
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class GetKanbanBoard:
+class GetKanbanBoard(Struct, frozen=True):
     include_done: bool = False
     limit_per_column: int = 20
     fields: Fields = "minimal"

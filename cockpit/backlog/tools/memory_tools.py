@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from msgspec import Struct
 
 from cockpit.backlog.response_modes import Fields, shorten_to_fit
 from cockpit.backlog.session_context import session_context
@@ -14,19 +15,16 @@ from cockpit.store.backlog import handoffs, tasks, wip
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 
 
-@dataclass(frozen=True, slots=True)
-class GetSessionContext:
+class GetSessionContext(Struct, frozen=True):
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTaskWip:
+class UpdateTaskWip(Struct, frozen=True):
     task_id: str
     wip_data: Annotated[Mapping[str, Any], describe(f"keys {', '.join(wip.KEYS)}")]
 
 
-@dataclass(frozen=True, slots=True)
-class SetTaskHandoff:
+class SetTaskHandoff(Struct, frozen=True):
     task_id: str
     status: Literal["PASS", "FAIL", "BLOCKED"]
     summary: str
@@ -34,19 +32,16 @@ class SetTaskHandoff:
     full_details: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GetTaskHandoff:
+class GetTaskHandoff(Struct, frozen=True):
     task_id: str
     include_details: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OfStory:
+class OfStory(Struct, frozen=True):
     story_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class OfEpic:
+class OfEpic(Struct, frozen=True):
     epic_id: str
 
 

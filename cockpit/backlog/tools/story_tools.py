@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from msgspec import Struct
 
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import (
@@ -31,21 +32,18 @@ from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 StoryStatus = Literal["todo", "in_progress", "done"]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateStory:
+class CreateStory(Struct, frozen=True):
     title: str
     epic_id: str | None = None
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GetStory:
+class GetStory(Struct, frozen=True):
     story_id: str
     fields: Fields = "standard"
 
 
-@dataclass(frozen=True, slots=True)
-class ListStories:
+class ListStories(Struct, frozen=True):
     epic_id: str | None = None
     status: StoryStatus | None = None
     limit: int = 50
@@ -53,8 +51,7 @@ class ListStories:
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateStory:
+class UpdateStory(Struct, frozen=True):
     story_id: str
     title: str | None = None
     description: str | None = None
@@ -62,22 +59,19 @@ class UpdateStory:
     epic_id: Annotated[str | None, describe("empty: belongs to none")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class CreateEpic:
+class CreateEpic(Struct, frozen=True):
     title: str
     project_id: Annotated[str | None, describe("ignored: there is one project")] = None
     description: str | None = None
     priority: Priority = "P2"
 
 
-@dataclass(frozen=True, slots=True)
-class GetEpic:
+class GetEpic(Struct, frozen=True):
     epic_id: str
     fields: Fields = "standard"
 
 
-@dataclass(frozen=True, slots=True)
-class GetEpics:
+class GetEpics(Struct, frozen=True):
     status: Status | None = None
     priority: Priority | None = None
     limit: int = 50
@@ -85,8 +79,7 @@ class GetEpics:
     fields: Fields = "minimal"
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateEpic:
+class UpdateEpic(Struct, frozen=True):
     epic_id: str
     title: str | None = None
     description: str | None = None
@@ -181,7 +174,7 @@ def _get_project_status(call: ToolCall, _: NoParameters) -> dict[str, Any]:
 
 
 def _changes_in(args: Any, identity: str) -> dict[str, Any]:
-    names = [name for name in args.__slots__ if name != identity]
+    names = [name for name in args.__struct_fields__ if name != identity]
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not changes:
         raise BacklogInvalid(f"Say what to change: {', '.join(names)}.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from msgspec import Struct
 
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import render_task, shorten_to_fit
@@ -14,47 +15,40 @@ from cockpit.core.read_record import describe
 from cockpit.store.backlog import tasks
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTaskStatus:
+class UpdateTaskStatus(Struct, frozen=True):
     task_id: str
     status: Status
     notes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddTaskActivity:
+class AddTaskActivity(Struct, frozen=True):
     task_id: str
     activity_type: Literal["note", "file_change", "decision", "progress"]
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetHandoffNotes:
+class SetHandoffNotes(Struct, frozen=True):
     task_id: str
     notes: str
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTaskProgress:
+class UpdateTaskProgress(Struct, frozen=True):
     task_id: str
     progress_percent: int
     context_summary: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetBlocker:
+class SetBlocker(Struct, frozen=True):
     task_id: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetNeedsRework:
+class SetNeedsRework(Struct, frozen=True):
     task_id: str
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTask:
+class CreateTask(Struct, frozen=True):
     title: str
     story_id: str | None = None
     task_type: str | None = None
@@ -66,8 +60,7 @@ class CreateTask:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTask:
+class UpdateTask(Struct, frozen=True):
     task_id: str
     title: str | None = None
     description: str | None = None
@@ -79,39 +72,33 @@ class UpdateTask:
     files: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveTask:
+class ArchiveTask(Struct, frozen=True):
     task_id: str
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReopenTask:
+class ReopenTask(Struct, frozen=True):
     task_id: str
     notes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddDependency:
+class AddDependency(Struct, frozen=True):
     task_id: str
     depends_on_task_id: str
     dependency_type: Literal["blocks", "requires", "relates_to"] = "blocks"
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveDependency:
+class RemoveDependency(Struct, frozen=True):
     task_id: str
     depends_on_task_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SummarizeTaskActivity:
+class SummarizeTaskActivity(Struct, frozen=True):
     task_id: str
     delete_raw: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTaskFailure:
+class RecordTaskFailure(Struct, frozen=True):
     task_id: str
     failure_type: Literal["spec", "quality", "implementation"]
     reason: str
@@ -178,7 +165,7 @@ def _create_task(call: ToolCall, args: CreateTask) -> dict[str, Any]:
 
 
 def _update_task(call: ToolCall, args: UpdateTask) -> dict[str, Any]:
-    names = [name for name in args.__slots__ if name != "task_id"]
+    names = [name for name in args.__struct_fields__ if name != "task_id"]
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if not changes:
         raise BacklogInvalid(f"Say what to change of {args.task_id}: {', '.join(names)}.")

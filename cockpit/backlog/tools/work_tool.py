@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.access.principals import Caller, journal_actor, works_on_task
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE, NotAllowed
@@ -25,8 +26,7 @@ _NOT_FOR_TASK_AGENTS = frozenset(
 """Tools that would move a task which cockpit is just doing, or let go of what its report still needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call of a tool. ``tx`` is None for a tool that only reads."""
 
     connection: sqlite3.Connection
@@ -43,9 +43,8 @@ class ToolCall:
         return self.writing
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTool:
-    """One tool. ``parameters`` is the frozen dataclass that its arguments are read into.
+class WorkTool(Struct, frozen=True):
+    """One tool. ``parameters`` is the frozen record that its arguments are read into.
 
     ``tier`` is the smallest set of tools that it belongs to: ``core`` ⊂ ``standard`` ⊂ ``all``.
     """

@@ -7,13 +7,15 @@ until its receiver has stored what it says. Specified in ``docs/reference/remote
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from cockpit.chains.remote.messages import (
     KINDS,
@@ -74,8 +76,7 @@ class RunTooLarge(CockpitError):
     code = "run"
 
 
-@dataclass(frozen=True, slots=True)
-class Subjects:
+class Subjects(Struct, frozen=True):
     """The names of a queue at the server."""
 
     queue: str
@@ -113,8 +114,7 @@ def check_queue_name(name: str) -> str:
     return name
 
 
-@dataclass(slots=True)
-class MessageQueue:
+class MessageQueue(Struct):
     """A connection to the server, with the streams of one queue."""
 
     client: Client
@@ -162,7 +162,7 @@ class MessageQueue:
             except QueueUnreachable:  # another process was first, or the look fails as well
                 held = await _ask(look)
         if owner and not held.config.description:
-            owned = replace(held.config, description=f"{_OWNER}{owner}")
+            owned = dataclasses.replace(held.config, description=f"{_OWNER}{owner}")
             await _ask(partial(self.stream.update_stream, owned))
             held = await _ask(look)  # of two at the same time the later one stays
         if owner and held.config.description != f"{_OWNER}{owner}":

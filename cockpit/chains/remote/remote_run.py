@@ -10,9 +10,10 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from cockpit.chains.remote.message_queue import MessageQueue
 from cockpit.chains.remote.messages import (
@@ -67,8 +68,7 @@ class RunSetup(Protocol):
     ) -> Callable[[Path, RunMessage], tuple[RuntimeSettings, WorkSettings]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlace:
+class RunPlace(Struct, frozen=True):
     """Where a run is done."""
 
     folder: Path

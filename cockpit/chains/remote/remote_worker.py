@@ -11,9 +11,10 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
@@ -44,8 +45,7 @@ _FETCH_S = 1.0
 _LONGEST_WAIT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSetup:
+class WorkerSetup(Struct, frozen=True):
     """What a worker is started with."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ScaleSettings:
+
+class ScaleSettings(Struct, frozen=True):
     """``[scale]``."""
 
     backend: Literal["local", "nats"] = "local"

@@ -6,15 +6,15 @@ See ``docs/reference/measures.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.store.journal.details.estimates import EstimateLearned, Expected, Range
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateAccuracy:
+class EstimateAccuracy(Struct, frozen=True):
     """The errors of estimates, oldest first; an error is a share of what was likely (0.5: off by a half)."""
 
     waves: tuple[float, ...] = ()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.act.guards.guard_registry import GUARDS
 from cockpit.chains.report.guard_savings import GUARD, GuardSavings, measure_guards
@@ -20,8 +21,7 @@ MOST_SHOWN = 50
 _REFUSED = (Action.ACTION_REFUSED, Action.CONTEXT_REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class GuardRow:
+class GuardRow(Struct, frozen=True):
     """One guard."""
 
     name: str
@@ -36,8 +36,7 @@ class GuardRow:
     """The guard of the user or the project; None for one of cockpit's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardRefusal:
+class GuardRefusal(Struct, frozen=True):
     """One call that a guard refused."""
 
     at: str

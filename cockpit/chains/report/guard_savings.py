@@ -6,8 +6,9 @@ Computed from the journal alone. See ``docs/reference/measures.md``, guards.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.text import pluralize
 from cockpit.store.journal.event_types import Action
@@ -17,8 +18,7 @@ BY_HOOK = f"guard:{GUARD}"
 """Who refused, in the rows of external agents' hooks."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardSavings:
+class GuardSavings(Struct, frozen=True):
     """The reads that the guard refused from one time to another."""
 
     built_in: int = 0

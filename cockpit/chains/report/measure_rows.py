@@ -6,8 +6,9 @@ See ``docs/reference/measures.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.chains.report.estimate_accuracy import EstimateAccuracy
 from cockpit.chains.report.measures import Measures
@@ -19,8 +20,7 @@ _RARE = 0.05
 """The share up to which interruptions are rare."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureRow:
+class MeasureRow(Struct, frozen=True):
     """One measure."""
 
     name: str
@@ -214,8 +214,7 @@ def _estimates(estimates: EstimateAccuracy) -> str:
     return f"median; {within} of {estimates.count} within their range, tokens off {tokens}"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureComparison:
+class MeasureComparison(Struct, frozen=True):
     """One measure before and after a date; ``change`` has its unit, shares have percentage points."""
 
     name: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cockpit.chains.report.estimate_accuracy import EstimateAccuracy, compare_estimates
 from cockpit.core.clock import milliseconds_between
@@ -43,8 +44,7 @@ _ACTIONS = (
 _REVIEWS = ("spec_review", "quality_review")
 
 
-@dataclass(slots=True)
-class _Worker:
+class _Worker(Struct):
     """The sums of one worker."""
 
     tokens: int = 0
@@ -59,8 +59,7 @@ class _Worker:
     cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Struct, frozen=True):
     """The measures from ``since`` up to ``before`` (stored timestamps).
 
     Tuples have one number a worker in the order of their ends, or one a chain in the order of their
@@ -238,8 +237,7 @@ def _folded(rows: Iterable[tuple[str, Detail]], since: str, before: str) -> Meas
     )
 
 
-@dataclass(slots=True)
-class _Fold:
+class _Fold(Struct):
     """The sums over the rows so far."""
 
     workers: dict[tuple[str, int], _Worker] = field(default_factory=dict)

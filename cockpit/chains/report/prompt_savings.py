@@ -11,8 +11,9 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.store.context.packets import packet_from_body
@@ -24,8 +25,7 @@ MOST_SESSIONS = 1_000
 """Sessions that are measured, the newest of a period."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSavings:
+class PromptSavings(Struct, frozen=True):
     """The prompts of cockpit's own agent from one time to another, in tokens."""
 
     prompts: int = 0

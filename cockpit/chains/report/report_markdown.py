@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.review_template import visible
@@ -29,8 +30,7 @@ IN_PROGRESS: Final = "in progress"
 _MARKUP = re.compile(r"([\\`*\[\]<>|&!#~])")
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReport:
+class TaskReport(Struct, frozen=True):
     """One task of a chain."""
 
     task_id: str
@@ -51,8 +51,7 @@ class TaskReport:
     """The worktree of that branch."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReport:
+class WorkerReport(Struct, frozen=True):
     """One worker of a chain."""
 
     worker: Worker
@@ -62,8 +61,7 @@ class WorkerReport:
     wall_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(Struct, frozen=True):
     """Everything that a report contains."""
 
     chain: Chain

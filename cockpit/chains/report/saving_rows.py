@@ -6,8 +6,9 @@ See ``docs/reference/measures.md``, saved tokens.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cockpit.chains.report.guard_savings import GuardSavings, measure_guards
 from cockpit.chains.report.measure_rows import MeasureRow
@@ -22,8 +23,7 @@ from cockpit.store.journal.event_types import Action
 _ACTIONS = (Action.PACKET_COMPILED, Action.CONTEXT_REFUSED, Action.AGENT_HOOK)
 
 
-@dataclass(frozen=True, slots=True)
-class Savings:
+class Savings(Struct, frozen=True):
     """What was saved from one time to another, in three separate sums."""
 
     guards: GuardSavings = field(default_factory=GuardSavings)

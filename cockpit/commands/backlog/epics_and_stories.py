@@ -6,10 +6,10 @@ Specified in ``docs/reference/backlog.md`` and ``docs/reference/commands.md``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.backlog.call_work_tools import (
@@ -32,8 +32,7 @@ from cockpit.commands.terminal import format_table, show, show_json, show_list
 Option = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """In what the commands for epics and for stories differ."""
 
     word: str

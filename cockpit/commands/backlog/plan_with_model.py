@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.commands.exit_codes import Exit, exit_code_of_session
 from cockpit.commands.open_project import (
@@ -27,8 +28,7 @@ from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """How a planning session ended."""
 
     session_id: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git, run_program
 from cockpit.core.project.git_words import git_environment
@@ -30,8 +31,7 @@ _OURS = (".git", ".cockpit/.gitignore", ".cockpit/reports")
 """What cockpit itself writes in a project."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """The state of the user's checkout: HEAD, the index and a digest of all files."""
 
     head: str

@@ -10,12 +10,12 @@ import asyncio
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
@@ -32,8 +32,7 @@ class SampleFailed(CockpitError):
     code = "sample"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A sample project: its folder, the branch to review, and the commit of ``main``."""
 
     root: Path

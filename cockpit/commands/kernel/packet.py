@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
@@ -126,7 +126,7 @@ def explain(session: str | None, wave: int | None, as_json: bool) -> None:
         show(f"{words}\n")
     show_list(
         as_json,
-        [asdict(fact) for fact in explanations],
+        [to_builtins(fact) for fact in explanations],
         ("VERDICT", "REASON", "STANDING", "BAND", "LEVEL", "TOKENS", "SCORE", "WAVE", "FACT"),
         [
             (
@@ -294,7 +294,7 @@ def _keep(
     with open_store(find_project()) as store:
         compiled = store.write_now(step)
     if as_json:
-        show_json(asdict(compiled))
+        show_json(to_builtins(compiled))
         return
     how = "is pinned" if compiled.pinned else "is no longer pinned"
     show(f"{compiled.source_ref} {how} from wave {compiled.ordinal} on.")
@@ -331,8 +331,8 @@ def _show_prompt(session: str | None, wave: int | None, as_json: bool) -> None:
                 "max_output_tokens": prompt.max_output_tokens,
                 "as_sent": is_same,
                 "system": prompt.system,
-                "messages": [asdict(message) for message in prompt.messages],
-                "tools": [asdict(tool) for tool in prompt.tools],
+                "messages": [to_builtins(message) for message in prompt.messages],
+                "tools": [to_builtins(tool) for tool in prompt.tools],
             }
         )
         return

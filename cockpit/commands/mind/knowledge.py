@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import find_project, load_project_settings, open_store
@@ -100,7 +100,7 @@ def search_project(
         )
         _say_notice(librarian)
     if as_json:
-        show_json([asdict(passage) for passage in passages])
+        show_json([to_builtins(passage) for passage in passages])
     elif passages:
         show("\n\n".join(_describe(passage) for passage in passages))
     else:

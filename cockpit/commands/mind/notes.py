@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
 from cockpit.commands.command_caller import find_user
@@ -42,7 +42,7 @@ def list_notes(with_forgotten: bool, as_json: bool) -> None:
     rows: list[Note] = read_store(lambda connection: stored.select(connection, statuses), empty=[])
     show_list(
         as_json,
-        [asdict(note) for note in rows],
+        [to_builtins(note) for note in rows],
         ("NOTE", "KIND", "STATUS", "SEEN", "TEXT"),
         [
             (note.note_id, note.kind, note.status, str(note.seen), _first_line(note.text))
@@ -64,7 +64,7 @@ def show_note(note: str, as_json: bool) -> None:
     """Show a note and where it comes from."""
     row: Note = read_store(lambda connection: stored.load(connection, note))
     if as_json:
-        show_json(asdict(row))
+        show_json(to_builtins(row))
         return
     show(row.text)
     show(f"\n{row.kind} · {row.status} · taught {row.seen}×, contradicted {row.contradicted}×")
@@ -84,7 +84,7 @@ def _write(token: str, activity: str, step: Callable[[Tx, str], Note], as_json: 
     with open_store(find_project()) as store:
         note = store.write_now(decide)
     if as_json:
-        show_json(asdict(note))
+        show_json(to_builtins(note))
     else:
         say(f"{note.status}  {note.note_id}  {_first_line(note.text)}")
 

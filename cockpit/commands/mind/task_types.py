@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 from cockpit.access.user_presence import require_no_agent
 from cockpit.cli_options import AS_JSON, examples
@@ -72,7 +72,7 @@ def list_task_types(as_json: bool) -> None:
     types, problems = _load()
     show_list(
         as_json,
-        [asdict(kind) for kind in types.values()],
+        [to_builtins(kind) for kind in types.values()],
         ("TYPE", "COMMAND", "LAYER", "POLICY", "DONE MEANS"),
         [
             (
@@ -105,7 +105,7 @@ def show_task_type(name: str, as_json: bool) -> None:
         why = f" {' '.join(about)}" if about else f" There are {', '.join(sorted(types))}."
         raise NotFound(f"There is no task type {name}.{why}")
     if as_json:
-        show_json(asdict(kind))
+        show_json(to_builtins(kind))
         return
     show(_describe(kind))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import (
@@ -79,7 +79,7 @@ def show_rule(rule_id: str, as_json: bool) -> None:
     """Show a rule or an offer with its evidence."""
     rule, evidence = _find(rule_id)
     if as_json:
-        show_json({**asdict(rule), "evidence": [asdict(row) for row in evidence]})
+        show_json({**to_builtins(rule), "evidence": [to_builtins(row) for row in evidence]})
         return
     show("\n".join(rule_lines(rule, evidence)))
 
@@ -159,7 +159,7 @@ def show_state(as_json: bool) -> None:
     states = _read(list_states)
     show_list(
         as_json,
-        [asdict(each) for each in states],
+        [to_builtins(each) for each in states],
         ("TASK TYPE", "ORIENT", "DECIDE", "WHY"),
         [
             (
@@ -209,7 +209,7 @@ def rule_lines(rule: ListedRule, evidence: tuple[EvidenceRow, ...]) -> list[str]
 def _show_rules(listed: list[ListedRule], as_json: bool, empty: str) -> None:
     show_list(
         as_json,
-        [asdict(rule) for rule in listed],
+        [to_builtins(rule) for rule in listed],
         ("RULE", "STATUS", "USES", "TASK TYPE", "AGENT", "WHERE", "EFFECT", "COVERS"),
         [
             (
@@ -268,7 +268,7 @@ def _decide(decide: Callable[[Tx, RuntimeSettings, Caller], T]) -> T:
 
 def _show_decided(rule: Rule, done: str, as_json: bool) -> None:
     if as_json:
-        record: dict[str, Any] = asdict(rule)
+        record: dict[str, Any] = to_builtins(rule)
         show_json({**record, "says": rule.shape.describe()})
         return
     ends = f" until {rule.expires_at[:10]}" if done == "accepted" and rule.expires_at else ""

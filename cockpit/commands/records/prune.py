@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import find_project, load_project_settings, open_store
@@ -100,16 +100,14 @@ def prune(
         show(result.summary(dry_run))
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """What is pruned: sessions that ended, and rows that were written, before these times."""
 
     sessions: datetime | None
     journal: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What one run of the command deleted."""
 
     sessions: PruneResult | None

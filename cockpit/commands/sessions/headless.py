@@ -10,7 +10,8 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.backlog.service import set_status
 from cockpit.commands.exit_codes import Exit, exit_code_of_session
@@ -46,8 +47,7 @@ from cockpit.store.journal.follow import follow
 from cockpit.store.sessions import sessions
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ended. ``interrupted``: by a signal; ``error``: the exception that ended it, if any."""
 
     session_id: str
@@ -55,8 +55,7 @@ class Ending:
     error: Exception | None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStart:
+class AgentStart(Struct, frozen=True):
     """Which external agent has a new session, and where it works."""
 
     name: str

@@ -7,9 +7,11 @@ import gc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.commands.open_project import (
     WrongUse,
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
     from cockpit.store.db.database import Store
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(Struct):
     """One screen of a project, from its start until the user left."""
 
     home: Path

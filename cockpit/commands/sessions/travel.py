@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.sessions.screen import (
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-@dataclass(slots=True)
-class _Stop:
+class _Stop(Struct):
     """A screen on the way: that of a project, or the one over all projects."""
 
     home: Path | None

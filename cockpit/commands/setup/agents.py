@@ -6,11 +6,11 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from cockpit.access.user_presence import require_no_agent
 from cockpit.agents.registry.installed_agents import (
@@ -213,7 +213,7 @@ async def _check(entry: Installation) -> dict[str, Any]:
         for way in abilities.logins
     ]
     record |= {"version": version, "speaks": True, "logins": ways}
-    return {**record, "abilities": asdict(abilities)}
+    return {**record, "abilities": to_builtins(abilities)}
 
 
 def _say_logins(records: Sequence[Mapping[str, Any]]) -> None:

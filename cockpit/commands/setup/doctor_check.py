@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Check:
+
+class Check(Struct, frozen=True):
     """One line of the report. ``missing`` disables a part of cockpit; ``broken`` must be fixed."""
 
     name: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import list_redirects
 from cockpit.access.git_overrides import REPOSITORY_SCOPES, safe_settings
@@ -39,8 +40,7 @@ _NEVER_RUN = frozenset({"core.fsmonitor", "core.hookspath", "core.pager", "core.
 """Settings of a repository that every git of cockpit overrides, whatever their value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """One thing of the repository that cockpit does not use as it is."""
 
     subject: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.running_servers import RunningServers
 from cockpit.act.mcp_servers.server_connection import ServerFailed

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import PROJECT_FILE, list_states, read_project_record
@@ -21,8 +22,7 @@ FORGOTTEN = "forgotten"
 """The file of a state folder that keeps the project off the list until it is used again."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownProject:
+class KnownProject(Struct, frozen=True):
     """A project that cockpit has a state folder of."""
 
     state: Path

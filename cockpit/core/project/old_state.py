@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import StoreError
 from cockpit.core.project.git_words import ask_git
@@ -25,8 +26,7 @@ class StateNotMoved(StoreError):
     code = "state_not_moved"
 
 
-@dataclass(frozen=True, slots=True)
-class OldState:
+class OldState(Struct, frozen=True):
     """A folder ``.cockpit/state`` with a store."""
 
     folder: Path

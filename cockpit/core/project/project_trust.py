@@ -12,8 +12,9 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.find_checkout import find_checkout
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths
@@ -32,8 +33,7 @@ _LARGEST_TRUST = 20_000_000
 _MOST_FILES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class LoadableFile:
+class LoadableFile(Struct, frozen=True):
     """A file of the project that cockpit would load."""
 
     name: str

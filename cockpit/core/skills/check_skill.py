@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.skills.read_skill import LARGEST_FILE
 from cockpit.core.skills.skill import CORE_CHARACTERS, CORE_LINES, Skill
@@ -25,8 +26,7 @@ _ORDERS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One remark about a skill."""
 
     is_error: bool

@@ -11,8 +11,9 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from cockpit.core.skills.read_skill import read_skill
 from cockpit.core.skills.skill import SKILL_FILE, Skill, SkillInvalid
@@ -26,16 +27,14 @@ _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", ".hg", ".s
 _BEGIN = b"PK\x03\x04"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """A file to copy: its path from the top, and its content."""
 
     path: PurePosixPath
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class InstallableSkill:
+class InstallableSkill(Struct, frozen=True):
     """A skill that was found in the source, and its files as paths in its folder."""
 
     skill: Skill

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize
@@ -35,8 +36,7 @@ class SkillInvalid(CockpitError):
     code = "skill_invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     """One skill as it was read."""
 
     name: str

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.project.project_trust import PROJECT_SKILLS, is_trusted
 from cockpit.core.skills.read_skill import LARGEST_FILE, read_skill
@@ -29,16 +31,14 @@ USER_FOLDERS = (".claude/skills", ".agents/skills")
 """Folders of other agents in the user's home directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillPlace:
+class SkillPlace(Struct, frozen=True):
     """A folder of skills."""
 
     layer: str
     folder: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Struct, frozen=True):
     """A skill that another one of the same name takes the place of."""
 
     name: str
@@ -49,8 +49,7 @@ class Replaced:
     folder: Path
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSkills:
+class LoadedSkills(Struct, frozen=True):
     """The skills that can be used, and what became of the others."""
 
     skills: Mapping[str, Skill]

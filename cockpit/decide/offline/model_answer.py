@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+
+class Answer(Struct, frozen=True):
     """Text for the user, and calls as (tool, arguments)."""
 
     words: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.decide.model import PacketFact, Prompt
 
@@ -19,8 +20,7 @@ _USER_SAID = re.compile(r"(?:They|The user) said: (?P<words>.*)", re.DOTALL)
 _TAIL = " Nothing was read."
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step of the agent: a call (``call`` names the tool), or text alone (``call`` is empty).
 
     ``replies`` are the user's messages that answered it, in order, until the next step that they could

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.decide.offline.rules.draft_review import Verdict, Wishes
 from cockpit.decide.offline.rules.wanted_context import Item
@@ -50,8 +52,7 @@ _SORTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True):
     """A request after a discussion. ``understood`` is False when the rules understood nothing; ``answer``
     is text for the user; ``why`` says that the user asked for the reasons only."""
 

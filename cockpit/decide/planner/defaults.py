@@ -6,11 +6,11 @@ See ``docs/reference/planner.md``, defaults.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import msgspec
+from msgspec import Struct
 
 ALL_ROLES = "task"
 """In the place of a role: a backlog task with all of its roles."""
@@ -18,8 +18,7 @@ Triple = tuple[float, float, float]
 """Low, likely, high."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """What a task of a kind takes, as far as nothing is known of the project."""
 
     waves: Triple

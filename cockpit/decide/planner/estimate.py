@@ -7,8 +7,10 @@ in ``docs/reference/planner.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.decide.planner.defaults import Prior
 
@@ -35,8 +37,7 @@ class Point(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A range: ``low`` and ``high`` are the 10th and the 90th percentile, ``likely`` the median."""
 
     low: float
@@ -52,8 +53,7 @@ class Span:
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class PastTask:
+class PastTask(Struct, frozen=True):
     """What one past task took. ``size`` is 0 where it is not known."""
 
     waves: int
@@ -65,8 +65,7 @@ class PastTask:
     """Milliseconds of models and programs; None where they were not measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(Struct, frozen=True):
     """What a task has taken so far."""
 
     waves: int = 0
@@ -76,8 +75,7 @@ class Used:
     """None where it was not added up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What a task takes, from its beginning to its end."""
 
     waves: Span

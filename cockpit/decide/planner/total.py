@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from math import sqrt
+
+from msgspec import Struct
 
 from cockpit.decide.planner.estimate import OWN_HISTORY, Estimate, Span
 
 NOTHING = Span(0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(Struct, frozen=True):
     """What many tasks take together."""
 
     tasks: int

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.notes.notes import NoteDraft
 
@@ -25,8 +26,7 @@ _LONGEST_COMMAND = 200
 _SPACES = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """A proposal that the user answered with words."""
 
     title: str
@@ -35,8 +35,7 @@ class Decided:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRun:
+class CommandRun(Struct, frozen=True):
     """One end of a command."""
 
     argv: tuple[str, ...]
@@ -49,8 +48,7 @@ class CommandRun:
     """Files that were changed since the command before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvidence:
+class SessionEvidence(Struct, frozen=True):
     """What a session's lessons are distilled from, each oldest first."""
 
     decisions: tuple[Decided, ...] = ()

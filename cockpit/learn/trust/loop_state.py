@@ -7,8 +7,9 @@ back with the first pushback. Specified in ``docs/reference/trust.md``, inner lo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.store.trust.shape import InnerLoop
 from cockpit.store.trust.trust_decisions import TrustDecision
@@ -17,8 +18,7 @@ from cockpit.store.trust.trust_rules import Rule
 State = Literal["early", "trusted", "collapsed"]
 
 
-@dataclass(frozen=True, slots=True)
-class LoopState:
+class LoopState(Struct, frozen=True):
     """The state of one inner loop of a task type."""
 
     inner_loop: InnerLoop

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.trust.shape import Shape
 from cockpit.store.trust.trust_decisions import TrustDecision
@@ -17,8 +18,7 @@ from cockpit.store.trust.trust_decisions import TrustDecision
 _RISKS = ("low", "medium", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """What it takes until a rule is offered."""
 
     approvals: int
@@ -32,8 +32,7 @@ class Thresholds:
         return -(-self.approvals // max(1, self.sessions))
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The approvals that count for one shape."""
 
     shape: Shape

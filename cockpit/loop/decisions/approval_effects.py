@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 
@@ -25,8 +26,7 @@ class NoApprovalEffect(CockpitError):
     code = "no_commission"
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedProposal:
+class RevisedProposal(Struct, frozen=True):
     """The next revision of a proposal, after the user edited it. It is shown and decided again."""
 
     title: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
@@ -32,8 +33,7 @@ class DeadlinePassed(CockpitError):
     code = "deadline"
 
 
-@dataclass(frozen=True, slots=True)
-class DecidedProposal:
+class DecidedProposal(Struct, frozen=True):
     """A proposal that is no longer pending: the last revision that the user made of it."""
 
     proposal: Proposal

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.orient.profile_changes.guard import Refusal
@@ -19,8 +20,7 @@ class ProfileChangeRefused(CockpitError):
         self.proposal_id = proposal_id
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionOutcome:
+class DecisionOutcome(Struct, frozen=True):
     """The status of a proposal after it was proposed or decided."""
 
     proposal_id: str

@@ -7,12 +7,12 @@ it. See ``docs/reference/screen.md``, hunks.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+
+class Hunk(Struct, frozen=True):
     """One change of a file: lines that go and lines that come, at line ``first`` of the old text, from 1."""
 
     first: int
@@ -20,8 +20,7 @@ class Hunk:
     added: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EditableChange:
+class EditableChange(Struct, frozen=True):
     """What an action replaces (``old``) by its editable text (``new``)."""
 
     old: str

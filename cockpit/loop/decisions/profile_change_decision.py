@@ -8,8 +8,10 @@ from a payload. See ``docs/reference/kernel.md``, profile changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import ADMIN, APPROVE
@@ -43,8 +45,7 @@ GUARD = "guard"
 """The name in which the guard rejects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a change was proposed: in a wave of a session, or (all empty) outside any."""
 
     session_id: str = ""

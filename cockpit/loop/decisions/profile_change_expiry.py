@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import APPROVE
@@ -41,8 +42,7 @@ QualityMeasure = Callable[[sqlite3.Connection, str, int], VersionMeasure | None]
 PROMOTED_BY = "policy:promote_if_better"
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedProfile:
+class PinnedProfile(Struct, frozen=True):
     """The profile version that a wave runs under."""
 
     profile_id: str

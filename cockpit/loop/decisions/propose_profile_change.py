@@ -6,8 +6,9 @@ change either pending or decided and applied. See ``docs/reference/kernel.md``, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import PROPOSE

@@ -5,13 +5,12 @@ The growth itself is above the loop: ``RuntimeSettings.grow_tool`` gets the orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.act.proposed_action import ActionPreview
 
 
-@dataclass(frozen=True, slots=True)
-class GrowthOrder:
+class GrowthOrder(Struct, frozen=True):
     """A tool that the user has agreed to let grow."""
 
     growth_id: str
@@ -26,8 +25,7 @@ class GrowthOrder:
     """The id of the proposal that will show what grew."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrowthEnd:
+class GrowthEnd(Struct, frozen=True):
     """How a growth ended."""
 
     preview: ActionPreview | None

@@ -7,7 +7,8 @@ request. See ``docs/reference/roles.md``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.roles import Role
@@ -20,8 +21,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import events, messages, sessions
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """One role's part of a task: ``text`` is the whole first message, ``scope`` is read before it."""
 
     role: Role

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.run_program import ProgramMissing, run_git
@@ -27,8 +28,7 @@ _ISSUE = re.compile(r"(?<![\w/#&])#([1-9][0-9]{0,8})(?!\w)")
 _FILE = re.compile(r"(?<![\w@.])@([^\s,;:!?'\"`()<>\[\]{}]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredContext:
+class DeclaredContext(Struct, frozen=True):
     """The items that the first wave reads, and one line for the user about items left out."""
 
     items: tuple[str, ...] = ()

@@ -7,9 +7,10 @@ Either the context is complete, or the task does not start and says why in one s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.declared_context import branch_values, check_declared, find_named
@@ -32,8 +33,7 @@ class ProjectPaths(Protocol):
     def root(self) -> Path: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """The start of a task.
 
     ``text`` is the first user message, masked. ``scope_items`` name what the task type declares

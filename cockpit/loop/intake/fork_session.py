@@ -6,8 +6,9 @@ See ``docs/reference/loop.md``, forks.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.loop.phases.tool_results import read_exchanges
@@ -26,8 +27,7 @@ _CHANGED = (
 """Columns of a linked fact that a fork has otherwise than its source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(Struct, frozen=True):
     """A session that was forked."""
 
     session: Session

@@ -11,8 +11,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from cockpit.loop.intake.review_target import (
     GitFacts,
@@ -32,8 +33,7 @@ class UnknownCommand(IntentUnclear):
     code = "unknown_command"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """What a session is about. ``target`` is ``{"pr": 24}`` (with ``"repo": "owner/name"`` when a
     URL gave it), ``{"range": "main..topic", "base": ID, "tip": ID}`` with the range as it was
     spelled and full commit ids as they stood then, ``{"issue": 7}``, or empty."""

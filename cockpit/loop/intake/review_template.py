@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import code_span, fence_text
@@ -35,8 +36,7 @@ class OpeningFailed(CockpitError):
     code = "opening_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True):
     """One changed file: ``path`` now, ``was`` before a rename, lines in and out, and what else."""
 
     path: str
@@ -46,8 +46,7 @@ class ChangedFile:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewContext:
+class ReviewContext(Struct, frozen=True):
     """The deterministic context of a review. ``linked`` are (reference, title, URL); ``rev`` is the
     commit that files are read at, or None for the worktree; ``notice`` is for the user."""
 

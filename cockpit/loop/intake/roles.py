@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,6 +18,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.errors import CockpitError
@@ -58,8 +59,7 @@ class RoleInvalid(CockpitError):
     code = "task_type_invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """One role.
 
     ``tools`` are the only ones that its session may call; ``max_waves`` and ``max_tokens`` end it;
@@ -96,8 +96,7 @@ class Role:
         return f"{message.rstrip()}\n\n{project_section(words, f'.cockpit/roles/{self.name}.md')}"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRoles:
+class LoadedRoles(Struct, frozen=True):
     """The roles by name, and one sentence for each file that is not used because it is invalid."""
 
     roles: Mapping[str, Role]

@@ -6,7 +6,8 @@ See ``docs/reference/agents.md``, what was read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.learn.resume_text import briefing
 from cockpit.loop.external_agents import ExternalAgents

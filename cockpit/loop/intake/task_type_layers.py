@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.intake.task_types import LAYERS, TaskType, load_task_types
@@ -20,8 +21,7 @@ from cockpit.store.db.database import Store
 _OWN_FIELDS = frozenset({"name", "project_lines", "source_layer"})
 
 
-@dataclass(frozen=True, slots=True)
-class LayerChange:
+class LayerChange(Struct, frozen=True):
     """What one layer says of one key of a task type."""
 
     layer: str
@@ -34,8 +34,7 @@ class LayerChange:
     """What it adds to the list of the layers below; empty where it replaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayeredType:
+class LayeredType(Struct, frozen=True):
     """A task type as the layers make it."""
 
     kind: TaskType
@@ -47,8 +46,7 @@ class LayeredType:
     """The state of its inner loops; None while nothing was decided in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTypeDesk:
+class TaskTypeDesk(Struct, frozen=True):
     """The task types of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store
@@ -101,18 +99,18 @@ def explain_layers(
 def describe_keys(kind: TaskType) -> Mapping[str, str]:
     """Return every key of a task type that says something, as text."""
     return {
-        field.name: text
-        for field in fields(kind)
-        if field.name not in _OWN_FIELDS and (text := _text(getattr(kind, field.name)))
+        name: text
+        for name in kind.__struct_fields__
+        if name not in _OWN_FIELDS and (text := _text(getattr(kind, name)))
     }
 
 
 def _compare(layer: str, below: TaskType, above: TaskType) -> Sequence[LayerChange]:
     return [
-        LayerChange(layer, field.name, _text(new), _text(old), _text(_added(old, new)))
-        for field in fields(TaskType)
-        if field.name not in _OWN_FIELDS
-        and (new := getattr(above, field.name)) != (old := getattr(below, field.name))
+        LayerChange(layer, name, _text(new), _text(old), _text(_added(old, new)))
+        for name in above.__struct_fields__
+        if name not in _OWN_FIELDS
+        and (new := getattr(above, name)) != (old := getattr(below, name))
     ]
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -23,6 +22,8 @@ from types import MappingProxyType
 from typing import Any, get_type_hints
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
@@ -135,8 +136,7 @@ class TaskTypeInvalid(CockpitError):
     code = "task_type_invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskType:
+class TaskType(Struct, frozen=True):
     """One kind of work.
 
     ``command`` is its slash command; ``aliases`` are further slash commands (``/review``) and
@@ -313,8 +313,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value_of, template)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTaskTypes:
+class LoadedTaskTypes(Struct, frozen=True):
     """The task types by name, sorted, and one sentence for each file that is not used."""
 
     types: Mapping[str, TaskType]

@@ -6,7 +6,8 @@ See ``docs/reference/knowledge.md``, on the screen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import NotFound
@@ -26,8 +27,7 @@ MOST_DOCUMENTS = 500
 """Documents of a kind that the screen lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeDesk:
+class KnowledgeDesk(Struct, frozen=True):
     """The knowledge of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     engine: Engine

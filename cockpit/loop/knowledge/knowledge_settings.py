@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 ENABLED = True
 """Whether sessions search by themselves. Only tests of other things set it to False."""
@@ -11,8 +11,7 @@ BACKGROUND = True
 """Whether an open project starts the process that follows files and embeds chunks. Tests set it to False."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeSettings:
+class KnowledgeSettings(Struct, frozen=True):
     """When cockpit searches by itself, and what it takes from the results."""
 
     enable_rag: bool = True

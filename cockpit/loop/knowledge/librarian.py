@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from cockpit.access.confined_paths import Confined
 from cockpit.core.clock import format_time
@@ -66,8 +67,7 @@ embed_texts = embed_text.embed_texts
 """Vectors of texts, each of length 1; None without the extra ``vector``. Blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(Struct, frozen=True):
     """The index of a project as a user looks at it."""
 
     path: Path
@@ -111,8 +111,7 @@ def index_path(place: ProjectPaths) -> Path:
     return place.state / f"knowledge-{name}.db"
 
 
-@dataclass(slots=True)
-class Librarian:
+class Librarian(Struct):
     """The index of one worktree. Create one for a process; close it with :meth:`close`."""
 
     place: ProjectPaths

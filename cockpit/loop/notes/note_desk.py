@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.principals import journal_actor
 from cockpit.core.errors import Stale
@@ -22,8 +23,7 @@ MOST_NOTES = 2_000
 """Notes of one status that are read, those that changed last."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteListing:
+class NoteListing(Struct, frozen=True):
     """Notes, and how many of them there are."""
 
     notes: tuple[Note, ...]
@@ -32,8 +32,7 @@ class NoteListing:
     forgotten: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoteDesk:
+class NoteDesk(Struct, frozen=True):
     """The notes of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

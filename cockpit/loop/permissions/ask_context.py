@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import format_time
@@ -38,8 +39,7 @@ _QUESTION = "What is in this file?"
 _UNMASKED = "It contains what looks like a secret, and the agent would get it unmasked."
 
 
-@dataclass(frozen=True, slots=True)
-class FileRequest:
+class FileRequest(Struct, frozen=True):
     """One file that an agent wants to read."""
 
     agent: str
@@ -57,8 +57,7 @@ class FileRequest:
         return ScopeItem("file", self.path, self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAnswer:
+class ReadAnswer(Struct, frozen=True):
     """The answer to one request."""
 
     allowed: bool

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.clock import format_time, parse_time
 from cockpit.core.errors import Altered, StoreError
@@ -55,8 +57,7 @@ MOST_WAITING = 100
 _TOO_MANY = "cockpit keeps at most 100 questions of an agent waiting at a time. Ask again later."
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionAnswer:
+class PermissionAnswer(Struct, frozen=True):
     """The answer to one request."""
 
     allowed: bool

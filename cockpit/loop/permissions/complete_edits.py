@@ -8,8 +8,9 @@ or one that usually has secrets, is not opened: then the agent's own words are w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathMissing, PathRefused
 from cockpit.access.secret_files import is_sensitive
@@ -27,8 +28,7 @@ MAX_TOTAL = 1_000_000
 """Characters of all diffs of one proposal; what is beyond is cut and said so."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteEdits:
+class CompleteEdits(Struct, frozen=True):
     """What the user sees of a request's edits."""
 
     diffs: tuple[FileDiff, ...] = ()

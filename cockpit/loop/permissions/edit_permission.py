@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale

@@ -7,9 +7,10 @@ has a command in it is judged by the command. See ``docs/reference/agents.md``, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.command_risk import Risk
 from cockpit.loop.permissions.judge_tool import (
@@ -32,8 +33,7 @@ _DEEPEST = 60
 _CHANGES = frozenset(("edit", "delete", "move"))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRisk:
+class RequestRisk(Struct, frozen=True):
     """The judgement of one request."""
 
     risk: Risk

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.core.canonical_json import canonical_json
@@ -38,8 +40,7 @@ _TEXT_ARGUMENTS = {"Write": "content", "Edit": "new_string", "NotebookEdit": "ne
 _SHELL_ARGUMENTS = ("command", "cmd")
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionProposal:
+class PermissionProposal(Struct, frozen=True):
     """What is stored for one request, and what was found out for it."""
 
     title: str
@@ -50,8 +51,7 @@ class PermissionProposal:
     """The rule that would allow exactly this from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where the agent works."""
 
     root: Path

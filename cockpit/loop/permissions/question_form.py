@@ -7,8 +7,9 @@ waits gives the agent its own words back. See ``docs/reference/agents.md``, ques
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.json_fields import get_object, get_objects, get_text
@@ -37,8 +38,7 @@ class AnswerNeeded(CockpitError):
     code = "needs_answer"
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionOption:
+class QuestionOption(Struct, frozen=True):
     """One answer that the agent offers."""
 
     value: str
@@ -48,8 +48,7 @@ class QuestionOption:
     """What it means."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """One question of a form."""
 
     key: str
@@ -84,8 +83,7 @@ class Question:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The user's answer to one question."""
 
     picked: tuple[int, ...] = ()

@@ -6,8 +6,9 @@ See ``docs/reference/agents.md``, permissions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.loop.permissions.question_form import Question
 
@@ -19,8 +20,7 @@ MOST_EDITS = 500
 """Changes that one request shows; readers stop at the first beyond it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionOption:
+class PermissionOption(Struct, frozen=True):
     """One answer that the agent offers."""
 
     option_id: str
@@ -30,8 +30,7 @@ class PermissionOption:
     kind: OptionKind
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """One change of a file, in the agent's words: a whole text or the part that is replaced."""
 
     path: str
@@ -42,8 +41,7 @@ class FileEdit:
     """Whether each occurrence of ``before`` is replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRequest:
+class ToolRequest(Struct, frozen=True):
     """One permission that an agent asks for."""
 
     agent: str

@@ -12,9 +12,10 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError, NotFound
@@ -39,8 +40,7 @@ class RuleRefused(CockpitError):
     code = "trust_rule"
 
 
-@dataclass(frozen=True, slots=True)
-class TrustRule:
+class TrustRule(Struct, frozen=True):
     """One thing that one agent may do in one project."""
 
     agent: str

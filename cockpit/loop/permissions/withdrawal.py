@@ -6,7 +6,8 @@ See ``docs/reference/agents.md``, ends of a permission.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 QUIT = "cockpit is closing"
 """The message of a cancellation by which cockpit ends its runs at its own end."""
@@ -14,8 +15,7 @@ STOP = "the run is stopped"
 """The message of a cancellation by which cockpit ends a run: its time is over, or its chain ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """One way in which a permission ends without an answer."""
 
     words: str

@@ -10,10 +10,10 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
 from cockpit.act.own_tools.adopt_tool import ADOPT
@@ -74,8 +74,7 @@ MAX_REFUSED = 4_000
 """Characters of a malformed call's arguments that the journal keeps."""
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """The calls and the usage of an answer so far."""
 
     calls: list[ToolCall] = field(default_factory=list)
@@ -90,8 +89,7 @@ AfterPlan = Callable[[Tx, Session, Wave, Plan], T]
 """What a transaction does after it has committed a plan; the wave is ``acting`` then."""
 
 
-@dataclass(frozen=True, slots=True)
-class BegunCall:
+class BegunCall(Struct, frozen=True):
     """A model call that is journalled and not made yet."""
 
     context: WaveContext

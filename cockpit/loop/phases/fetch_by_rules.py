@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.act.tools import ACTIONS, ADDED_ACTIONS
 from cockpit.core.canonical_json import parse_json
@@ -31,8 +32,7 @@ _ACTING = frozenset((*ACTIONS, *ADDED_ACTIONS))
 _DECIDER = "policy:rule/"
 
 
-@dataclass(frozen=True, slots=True)
-class _DueRule:
+class _DueRule(Struct, frozen=True):
     """What one rule reads in this wave."""
 
     rule: Rule

@@ -7,11 +7,14 @@ is skipped. See ``docs/reference/kernel.md``, compiler.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, ToolSpec
@@ -46,8 +49,7 @@ LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
 """Reads the texts of facts by id."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPacket:
+class CompiledPacket(Struct, frozen=True):
     """A packet that is not stored yet."""
 
     packet: Packet
@@ -161,8 +163,7 @@ def _compile_inputs(
     return compile_to_fit(inputs.facts, profile, ordinal, inputs.rendering, render, standing)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
+class _Inputs(Struct, frozen=True):
     """What a wave's packet is compiled from."""
 
     profile: Profile
@@ -198,9 +199,9 @@ def compile_to_fit(
         over = tokens + overheads.answer - packet.token_used
         if over <= 0:
             measured = replace(rendering, tokens=tokens, prompt_sha256=digest_prompt(prompt))
-            packet = replace(packet, rendering=measured)
+            packet = dataclasses.replace(packet, rendering=measured)
             cached = expect_cached(packet, standing.before, prompt)
-            return replace(
+            return dataclasses.replace(
                 packet, epoch=packet.epoch and replace(packet.epoch, cached=cached)
             ), prompt
         if is_first:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from cockpit.act.guards.action_guard import GuardState, Refusal, ShownItem, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
@@ -51,8 +51,7 @@ def request_id_of_call(key: str) -> str:
 Write = Callable[[Tx], object]
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
+class PreparedRequest(Struct, frozen=True):
     """A context request that was previewed. Without a write it is stored already."""
 
     refuse: Write | None = None

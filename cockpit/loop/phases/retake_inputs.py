@@ -6,7 +6,7 @@ is, the profile, and a larger budget. See ``docs/reference/kernel.md``, compiler
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cockpit.learn.decision_quality import measure_version
 from cockpit.loop.decisions.profile_change_expiry import pin_profile

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.clock import Clock
 from cockpit.loop.knowledge.gather_knowledge import is_by_librarian
@@ -39,8 +40,7 @@ BATCH_S = 0.25
 """Seconds after which a smaller batch is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationWork:
+class ObservationWork(Struct, frozen=True):
     """What one wave has to read."""
 
     granted: Sequence[ContextRequest]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.core.canonical_json import canonical_json
@@ -50,8 +51,7 @@ _RECEIPT_FIELDS_LEFT_OUT = ("stdout", "stderr", "duration_ms")
 """Fields of a receipt that follow as text, or that differ from run to run without a reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One call of the agent and its result."""
 
     wave: int

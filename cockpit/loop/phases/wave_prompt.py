@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from cockpit.act.tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS

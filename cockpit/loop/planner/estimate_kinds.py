@@ -5,7 +5,7 @@ See ``docs/reference/planner.md``, kinds.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cockpit.decide.planner.defaults import ALL_ROLES, Prior, find_agent_prior, find_prior
 from cockpit.store.estimates.estimates import Family

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.decide.choose_model import model_named
 from cockpit.decide.model_price import find_token_prices
@@ -30,8 +31,7 @@ from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
 
-@dataclass(frozen=True, slots=True)
-class RunInput:
+class RunInput(Struct, frozen=True):
     """What the estimate of a run needs beside the history."""
 
     model: str

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.decide.planner.estimate import Estimate, Span
 from cockpit.decide.planner.total import Total, add_up, schedule
@@ -23,8 +24,7 @@ OPEN = ("todo", "in_progress", "review")
 MOST_TASKS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedTask:
+class EstimatedTask(Struct, frozen=True):
     """One task with its estimate; ``waits`` are ids of open tasks of the scope that it waits for."""
 
     task: Task
@@ -32,8 +32,7 @@ class EstimatedTask:
     waits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedScope:
+class EstimatedScope(Struct, frozen=True):
     """The open tasks of a scope with their estimates."""
 
     tasks: tuple[EstimatedTask, ...]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from cockpit.decide.model_price import find_token_prices
 from cockpit.decide.planner.estimate import (
@@ -34,8 +35,7 @@ OUTPUT_SHARE = 0.03
 """Share of a session's tokens that the model writes, where the project has no history with a cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateInput:
+class EstimateInput(Struct, frozen=True):
     """What an estimate needs beside the history."""
 
     size: int

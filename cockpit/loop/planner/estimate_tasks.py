@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.decide.planner.estimate import Estimate
 from cockpit.loop.planner.estimate_kinds import family_of
@@ -16,8 +17,7 @@ from cockpit.loop.planner.estimate_session import EstimateInput, estimate_kind
 from cockpit.loop.planner.measure_size import measure_size
 
 
-@dataclass(frozen=True, slots=True)
-class TaskText:
+class TaskText(Struct, frozen=True):
     """What is known of a task before it begins."""
 
     task_type: str

@@ -7,9 +7,9 @@ nothing about what its task takes. See ``docs/reference/planner.md``, revising a
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from cockpit.decide.planner.estimate import Estimate, Point, Span, Used, revise
 from cockpit.loop.planner.estimate_kinds import kind_of_session

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.decide.choose_model import model_named
 from cockpit.decide.model_price import find_token_prices
@@ -30,8 +31,7 @@ from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.queue_scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedWords:
+class EstimatedWords(Struct, frozen=True):
     """The estimate of a session that has not begun."""
 
     task_type: str
@@ -41,8 +41,7 @@ class EstimatedWords:
     estimate: Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerDesk:
+class PlannerDesk(Struct, frozen=True):
     """The planner of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     engine: Engine

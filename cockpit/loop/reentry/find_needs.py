@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards.action_guard import Refusal
@@ -24,8 +25,7 @@ _WRITES = ("write_file", "edit_file")
 _ITEM = re.compile(r"(?<![\w:/.])((?:file|search|symbol|tree|diff|log):[^\s,;`'\"()]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """What an action lacks."""
 
     cause: Cause

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.store.db.transaction import Tx
@@ -34,8 +35,7 @@ _SELECT = (
 _EVENTS = (str(Action.ACTION_HELD), str(Action.ACTION_RESUMED), str(Action.ACTION_RELEASED))
 
 
-@dataclass(frozen=True, slots=True)
-class HeldAction:
+class HeldAction(Struct, frozen=True):
     """An action that is kept."""
 
     wave_id: str
@@ -46,8 +46,7 @@ class HeldAction:
         return self.event.action_id
 
 
-@dataclass(frozen=True, slots=True)
-class Continued:
+class Continued(Struct, frozen=True):
     """What a planned call continues: the kept action, and how often its line went back."""
 
     action_id: str

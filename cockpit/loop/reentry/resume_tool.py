@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.act.tools import RESUME, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json
@@ -30,8 +31,7 @@ RESUMES = "resumes"
 """The field of a planned call with the id of the kept action that ``resume_action`` named."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptCall:
+class KeptCall(Struct, frozen=True):
     """The call of a kept action, as its model made it."""
 
     action_id: str

@@ -10,10 +10,10 @@ import asyncio
 import base64
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.adapters.write_files import put_file
@@ -48,8 +48,7 @@ class Kept(msgspec.Struct, frozen=True):
     files: tuple[KeptFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rewound:
+class Rewound(Struct, frozen=True):
     """A session went back, or forward again."""
 
     session_id: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.access.run_program import run_git
@@ -25,8 +26,7 @@ _HAPPENED = ("confirmed", "uncertain")
 _MOST_BYTES = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class FileBack:
+class FileBack(Struct, frozen=True):
     """A file that gets the content that it had."""
 
     path: str
@@ -36,8 +36,7 @@ class FileBack:
     """The content that it gets; None where it did not exist: it is removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPlan:
+class RewindPlan(Struct, frozen=True):
     """Everything that going back does, and what it cannot undo."""
 
     session_id: str
@@ -48,8 +47,7 @@ class RewindPlan:
     """What was done since and stays, each with its reason, as sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Struct, frozen=True):
     action: OutboxAction
     before: Mapping[str, str]
     """The text of each file before, as it was shown."""

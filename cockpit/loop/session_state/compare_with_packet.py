@@ -12,7 +12,8 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.act.guards.action_guard import GuardState, PacketLines, ShownItem
 from cockpit.act.guards.line_coverage import covers_lines
@@ -40,16 +41,14 @@ _MORE = "… "
 _LISTED_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class PacketComparison:
+class PacketComparison(Struct, frozen=True):
     """Items of a request by their text as it was written; an item is in one of the two or in none."""
 
     shown: Mapping[str, ShownItem] = field(default_factory=dict)
     stored: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _InPacket:
+class _InPacket(Struct, frozen=True):
     """The facts that the packet shows in full, and the items that the session has read before."""
 
     entries: Mapping[str, tuple[str, Entry]]

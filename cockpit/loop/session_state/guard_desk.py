@@ -6,7 +6,8 @@ See ``docs/reference/guards.md``, on the screen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.decisions.decide_proposal import find_decider
@@ -22,8 +23,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.guards import approved_guards
 
 
-@dataclass(frozen=True, slots=True)
-class GuardDesk:
+class GuardDesk(Struct, frozen=True):
     """The guards of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cockpit.act.guards.project_guards import (
     DeclaredGuard,
@@ -26,8 +27,7 @@ from cockpit.store.guards import approved_guards
 from cockpit.store.guards.approved_guards import ApprovedGuard
 
 
-@dataclass(frozen=True, slots=True)
-class OwnGuardRow:
+class OwnGuardRow(Struct, frozen=True):
     """One guard, or one file that cannot be one."""
 
     guard_id: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.store.context import facts, packets
@@ -19,8 +20,7 @@ MOST_FACTS = 20_000
 _WRITES = ("write_file", "edit_file")
 
 
-@dataclass(frozen=True, slots=True)
-class FileRead:
+class FileRead(Struct, frozen=True):
     """Lines of a file that the session has read, in one version."""
 
     path: str
@@ -38,8 +38,7 @@ class FileRead:
     """Whether the newest packet contains them in full."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileChanged:
+class FileChanged(Struct, frozen=True):
     """A file that the session's approved actions have changed."""
 
     path: str
@@ -49,8 +48,7 @@ class FileChanged:
     """The ordinal of the wave of that action; 0 for an external agent, which has no waves."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestRun:
+class TestRun(Struct, frozen=True):
     """The counts of a command that ran tests."""
 
     __test__ = False  # not a test of pytest's
@@ -61,8 +59,7 @@ class TestRun:
     """Failures and errors."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """What a session has done with its project so far."""
 
     session_id: str

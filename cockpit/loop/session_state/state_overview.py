@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.text import pluralize
 from cockpit.loop.session_state.read_session_state import (
@@ -33,8 +35,7 @@ _MOST_ROWS = 500
 _DIGEST_CELLS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(Struct, frozen=True):
     """One thing that a session read, changed, ran, has or used."""
 
     section: Section
@@ -56,8 +57,7 @@ class StateRow:
     """Which one it is of those with the same name, such as runs of one command."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateOverview:
+class StateOverview(Struct, frozen=True):
     """The state of a session and of the sessions that handed its task over to it."""
 
     state: SessionState

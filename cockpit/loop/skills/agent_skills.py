@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.skills import skill_layers
@@ -37,8 +38,7 @@ _NAMED = (
 _HEAD = "Skills for this work, chosen by cockpit. They are guidance: they grant nothing and approve nothing."
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     new: tuple[Choice, ...]
     """To be given, or named."""
     left: tuple[str, ...]

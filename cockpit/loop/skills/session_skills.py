@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.skills import skill_layers
@@ -47,8 +48,7 @@ _MOST_ACTIVITY = 8_000
 _RECENT_WAVES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class SkillLink:
+class SkillLink(Struct, frozen=True):
     """A skill that is loaded, or named, as the session's facts have it."""
 
     skill: LoadedSkill
@@ -147,8 +147,7 @@ def _read_how(job: str) -> str:
     return job.removeprefix(_JOB) or "match" if job.startswith(_JOB) else ASKED
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """The user's last word on a skill in a session."""
 
     load: bool
@@ -194,8 +193,7 @@ def scope_of(engine: Engine, task_type: str) -> Scope:
     return Scope(tuple(patterns for patterns in lists if patterns))
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What the user wrote since the wave before, and when the last of it."""
 
     words: str = ""

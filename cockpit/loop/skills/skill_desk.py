@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.skills.skill import Skill, core_of
 from cockpit.loop.skills.session_skills import (
@@ -26,8 +27,7 @@ from cockpit.store.journal.event_types import Action
 _ORDER = {"named": 1, "available": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSkill:
+class ListedSkill(Struct, frozen=True):
     """A skill as the screen lists it."""
 
     name: str
@@ -45,8 +45,7 @@ class ListedSkill:
     core: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillOverview:
+class SkillOverview(Struct, frozen=True):
     """The skills of a project as one session has them."""
 
     skills: tuple[ListedSkill, ...] = ()
@@ -96,8 +95,7 @@ class SkillDesk:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     loaded: frozenset[str]
     named: frozenset[str]
     wishes: Mapping[str, Wish]

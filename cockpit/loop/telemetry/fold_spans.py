@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from cockpit.store.journal.details import agents, proposals, sessions, tasks, waves
 from cockpit.store.journal.details.detail import Detail
@@ -24,8 +25,7 @@ MOST_OPEN = 10_000
 _PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "openai-compatible": "openai"}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """One span that has ended."""
 
     trace_id: int
@@ -44,8 +44,7 @@ class Span:
     """Moments inside the span: name and nanoseconds since 1970."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """What is remembered of the beginning of a span."""
 
     at_ns: int

@@ -9,8 +9,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cockpit.act.adapters import ADAPTERS, Adapter
 from cockpit.act.mcp_servers.mcp_adapter import McpToolAdapter
@@ -38,8 +39,7 @@ from cockpit.store.journal.details.tools import ToolServerEnded, ToolServerStart
 from cockpit.store.tools import approved_tools
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTools:
+class OfferedTools(Struct, frozen=True):
     """The tools that a session has from a wave on."""
 
     ordinal: int = 0
@@ -56,8 +56,7 @@ class OfferedTools:
 NOTHING_OFFERED = OfferedTools()
 
 
-@dataclass(slots=True)
-class AddedTools:
+class AddedTools(Struct):
     """The tools beside cockpit's own, for all sessions of an engine."""
 
     store: Store

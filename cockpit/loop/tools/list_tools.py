@@ -6,8 +6,9 @@ See ``docs/reference/tools.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.act.own_tools.check_arguments import describe_parameters
 from cockpit.act.own_tools.find_tools import DeclaredTool, find_tools
@@ -35,8 +36,7 @@ STATE_TEXT = {
 """The states in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRow:
+class ToolRow(Struct, frozen=True):
     """One tool, or one file that cannot be used."""
 
     name: str

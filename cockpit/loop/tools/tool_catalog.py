@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.own_tools.tool_definition import ToolDefinition, read_definition
@@ -40,8 +41,7 @@ def own_folders(home: Path, user_dir: Path) -> tuple[ToolFolder, ...]:
     )
 
 
-@dataclass(slots=True)
-class _CheckedFile:
+class _CheckedFile(Struct):
     """A file's digest, and what would be different on the disk if it had changed."""
 
     digest: str

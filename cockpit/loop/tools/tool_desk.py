@@ -6,7 +6,8 @@ See ``docs/reference/tools.md``, on the screen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.act.mcp_servers.listed_tools import ToolListing
 from cockpit.act.own_tools.check_arguments import describe_parameters
@@ -25,8 +26,7 @@ from cockpit.loop.tools.list_tools import ToolRow, ToolState, list_rows
 from cockpit.store.db.transaction import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDesk:
+class ToolDesk(Struct, frozen=True):
     """The added tools of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     added: AddedTools | None

@@ -7,7 +7,7 @@ revocation counts at once, in every process. See ``docs/reference/trust.md``, co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.loop.decisions.approval_policy import uses_rules
 from cockpit.loop.permissions.trust_rules import TrustRule, find_rule
@@ -24,8 +24,7 @@ BY_RULE = "trust:"
 _RISKS = ("low", "medium", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleUse:
+class RuleUse(Struct, frozen=True):
     """One rule, and what it covers of the proposal."""
 
     rule_id: str
@@ -36,8 +35,7 @@ class RuleUse:
     """When the rule ends; empty: never."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """The rules that together cover a whole proposal."""
 
     uses: tuple[RuleUse, ...]

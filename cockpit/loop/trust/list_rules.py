@@ -7,7 +7,9 @@ and attention rules in profiles. See ``docs/reference/trust.md``, rules.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.clock import Clock, format_time
 from cockpit.core.text import pluralize
@@ -29,8 +31,7 @@ from cockpit.store.trust.trust_rules import FILE, Rule
 _STATUSES = ("offered", "active", "suspended", "expired", "revoked")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRule:
+class ListedRule(Struct, frozen=True):
     """One rule, or the offer of one."""
 
     rule_id: str
@@ -59,8 +60,7 @@ class ListedRule:
     """Why it is suspended or revoked, or on how many decisions it is offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRow:
+class EvidenceRow(Struct, frozen=True):
     """One decision that a rule stands on."""
 
     proposal_id: str
@@ -70,16 +70,14 @@ class EvidenceRow:
     """What was approved; empty where the store no longer has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleListing:
+class RuleListing(Struct, frozen=True):
     """All rules and offers of a project, and what could not be read."""
 
     rules: tuple[ListedRule, ...]
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTypeState:
+class TaskTypeState(Struct, frozen=True):
     """How far both inner loops of a task type have collapsed."""
 
     task_type: str
@@ -87,8 +85,7 @@ class TaskTypeState:
     decide: LoopState
 
 
-@dataclass(frozen=True, slots=True)
-class TrustOverview:
+class TrustOverview(Struct, frozen=True):
     """Everything that the trust screen shows."""
 
     rules: tuple[ListedRule, ...]

@@ -6,8 +6,9 @@ See ``docs/reference/trust.md``, coverage.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.decide_proposal import require_policy_as_given
@@ -27,8 +28,7 @@ def request_id_by_rules(request_id: str) -> str:
     return f"{request_id}{_SUFFIX}"
 
 
-@dataclass(frozen=True, slots=True)
-class SplitRequest:
+class SplitRequest(Struct, frozen=True):
     """What is left to ask for, and the items that rules let pass."""
 
     body: Mapping[str, Any]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
@@ -51,8 +52,7 @@ class Asked(Protocol):
     def revises(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class AskedProposal:
+class AskedProposal(Struct, frozen=True):
     """A proposal that is about to be stored."""
 
     kind: str
@@ -65,8 +65,7 @@ class AskedProposal:
     revises: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPart:
+class RequestPart(Struct, frozen=True):
     """One part of a proposal."""
 
     text: str

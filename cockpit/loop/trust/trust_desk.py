@@ -5,7 +5,7 @@ See ``docs/reference/trust.md``, on the screen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.decide_rules import decide_rule
@@ -18,8 +18,7 @@ from cockpit.loop.trust.list_rules import (
 from cockpit.store.db.database import Store
 
 
-@dataclass(frozen=True, slots=True)
-class TrustDesk:
+class TrustDesk(Struct, frozen=True):
     """The trust rules of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

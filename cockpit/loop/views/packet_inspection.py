@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from cockpit.orient.explain_packet import FactVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The verdicts on a wave's facts; ``pinned`` are the facts that the next wave keeps."""
 
     session_id: str
@@ -35,8 +36,7 @@ class Explanation:
     """Why the wave went back to Orient for an action that was kept; empty where it did not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The changes from wave ``before`` to wave ``after``; ``refs`` names the facts' sources.
 
     ``reasons`` says by fact why the later packet has it, or left it out; a fact that was no candidate any
@@ -51,8 +51,7 @@ class Difference:
     reasons: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """One fact to read: its source, its whole text, and its provenance as JSON."""
 
     fact_id: str

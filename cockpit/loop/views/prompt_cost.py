@@ -6,8 +6,9 @@ See ``docs/reference/kernel.md``, epochs.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.text import pluralize
 from cockpit.store.context import profiles
@@ -17,8 +18,7 @@ from cockpit.store.journal.details.waves import PROVIDERS
 from cockpit.store.journal.event_types import Action
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCost:
+class PromptCost(Struct, frozen=True):
     """Tokens of one wave's prompt. ``cost_units`` are tokens at the price without a cache."""
 
     rendered_tokens: int | None

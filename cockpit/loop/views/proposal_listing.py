@@ -10,8 +10,9 @@ import difflib
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import Clock
@@ -26,8 +27,7 @@ _RECALLED = ("discussed", "rejected")
 _MOST_REVISIONS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ListedProposal:
+class ListedProposal(Struct, frozen=True):
     """A proposal, and what a list says about it."""
 
     proposal: Proposal
@@ -45,8 +45,7 @@ class ListedProposal:
     """What each of those rules covers, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """An earlier version of a proposal, and how the next one differs from it, as lines of a diff."""
 
     proposal: Proposal

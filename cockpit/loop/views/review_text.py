@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.store.sessions import outbox, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
@@ -22,8 +23,7 @@ FOLDER = ".cockpit/reviews/"
 _UNDECIDED = ("pending", "expired")
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewText:
+class ReviewText(Struct, frozen=True):
     """A review as it was shown. ``state`` is ``written`` (to the file ``path``), ``posted`` (to GitHub) or
     ``proposed``: the user has not approved it."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from cockpit.core.secrets import mask_value
 from cockpit.loop.views.event_text import name_speaker
@@ -29,8 +30,7 @@ Kind = Literal["message", "wave", "proposal", "result", "note"]
 _LEFT_OUT = (proposals.ActionDispatched,)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """Something that happened, at ``at`` (UTC).
 
     ``title`` is the speaker, the wave, the proposal or the action; ``text`` is the message or the result.
@@ -52,7 +52,7 @@ class Entry:
 
     def record(self) -> dict[str, Any]:
         """Return the entry as JSON; empty fields are left out."""
-        values = {name: getattr(self, name) for name in self.__slots__}
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value}
 
 

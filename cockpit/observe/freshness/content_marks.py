@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.access.git_folders import locate_git_folders
@@ -29,8 +30,7 @@ _ON_DISK = frozenset({"search", "tree", "symbol"})
 _FROM_GIT = frozenset({"diff", "log"})
 
 
-@dataclass(slots=True)
-class ContentMarks:
+class ContentMarks(Struct):
     """The marks of one moment: the project is walked once at most."""
 
     ground: ProjectSnapshot

@@ -10,10 +10,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError
@@ -66,8 +67,7 @@ class _Unfit(Exception):
     """A file that is no index of this version; the message goes on from its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
+class IndexCounts(Struct, frozen=True):
     """What an index contains."""
 
     documents: Mapping[str, int]
@@ -81,8 +81,7 @@ class IndexCounts:
     """Whether it has reached :data:`MAX_CHUNKS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(Struct, frozen=True):
     """A chunk of the index, as a search reads it."""
 
     chunk_id: int

@@ -6,8 +6,9 @@ All vectors are kept in memory, read again when the index has changed. See ``doc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from cockpit.observe.knowledge.embed_text import DIMENSIONS, Embedder
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
@@ -24,8 +25,7 @@ MOST_WORDS = 32
 _CACHE = "vectors"
 
 
-@dataclass(frozen=True, slots=True)
-class _Vectors:
+class _Vectors(Struct, frozen=True):
     revision: tuple[int, int]
     chunk_ids: Sequence[int]
     kinds: Sequence[str]
@@ -33,8 +33,7 @@ class _Vectors:
     """One row a chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearestChunks:
+class NearestChunks(Struct, frozen=True):
     """Searches by the vectors of an embedding model."""
 
     embedder: Embedder

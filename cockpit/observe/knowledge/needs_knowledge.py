@@ -6,7 +6,8 @@ See ``docs/reference/knowledge.md``, when it searches.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MOST_CHARS = 4_000
 """Characters of a task that are read."""
@@ -85,8 +86,7 @@ _ASKING = re.compile(
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|\"[^\"\n]{0,400}\"|`[^`\n]{0,200}`", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Whether knowledge is needed, and why or why not in a phrase."""
 
     is_needed: bool

@@ -6,8 +6,9 @@ See ``docs/reference/knowledge.md``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 KINDS = ("docs", "docstring", "note", "handoff", "skill")
 """The kinds of documents: files of prose, doc comments of code, and what the store and skills say."""
@@ -17,8 +18,7 @@ ROUTE = "route"
 """Lines that vectors compare with a task, each a chunk: a kind that no search finds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """Some lines of a document that match a question."""
 
     kind: str
@@ -39,8 +39,7 @@ class Passage:
     """How well it answers, from 0 to 1; see ``docs/reference/knowledge.md``, scores."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A part of one document as it is indexed: ``start`` and ``end`` are lines from 1, both included."""
 
     start: int

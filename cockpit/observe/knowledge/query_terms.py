@@ -10,8 +10,9 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
+
+from msgspec import Struct
 
 from cockpit.observe.knowledge.index_store import TOKENIZER, KnowledgeIndex
 
@@ -40,8 +41,7 @@ STOP_WORDS = frozenset(
 """Words that say nothing about a subject."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One word of a question."""
 
     stem: str
@@ -58,8 +58,7 @@ class Term:
         return (1 + log(self.often)) * self.weight
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(Struct, frozen=True):
     """What was counted since the index last changed."""
 
     revision: tuple[int, int]

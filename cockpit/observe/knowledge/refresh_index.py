@@ -11,7 +11,8 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.secret_files import is_sensitive
@@ -35,8 +36,7 @@ _FRESH_NS = 100_000_000
 """A file that changed this shortly before it was read is read again: its times may not change once more."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A document that is no file: a note, a handoff or a skill."""
 
     kind: str
@@ -45,8 +45,7 @@ class StoredDocument:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
+class Refreshed(Struct, frozen=True):
     """What a refresh did."""
 
     looked_at: int = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.run_program import Finished, run_git
 from cockpit.access.secret_files import is_sensitive
@@ -38,8 +39,7 @@ _HUNK_LINES = 7
 _HEAD_LINES = 11
 
 
-@dataclass(frozen=True, slots=True)
-class DiffSource:
+class DiffSource(Struct, frozen=True):
     """Compares two revisions, or one with the work tree."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

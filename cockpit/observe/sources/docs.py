@@ -6,7 +6,8 @@ See ``docs/reference/loop.md``, scope items, and ``docs/reference/knowledge.md``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
@@ -24,8 +25,7 @@ MAX_PASSAGES = 5
 _OUTLINE_LINES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeSource:
+class KnowledgeSource(Struct, frozen=True):
     """Searches the documents of some kinds."""
 
     kinds: Sequence[str]
@@ -77,8 +77,7 @@ class KnowledgeSource:
         return passages
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNotes(KnowledgeSource):
+class StoredNotes(KnowledgeSource, frozen=True):
     """Searches what the store says; needs a session's store."""
 
     async def _find(self, item: ScopeItem, ground: ProjectSnapshot) -> tuple[Passage, ...]:

@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.access.secret_files import is_sensitive
@@ -30,8 +32,7 @@ MAX_SLICED_BYTES = 64_000_000
 _SNIFF = 8_000
 
 
-@dataclass(frozen=True, slots=True)
-class FileSource:
+class FileSource(Struct, frozen=True):
     """Reads files from the disk, or from the reviewed revision."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

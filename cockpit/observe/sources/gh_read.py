@@ -7,7 +7,8 @@ repository. See ``docs/reference/loop.md``, context requests.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.core.canonical_json import text_digest
@@ -27,8 +28,7 @@ _AREAS_OF_A_REPOSITORY = frozenset({"pr", "issue", "run", "workflow", "release",
 _OUTLINED_LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class GhReadSource:
+class GhReadSource(Struct, frozen=True):
     """Reads the output of one ``gh`` command."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

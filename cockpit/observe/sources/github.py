@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
@@ -72,8 +73,7 @@ class GhFailed(SourceFailed):
     code = "gh_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequestSource:
+class PullRequestSource(Struct, frozen=True):
     """Reads a pull request: its description, then its diff file by file."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:
@@ -99,8 +99,7 @@ class PullRequestSource:
         return [*described, *patch_facts(item, shown, marks)]
 
 
-@dataclass(frozen=True, slots=True)
-class IssueSource:
+class IssueSource(Struct, frozen=True):
     """Reads an issue with its comments."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

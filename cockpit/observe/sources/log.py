@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.core.canonical_json import text_digest
@@ -22,8 +22,7 @@ _FORMAT = "--format=%H%x1f%aI%x1f%an%x1f%s%x1f%b"
 _TOKENS_A_COMMIT = 90
 
 
-@dataclass(frozen=True, slots=True)
-class LogSource:
+class LogSource(Struct, frozen=True):
     """Reads commit messages: full ids, authors' names and dates, subjects and bodies."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cockpit.access.secret_files import is_sensitive
 from cockpit.core.canonical_json import digest
@@ -21,8 +21,7 @@ MAX_MATCHES = 400
 """Most matching lines of one search; the rest are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSource:
+class SearchSource(Struct, frozen=True):
     """Searches the text files that git knows, or all when there is no git."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

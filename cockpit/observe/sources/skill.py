@@ -5,8 +5,10 @@ See ``docs/reference/skills.md``, references.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.core.skills.skill import SKILL_FILE
@@ -21,8 +23,7 @@ _SHOWN = 12
 _FILES = FileSource()
 
 
-@dataclass(frozen=True, slots=True)
-class SkillSource:
+class SkillSource(Struct, frozen=True):
     """Reads files in the folders of the skills that the session has."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.failure_lines import clip_middle
@@ -32,8 +33,7 @@ MAX_MATCHES = 5
 """Notes of one query."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSource:
+class RecordSource(Struct, frozen=True):
     """Reads one record of the store by its name."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.backlog import handoffs, tasks, wip
@@ -25,16 +26,14 @@ MAX_NOTES = 2_000
 """Handoffs, and tasks with work in progress, that are searched for notes, the newest."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecords:
+class StoredRecords(Struct, frozen=True):
     """The records of one session's store."""
 
     store: Store
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNote:
+class StoredNote(Struct, frozen=True):
     """A text of the backlog: a handoff, or a task's work in progress."""
 
     kind: str

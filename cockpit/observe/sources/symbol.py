@@ -9,7 +9,8 @@ import ast
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.secrets import mask
@@ -31,8 +32,7 @@ _SNIFF = 8_000
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A place in a file: first and last line, and its text."""
 
     path: str
@@ -42,8 +42,7 @@ class Place:
     text: str
 
 
-@dataclass(slots=True)
-class _Uses:
+class _Uses(Struct):
     name: str
     definitions: list[Place] = field(default_factory=list)
     references: list[Place] = field(default_factory=list)
@@ -53,8 +52,7 @@ class _Uses:
         return re.split(r"\.|::|#", self.name)[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolSource:
+class SymbolSource(Struct, frozen=True):
     """Finds definitions and references."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

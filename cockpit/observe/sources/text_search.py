@@ -14,8 +14,9 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.run_program import run_program
 from cockpit.core.secrets import mask
@@ -40,8 +41,7 @@ _SIMPLE = re.compile(
 _ANY = re.compile(r"\\(.)|(\[[^\]]*\])|([.^$])", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchMatches:
+class SearchMatches(Struct, frozen=True):
     """Matches by path, in the order of paths: lines as ``(number, text)``, and all counted."""
 
     lines: dict[str, list[tuple[int, str]]]

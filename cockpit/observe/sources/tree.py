@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.text import pluralize
@@ -19,8 +20,7 @@ MAX_PATHS = 2_000
 """Most paths of one listing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSource:
+class TreeSource(Struct, frozen=True):
     """Lists files below a directory."""
 
     async def preview(self, item: ScopeItem, ground: ProjectSnapshot) -> Preview:

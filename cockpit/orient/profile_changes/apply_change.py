@@ -5,8 +5,9 @@ See ``docs/reference/kernel.md``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from cockpit.orient.profile_changes.change_record import (
     BandChange,

@@ -7,7 +7,8 @@ bands within limits, and never switches anything off. See ``docs/reference/kerne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.context.profile_model import PRIORITY_MAX, WEIGHT_ONE, Profile, Rule
 
@@ -15,8 +16,7 @@ MAIN = "main"
 """The principal of the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeLimits:
+class ChangeLimits(Struct, frozen=True):
     """Weights in thousandths, ``band_percent`` of a band's own numbers, duration in waves.
 
     ``open`` lifts everything but the administrator's bounds.

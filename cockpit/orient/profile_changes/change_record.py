@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
@@ -24,8 +25,7 @@ class ChangeRefused(CockpitError):
     code = "malformed"
 
 
-@dataclass(frozen=True, slots=True)
-class BandChange:
+class BandChange(Struct, frozen=True):
     """New room for a band, in tokens; None stays as it is."""
 
     name: str
@@ -34,8 +34,7 @@ class BandChange:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RuleChange:
+class RuleChange(Struct, frozen=True):
     """A rule that changes, or a new one. Weights are thousandths; None stays as it is."""
 
     rule_id: str
@@ -50,8 +49,7 @@ class RuleChange:
     quota: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChange:
+class ProfileChange(Struct, frozen=True):
     """What is asked for. ``effective_waves`` 0 is for good, which only an import asks for, as it
     alone sets ``ranking``, ``removed_rules`` and ``cache``. ``claimed`` is who the payload says it is
     from."""

@@ -8,7 +8,8 @@ a change is judged, so that no detour through several fields gets around it. See
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.orient.profile_changes.apply_change import apply_change
 from cockpit.orient.profile_changes.change_limits import ChangeLimits, limit_violations
@@ -58,8 +59,7 @@ which no rule names. One that is below it already may not fall further."""
 _UNRULED = Rule("", "", Predicate(), WEIGHT_ONE, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class AdminPolicy:
+class AdminPolicy(Struct, frozen=True):
     """What the administrator allows: floors by band and the whole budget in tokens, and the longest
     horizon in waves."""
 
@@ -68,8 +68,7 @@ class AdminPolicy:
     horizon_max: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """One reason why a change cannot be made; ``code`` is one of :data:`CODES`."""
 
     code: str

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from cockpit.core.read_record import InvalidRecord, describe, parse_object, read_record
 from cockpit.orient.profile_changes.change_record import (
@@ -59,8 +58,7 @@ _IN_SCHEMA = {"pattern": f"^{_NAME_PATTERN}$"}
 """What :func:`_check_name` refuses, for readers of the schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class BandPayload:
+class BandPayload(Struct, frozen=True):
     """New limits of one band, in tokens."""
 
     min_tokens: _Tokens | UnsetType = UNSET
@@ -68,8 +66,7 @@ class BandPayload:
     max_tokens: _Tokens | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class RulePayload:
+class RulePayload(Struct, frozen=True):
     """A changed or new attention rule, as JSON names its fields."""
 
     rule_id: Annotated[
@@ -95,8 +92,7 @@ class RulePayload:
     """The most jobs a wave that ``fetch`` adds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePayload:
+class ChangePayload(Struct, frozen=True, kw_only=True):
     """A profile change, as agents propose it."""
 
     base_profile_version: _Positive
@@ -119,8 +115,7 @@ class ChangePayload:
     ] = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportPayload(ChangePayload):
+class ImportPayload(ChangePayload, frozen=True, kw_only=True):
     """A profile change that comes from an imported profile: it may last and may remove rules."""
 
     effective_waves: _Tokens

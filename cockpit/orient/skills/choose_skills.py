@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.skills.skill import Skill
 from cockpit.orient.skills.rank_skills import (
@@ -44,8 +46,7 @@ EXCLUDE = "!"
 """The sign before a pattern of a scope that leaves skills out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A skill that is to be loaded or named, and why."""
 
     name: str
@@ -59,8 +60,7 @@ class Choice:
     """Whether the packet only names it, in one line, for the agent to ask for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mentions:
+class Mentions(Struct, frozen=True):
     """The skills that a text names."""
 
     wanted: tuple[str, ...] = ()
@@ -69,8 +69,7 @@ class Mentions:
     """Those that it asks not to use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Which skills a task type allows: all lists of patterns must match. Without a list, every skill."""
 
     patterns: tuple[tuple[str, ...], ...] = ()
@@ -197,8 +196,7 @@ def choose_skills(
     return tuple([*chosen, *loaded, *named][:most])
 
 
-@dataclass(frozen=True, slots=True)
-class _Bars:
+class _Bars(Struct, frozen=True):
     """The scores from which on a skill is named and loaded."""
 
     least: int

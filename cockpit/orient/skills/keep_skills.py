@@ -6,7 +6,8 @@ See ``docs/reference/skills.md``, unloading.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.skills.skill import Skill
 from cockpit.orient.skills.choose_skills import LEAST_SCORE, LEAST_SHARE, Choice
@@ -20,8 +21,7 @@ _LEAST_WORDS = 2
 LOADED_BY_USER = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSkill:
+class LoadedSkill(Struct, frozen=True):
     """A skill that the session has."""
 
     name: str
@@ -31,8 +31,7 @@ class LoadedSkill:
     """The wave that loaded it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """A skill that is to be unloaded, and why."""
 
     name: str

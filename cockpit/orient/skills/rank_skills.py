@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log
+
+from msgspec import Struct
 
 from cockpit.core.skills.skill import Skill
 from cockpit.orient.skills.related_words import related_stems
@@ -47,8 +48,7 @@ _LONG = 14
 """A task of more words than this counts each of them less."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSkill:
+class RankedSkill(Struct, frozen=True):
     """A skill that matches a task."""
 
     name: str
@@ -58,8 +58,7 @@ class RankedSkill:
     """Words of the task that it matches, the weightiest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillIndex:
+class SkillIndex(Struct, frozen=True):
     """The words of skills, weighted, for :func:`rank_skills`."""
 
     names: tuple[str, ...]

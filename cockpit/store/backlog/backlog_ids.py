@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
@@ -14,8 +15,7 @@ HIGHEST_NUMBER = 9_999_999
 _ID = re.compile(r"(?:([A-Za-z])-?)?0*([1-9][0-9]{0,6})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of backlog item that has ids."""
 
     letter: str

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.db.transaction import Tx
@@ -37,8 +38,7 @@ class DependencyCycle(CockpitError):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
+class Dependency(Struct, frozen=True):
     """``task_id`` depends on ``depends_on_task_id``, with the status and title of both."""
 
     task_id: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.secrets import mask
 from cockpit.store.backlog.backlog_ids import (
@@ -42,8 +44,7 @@ SETTLED = ("done", "archived")
 """The statuses in which no work is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(Struct, frozen=True, kw_only=True):
     """The columns that epics and stories have in common."""
 
     number: int
@@ -55,8 +56,7 @@ class _Row:
     done_at: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epic(_Row):
+class Epic(_Row, frozen=True, kw_only=True):
     """One row of ``epics``."""
 
     epic_id: str
@@ -66,8 +66,7 @@ class Epic(_Row):
     """Who or which import wrote the epic."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story(_Row):
+class Story(_Row, frozen=True, kw_only=True):
     """One row of ``stories``."""
 
     story_id: str
@@ -81,8 +80,7 @@ _MASKED = ("title", "description")
 """Free text: secrets in it are masked before it is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parents(Generic[T]):
+class Parents(Struct, Generic[T], frozen=True):
     """Reads and writes the rows of one table: all epics, or all stories."""
 
     kind: Kind
@@ -100,7 +98,7 @@ class Parents(Generic[T]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column of the table; they are the fields of the record."""
-        return tuple(field.name for field in fields(self.record))
+        return self.record.__struct_fields__
 
     def id_of(self, row: T) -> str:
         """The id of ``row``."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import CockpitError, NotFound
@@ -49,8 +50,7 @@ class HandoffInvalid(CockpitError):
     code = "usage"
 
 
-@dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(Struct, frozen=True):
     """One row of ``task_handoffs``, or what the journal keeps of an archived one."""
 
     task_id: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 _WILD = re.compile(r"[*?\[{]")
 
@@ -69,8 +70,7 @@ def group_tasks(
     return groups
 
 
-@dataclass(slots=True)
-class ClaimMap:
+class ClaimMap(Struct):
     """The groups that claim each path, as bits; groups count from 1."""
 
     at: dict[str, int] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.path_conflicts import ClaimMap
@@ -17,8 +18,7 @@ from cockpit.store.backlog.work_queue import GROUPED, Queued
 _FIRST = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What a chain works on."""
 
     kind: str = "all"

@@ -6,7 +6,8 @@ Specified in ``docs/reference/backlog.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
@@ -17,8 +18,7 @@ ACTIVITY_TYPES = ("note", "file_change", "decision", "progress")
 FAILURE_TYPES = ("spec", "quality", "implementation")
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """One row of ``task_activity``."""
 
     activity_id: int
@@ -29,8 +29,7 @@ class Activity:
     created_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """One row of ``task_failures``."""
 
     failure_id: int

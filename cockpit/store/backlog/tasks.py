@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.secrets import mask, mask_value
@@ -32,8 +34,7 @@ USER = "person"
 """The source of a task that the user has entered by a tool; of one entered on the board it is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One row of ``tasks``, with the epic of its story and that epic's priority."""
 
     task_id: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
@@ -38,8 +39,7 @@ _OVERTAKEN = (
 """In SQL: whether a task was finished before the task that it depends on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
+class Queued(Struct, frozen=True):
     """A row of the queue with its task's title, status and priority."""
 
     task_id: str
@@ -65,8 +65,7 @@ class Queued:
         return PRIORITIES[len(PRIORITIES) - 1 - _rank(self.priority_score)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     task_id: str
     number: int
     priority_score: int

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.store.context.facts import COST_COLUMNS
 from cockpit.store.context.profile_model import BANDS
@@ -23,8 +23,7 @@ BAND_SHIFT = 3
 PLACE_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """``n`` facts as columns: lists of ``n`` strings, and texts of ``n`` comma-separated integers.
 
     ``place`` is ``ordinal << PLACE_BITS | position``. ``flags`` is the band's index in ``BANDS``

@@ -9,11 +9,12 @@ a session (when it was seen, in which order, whether it is pinned or superseded)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.secrets import replace_surrogates
@@ -32,16 +33,14 @@ UTILITY_MAX = 1_000_000
 """Utility and quality are fixed-point integers from 0 to this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One detail level of a fact: its text and the number of its tokens."""
 
     text: str
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class FactCost:
+class FactCost(Struct, frozen=True):
     """The tokens of a fact as a prompt renders it, at each level; 0: not counted."""
 
     full: int = 0
@@ -53,8 +52,7 @@ class FactCost:
 UNCOUNTED = FactCost()
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Something that was observed, ready to be stored."""
 
     source_type: str
@@ -83,14 +81,15 @@ class Fact:
     """What it takes in a prompt."""
     pinned_short: bool = False
     """A pinned fact that keeps its meaning in its outline may be shortened to it."""
-    fact_id: str = field(init=False)
+    fact_id: str = ""
+    """Computed; what is given is not used."""
 
     def __post_init__(self) -> None:
         # Computed here, because the writer is one thread and holds the lock.
         identity = compute_fact_id(
             self.source_type, self.source_ref, self.full.text, self.provenance or {}
         )
-        object.__setattr__(self, "fact_id", identity)
+        force_setattr(self, "fact_id", identity)
 
 
 def compute_fact_id(
@@ -106,8 +105,7 @@ def compute_fact_id(
     return f"f-{sha256(canonical).hexdigest()[:24]}"
 
 
-@dataclass(frozen=True, slots=True)
-class ObservingWave:
+class ObservingWave(Struct, frozen=True):
     """The wave that observes, at its pinned time."""
 
     session_id: str
@@ -127,8 +125,7 @@ PlacedFact = tuple[int, str, Fact]
 """A fact with its position in the wave and the name of what it was read for."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFact:
+class SessionFact(Struct, frozen=True):
     """A stored fact as one session sees it: a row of ``session_facts`` joined with its fact."""
 
     fact_id: str
@@ -153,8 +150,7 @@ class SessionFact:
     """A pinned fact that may be shortened to its outline."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactText:
+class FactText(Struct, frozen=True):
     """The texts of one fact at all levels."""
 
     fact_id: str

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.store.context import near_duplicates
 from cockpit.store.context.facts import (
@@ -30,8 +32,7 @@ JOB_PLACES = 1 << 16
 """Places that one job has in a wave; those before the first job's are for facts without a job."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobFacts(Struct, frozen=True):
     """The facts that one job read."""
 
     place: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.store.context import ingest_facts
@@ -46,8 +47,7 @@ _MANY = 2_000
 """A batch with more facts than this is cut to the wave's limit at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRow:
+class JobRow(Struct, frozen=True):
     """One row of ``observation_jobs``."""
 
     position: int
@@ -70,8 +70,7 @@ class JobRow:
     latency_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(Struct, frozen=True):
     """How a job ended."""
 
     row: JobRow

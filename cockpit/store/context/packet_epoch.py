@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 APPENDED = ""
 """The reason of a packet that begins no epoch."""
@@ -29,8 +31,7 @@ REASONS = {
 MAX_PRICE = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class CachePrices:
+class CachePrices(Struct, frozen=True):
     """What prompts cost with a provider's cache: whole numbers of a profile.
 
     Prices are thousandths of a token's price without a cache.
@@ -55,9 +56,9 @@ class CachePrices:
     def body(self) -> dict[str, int]:
         """Return it as a JSON value: what differs from the defaults."""
         return {
-            field.name: value
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != field.default
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) != getattr(_USUAL_PRICES, name)
         }
 
     def room_to_append(self, room: int, growth: int, quarters: int) -> int:
@@ -80,11 +81,13 @@ class CachePrices:
         return -(-(self.read * read + self.write * (tokens - read)) // 1_000)
 
 
+_USUAL_PRICES = CachePrices()
+
+
 DEFAULT_PRICES = CachePrices()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A fact that replaces another one above it, and the tokens of the difference between them."""
 
     fact_id: str
@@ -92,8 +95,7 @@ class Change:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpentFacts:
+class SpentFacts(Struct, frozen=True):
     """Facts that a packet which begins a later epoch does not show whole, by id, in order of time."""
 
     ids: tuple[str, ...] = ()
@@ -104,8 +106,7 @@ class SpentFacts:
     """Those that do not come at all: another fact says what they said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
+class Epoch(Struct, frozen=True):
     """A packet's place in its epoch."""
 
     first: int
@@ -156,7 +157,7 @@ def _spent_lists(spent: SpentFacts) -> dict[str, tuple[str, ...]]:
 
 
 _PLAIN = tuple(
-    field.name for field in fields(Epoch) if field.name not in ("changes", "prices", "spent")
+    name for name in Epoch.__struct_fields__ if name not in ("changes", "prices", "spent")
 )
 """Fields whose values are numbers, texts and truths."""
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.core.errors import NotFound, StoreError
@@ -52,8 +52,7 @@ class PacketExists(StoreError):
     code = "packet_exists"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One fact in a packet."""
 
     fact_id: str
@@ -88,8 +87,7 @@ def _entry_from_body(row: list[Any]) -> Entry:
     return Entry(fact_id, ENTRY_LEVELS[level], tokens, bool(pinned), ordinal, *appended)
 
 
-@dataclass(frozen=True, slots=True)
-class PacketBand:
+class PacketBand(Struct, frozen=True):
     """One band: its limits and use in tokens, its facts in order of time, its drops."""
 
     name: str
@@ -101,8 +99,7 @@ class PacketBand:
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Overheads:
+class Overheads(Struct, frozen=True):
     """What a prompt takes beside its facts, in tokens: input of the compiler, kept with the packet."""
 
     tools: int = 0
@@ -125,8 +122,7 @@ class Overheads:
         return self.total - self.tools if band == "reserve" else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rendering:
+class Rendering(Struct, frozen=True):
     """How the prompt of a packet was measured."""
 
     overheads: Overheads
@@ -326,8 +322,7 @@ def detail_of(entry: Entry) -> int:
     return _DETAIL[entry.level]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPacket:
+class StoredPacket(Struct, frozen=True):
     """A packet's row."""
 
     packet_id: str

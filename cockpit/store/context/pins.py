@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.transaction import Tx
@@ -21,8 +21,7 @@ KEPT_BAND = "identity"
 """Facts of this band state what the user and the project always want; they stay pinned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """A fact's pin after a change."""
 
     fact_id: str
@@ -32,8 +31,7 @@ class Pin:
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeptResult:
+class KeptResult(Struct, frozen=True):
     """A call's result that cockpit pinned for its meaning when it was stored."""
 
     ordinal: int
@@ -68,8 +66,7 @@ def release(tx: Tx, session_id: str, kept: KeptResult, ordinal: int) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
+class _Link(Struct, frozen=True):
     ordinal: int
     position: int
     source_ref: str

@@ -8,8 +8,9 @@ decided in :mod:`cockpit.orient.profile_changes.guard`. Specified in ``docs/refe
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.core.errors import AlreadyDecided, NotFound
 from cockpit.store.db.transaction import Tx
@@ -22,8 +23,7 @@ EndReason = Literal["reverted", "promoted", "rolled_back"]
 """How a temporary change ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeProposal:
+class ChangeProposal(Struct, frozen=True):
     """One row of ``profile_change_proposals``."""
 
     proposal_id: str
@@ -46,8 +46,7 @@ class ChangeProposal:
     """Digest of the keyed request that proposed it; empty without a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemporaryChange:
+class TemporaryChange(Struct, frozen=True):
     """A version of a profile that lasts for a number of waves: one row of ``adaptations``."""
 
     profile_id: str

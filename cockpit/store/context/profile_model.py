@@ -8,12 +8,13 @@ The records, their validation, and the profile that ships with the program;
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
@@ -43,8 +44,7 @@ class ProfileInvalid(CockpitError):
     code = "profile_invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """Limits of one kind of context, in tokens: reserved floor, target, ceiling."""
 
     name: str
@@ -53,8 +53,7 @@ class Band:
     max_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
+class Predicate(Struct, frozen=True):
     """Which facts of its source type a rule applies to; defaults do not restrict."""
 
     band: Annotated[str, describe("", enum=["", *BANDS])] = ""
@@ -65,8 +64,10 @@ class Predicate:
     """Counts from the wave that first saw the fact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+_UNRESTRICTED = Predicate()
+
+
+class Rule(Struct, frozen=True):
     """One attention rule. Weights are thousandths."""
 
     rule_id: str
@@ -87,8 +88,7 @@ class Rule:
     """The most jobs a wave that ``fetch`` adds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """One version of a profile."""
 
     profile_id: str
@@ -256,9 +256,9 @@ def scale(profile: Profile, total_budget: int) -> Profile:
 def predicate_body(predicate: Predicate) -> dict[str, Any]:
     """Return a predicate as a JSON value; fields that do not restrict are left out."""
     return {
-        field.name: value
-        for field in fields(Predicate)
-        if (value := getattr(predicate, field.name)) != field.default
+        name: value
+        for name in predicate.__struct_fields__
+        if (value := getattr(predicate, name)) != getattr(_UNRESTRICTED, name)
     }
 
 
@@ -267,7 +267,7 @@ def parse_predicate(value: Any) -> Predicate:
 
     Raises ``msgspec.ValidationError`` for an unknown key.
     """
-    names = {field.name for field in fields(Predicate)}
+    names = set(Predicate.__struct_fields__)
     if isinstance(value, dict) and (unknown := sorted(map(str, value.keys() - names))):
         raise msgspec.ValidationError(
             f"a predicate has no {', '.join(unknown)} (it has {', '.join(sorted(names))})"

@@ -8,11 +8,11 @@ Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.clock import format_time
 from cockpit.core.errors import StoreError
@@ -32,8 +33,7 @@ PACKET_BATCH = 20
 """Packets, which are much larger, that are deleted in one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class PruneResult:
+class PruneResult(Struct, frozen=True):
     """What was deleted: sessions by id, rows by table."""
 
     sessions: tuple[str, ...]
@@ -56,8 +56,7 @@ class PruneResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(Struct, frozen=True):
     """The keys of the rows that are archived, by table: only those are deleted."""
 
     packets: list[tuple[Any, ...]]

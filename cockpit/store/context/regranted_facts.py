@@ -9,7 +9,8 @@ change. Specified in ``docs/reference/kernel.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cockpit.store.context.facts import (
     COST_COLUMNS,

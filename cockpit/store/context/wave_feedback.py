@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
@@ -21,8 +22,7 @@ from cockpit.store.journal.details.waves import FeedbackRecorded, MissedSignal, 
 VERDICTS = ("good", "bad")
 
 
-@dataclass(frozen=True, slots=True)
-class MissedFact:
+class MissedFact(Struct, frozen=True):
     """A fact that the agent had to ask for although the session had it."""
 
     item: str
@@ -37,8 +37,7 @@ class MissedFact:
     """Tokens of the whole fact."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorVerdict:
+class OperatorVerdict(Struct, frozen=True):
     """The user's own verdict on a wave."""
 
     verdict: str
@@ -47,8 +46,7 @@ class OperatorVerdict:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """What is known of a wave's decision."""
 
     score: float | None
@@ -61,8 +59,7 @@ class Assessment:
     operator: OperatorVerdict | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """One row of ``orientation_feedback``, with its wave."""
 
     feedback_id: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.clock import format_time
@@ -21,8 +22,7 @@ KEPT_S = 86_400.0
 _DROPPED_AT_ONCE = 50
 
 
-@dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class KeptAnswer(Struct, frozen=True):
     """One row of ``kept_answers``."""
 
     request_digest: str

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import Clock, format_time
@@ -24,8 +25,7 @@ KEPT_BACKUPS = 3
 """Backups that are kept, the newest ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One file."""
 
     name: str

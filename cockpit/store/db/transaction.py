@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from cockpit.core.clock import Clock, Ids, format_time
 from cockpit.core.secrets import masked_json, replace_surrogates
@@ -23,8 +24,7 @@ SEALED_TOGETHER = 500
 """Rows that one row of the journal seals again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tx:
+class Tx(Struct, frozen=True):
     """One write transaction: the connection, the clock, the ids, and the end of the journal."""
 
     connection: sqlite3.Connection

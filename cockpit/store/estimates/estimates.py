@@ -7,8 +7,9 @@ A row becomes history (``learned_seq``) when what it estimates is done. Specifie
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.store.db.transaction import Tx
 
@@ -22,8 +23,7 @@ _COLUMNS = (
 _SELECT = f"SELECT {_COLUMNS} FROM estimates"  # noqa: S608 - fixed columns
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateRow:
+class EstimateRow(Struct, frozen=True):
     """One row of ``estimates``. Of one that is not learned, waves, tokens, cost and work are empty."""
 
     subject: str

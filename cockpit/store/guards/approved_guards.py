@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
@@ -21,8 +22,7 @@ _WRITERS = (Action.GUARD_APPROVED, Action.GUARD_FORGOTTEN)
 _SELECT = "SELECT guard_id, digest, sources_json, approved_by, approved_at FROM approved_guards"
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedGuard:
+class ApprovedGuard(Struct, frozen=True):
     """One row of ``approved_guards``."""
 
     guard_id: str

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 
 _MODULUS = 1 << 256
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """The row of ``journal_anchor``."""
 
     seq: int
@@ -45,7 +46,7 @@ class Anchor:
 START = Anchor(0, "", 0, "{}", "", "")
 """The anchor of a journal that was never pruned."""
 
-_NAMES = tuple(field.name for field in fields(Anchor))
+_NAMES = Anchor.__struct_fields__
 
 
 def find(connection: sqlite3.Connection) -> Anchor | None:

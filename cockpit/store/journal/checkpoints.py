@@ -9,10 +9,10 @@ that nobody wanted to. ``cockpit journal verify`` reads every row and uses none.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.core.errors import StoreError
 from cockpit.store.db.database import Store
@@ -22,8 +22,7 @@ from cockpit.store.journal import anchor, journal
 Name = Literal["verified", "metrics"]
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A row of ``journal_checkpoints``."""
 
     seq: int

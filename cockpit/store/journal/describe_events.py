@@ -9,12 +9,11 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import fields
 
 from cockpit.store.journal.details.detail import Part
@@ -36,8 +35,7 @@ COMMON_FIELDS: Mapping[str, str] = {
 """Fields that mean the same in every detail, so that records do not describe them again."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDescription:
+class FieldDescription(Struct, frozen=True):
     """One key of a detail's JSON."""
 
     name: str
@@ -52,8 +50,7 @@ class FieldDescription:
     """The record of the objects in it, if any."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventDescription:
+class EventDescription(Struct, frozen=True):
     """One event type."""
 
     action: str

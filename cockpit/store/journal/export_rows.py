@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.journal import journal
@@ -20,8 +21,7 @@ from cockpit.store.journal.event_types import Action
 _PLAIN = journal.COLUMNS[:-2]
 
 
-@dataclass(frozen=True, slots=True)
-class ExportVerdict:
+class ExportVerdict(Struct, frozen=True):
     """The result of verifying an export."""
 
     rows: int

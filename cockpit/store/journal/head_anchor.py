@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 COMMITS = 1_000
 """Commits after which the anchor is written again."""
@@ -26,8 +27,7 @@ ADVICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HeadAnchor:
+class HeadAnchor(Struct, frozen=True):
     """The content of the file."""
 
     seq: int

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.core.errors import StoreBusy, StoreCorrupt
 from cockpit.store.db.database import Store
@@ -73,8 +75,7 @@ Fold = Callable[[sqlite3.Connection, int], str]
 """Returns what metrics count up to a row, as JSON for the anchor."""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalPruning:
+class JournalPruning(Struct, frozen=True):
     """What was deleted from the journal."""
 
     rows: int = 0

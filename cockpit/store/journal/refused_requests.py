@@ -10,7 +10,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
@@ -30,8 +31,7 @@ CODES = frozenset(
 _MAX_TEXT = 300
 
 
-@dataclass(slots=True)
-class _Kind:
+class _Kind(Struct):
     """What was refused for one reason since its last row."""
 
     message: str

@@ -13,11 +13,11 @@ import re
 import sqlite3
 from binascii import b2a_base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.store.db.connection import WritingConnection
 
@@ -57,8 +57,7 @@ Seals = dict[str, dict[str, str | None]]
 """Of each table, the digest of each row that was written, by its key; None for one that was deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A sealed table: its key and its other columns, in the order in which a digest has them."""
 
     table: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.store.journal.seals import Seals, read_shapes, seal_row
 
@@ -20,8 +20,7 @@ _decode = msgspec.json.Decoder(dict[str, dict[str, str | None]]).decode
 What = Literal["changed", "removed", "added"]
 
 
-@dataclass(frozen=True, slots=True)
-class TableFault:
+class TableFault(Struct, frozen=True):
     """A row of a table that is not as the journal says."""
 
     table: str
@@ -33,8 +32,7 @@ class TableFault:
         return f"{self.table}: row {self.key} was {self.what}"
 
 
-@dataclass(frozen=True, slots=True)
-class TablesVerdict:
+class TablesVerdict(Struct, frozen=True):
     """The result of comparing the tables."""
 
     rows: int
@@ -52,8 +50,7 @@ class TablesVerdict:
 MOST_FAULTS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTables:
+class StoredTables(Struct, frozen=True):
     """The rows of all tables as they are stored, in one reading."""
 
     digests: dict[str, dict[str, str]]

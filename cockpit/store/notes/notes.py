@@ -7,8 +7,9 @@ find kept notes alone. Specified in ``docs/reference/notes.md``.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.core.errors import CockpitError, IllegalTransition, NotFound
 from cockpit.core.secrets import mask
@@ -37,8 +38,7 @@ class NoteInvalid(CockpitError):
     code = "note_invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteDraft:
+class NoteDraft(Struct, frozen=True):
     """A lesson of one session, before it is compared with the notes that exist."""
 
     kind: Kind
@@ -49,8 +49,7 @@ class NoteDraft:
     """What it was distilled from, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """One row of ``notes``."""
 
     note_id: str

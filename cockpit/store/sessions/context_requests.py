@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import NotFound
@@ -26,8 +25,7 @@ from cockpit.store.journal.details.waves import (
 from cockpit.store.sessions import as_recorded, proposals
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True):
     """One row of ``context_requests``."""
 
     request_id: str

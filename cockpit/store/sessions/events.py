@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import parse_json
 from cockpit.core.clock import format_time
@@ -33,8 +34,7 @@ BACKOFF_S = (1, 5, 30, 120, 600)
 """Seconds until a nacked event is claimable again, by attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One ingested event."""
 
     event_id: str
@@ -53,8 +53,7 @@ EventState = Literal["waiting", "leased", "returned", "handled", "dead"]
 EVENT_STATES: tuple[EventState, ...] = ("waiting", "leased", "returned", "handled", "dead")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(Struct, frozen=True):
     """One event as it is listed."""
 
     event_id: str
@@ -176,8 +175,7 @@ def _lease_rows(
         yield Event(event_id, source, event_type, tier, body, attempts + 1, trace_id, token)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingEvents:
+class WaitingEvents(Struct, frozen=True):
     """The events of a source that are claimable now, at most 200."""
 
     source: str
@@ -320,8 +318,7 @@ def find_id(connection: sqlite3.Connection, source: str, source_event_id: str) -
     return None if row is None else str(row[0])
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCounts:
+class SourceCounts(Struct, frozen=True):
     """The events of one source by state."""
 
     source: str

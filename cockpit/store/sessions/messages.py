@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.secrets import mask
 from cockpit.store.db.transaction import Tx
@@ -16,8 +17,7 @@ from cockpit.store.journal import fragments
 from cockpit.store.journal.details.sessions import MessageCompleted, MessageDelta, MessageStarted
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One whole message."""
 
     message_id: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
@@ -36,8 +37,7 @@ PHASES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxAction:
+class OutboxAction(Struct, frozen=True):
     """One row of ``outbox_actions``."""
 
     action_id: str
@@ -59,8 +59,7 @@ class OutboxAction:
     last_error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """The receipt of one attempt; receipts never change."""
 
     receipt_id: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.secrets import mask, mask_value
@@ -16,8 +17,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.waves import PlanCommitted, PlannedCall
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One row of ``plans``."""
 
     plan_id: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
@@ -31,8 +32,7 @@ EDITED = "edited by the person"
 """The stored reason of a proposal that the user replaced by an edited revision."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """One row of ``proposals``."""
 
     proposal_id: str

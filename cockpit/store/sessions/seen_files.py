@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.store.context import facts, packets
 from cockpit.store.journal.details.agent_turns import RunnerFileSeen
@@ -26,8 +28,7 @@ VERSION_LENGTH = 16
 """Characters of a SHA-256 that name a version, as in the journal's rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFile:
+class SeenFile(Struct, frozen=True):
     """A part of a file that an agent read."""
 
     path: str

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.clock import format_time
@@ -65,8 +64,7 @@ _ENTERED: Mapping[str, type[SessionEntered]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """One row of ``sessions``."""
 
     session_id: str

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from cockpit.core.clock import milliseconds_between
 from cockpit.core.errors import IllegalTransition, NotFound
@@ -45,8 +44,7 @@ _ENTERED: Mapping[str, type[WaveAdvanced]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
+class Wave(Struct, frozen=True):
     """One row of ``wave_runs``."""
 
     wave_id: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.db.transaction import Tx
@@ -25,8 +26,7 @@ _SELECT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedTool:
+class ApprovedTool(Struct, frozen=True):
     """One row of ``approved_tools``."""
 
     tool_id: str

@@ -7,8 +7,9 @@ Specified in ``docs/reference/trust.md``, shapes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from msgspec import Struct, to_builtins
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 
@@ -24,8 +25,7 @@ CONTEXT = "context"
 GITHUB = "github"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """One shape of requests."""
 
     asker: str
@@ -39,7 +39,7 @@ class Shape:
 
     @property
     def digest(self) -> str:
-        return digest(asdict(self))
+        return digest(to_builtins(self))
 
     @property
     def rule_id(self) -> str:
@@ -56,7 +56,7 @@ class Shape:
         return "card" if self.kind == GITHUB else "pass"
 
     def as_json(self) -> str:
-        return canonical_json(asdict(self))
+        return canonical_json(to_builtins(self))
 
     def describe(self) -> str:
         """Return the shape in words, in one line."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.store.db.transaction import Tx
 from cockpit.store.trust.shape import Shape, read_shape
@@ -26,8 +28,7 @@ _SELECT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TrustDecision:
+class TrustDecision(Struct, frozen=True):
     """One decision about one part of a request: an item to read, or a whole action."""
 
     shape: Shape | None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from cockpit.core.errors import NotFound
 from cockpit.store.db.transaction import Tx
@@ -39,8 +41,7 @@ _SELECT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One row of ``trust_rules``."""
 
     rule_id: str

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.access.run_program import Finished
@@ -56,8 +56,7 @@ def change_adapters(store: Store, place: ProjectPaths) -> Mapping[str, Adapter]:
     return {TAKE: _TakeAdapter(store, place), DROP: _DropAdapter(store, place)}
 
 
-@dataclass(slots=True)
-class _ChangeAdapter:
+class _ChangeAdapter(Struct):
     """What both adapters share: the store with the worktree's row, and the project."""
 
     store: Store

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.act.proposed_action import FileDiff, draw_diff
@@ -36,8 +37,7 @@ _MOST_CONFLICTS = 20
 """Files in conflict whose two sides are drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """One commit of a branch."""
 
     sha: str
@@ -47,8 +47,7 @@ class Commit:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """Whose work is shown, and where it would go."""
 
     name: str
@@ -63,8 +62,7 @@ class Branch:
     """Whether its chain or its task is in progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class BranchChange:
+class BranchChange(Struct, frozen=True):
     """What a branch has that its target has not."""
 
     branch: Branch

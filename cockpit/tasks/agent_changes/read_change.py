@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.access.run_program import run_git
@@ -42,8 +44,7 @@ _LINK, _MODULE, _PROGRAM = "120000", "160000", "100755"
 _NOTHING = "000000"
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeChange:
+class WorktreeChange(Struct, frozen=True):
     """What a worktree changed, and what a merge would come to."""
 
     base: str
@@ -67,8 +68,7 @@ class WorktreeChange:
         return f"+{self.added:,} −{self.removed:,} in {pluralize(len(self.paths), 'file')}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One file of ``git diff-tree``."""
 
     path: str
@@ -218,8 +218,7 @@ async def snapshot_tree(root: Path, tip: str) -> tuple[str, tuple[str, ...]]:
     return written, paths
 
 
-@dataclass(frozen=True, slots=True)
-class MergedTrees:
+class MergedTrees(Struct, frozen=True):
     """What a merge would come to: its tree ('' with conflicts), or the files in conflict."""
 
     tree: str

@@ -9,11 +9,11 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from agents.runner_world import Runs
+from msgspec.structs import replace
 from tasks.taskrun_world import World
 
 from cockpit.act.sandbox.bubblewrap import Sandbox

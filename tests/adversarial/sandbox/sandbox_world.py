@@ -6,9 +6,10 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from cockpit.act.sandbox.bubblewrap import Extra, Launch, Sandbox
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
@@ -17,8 +18,7 @@ from cockpit.act.workspace import Workspace
 Loosen = Callable[[list[str]], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Loosened(Sandbox):
+class Loosened(Sandbox, frozen=True):
     """A sandbox with one of its defences taken out of bubblewrap's words."""
 
     loosen: Loosen = list
@@ -33,14 +33,14 @@ class Loosened(Sandbox):
         network: bool = False,
         extra: Extra | None = None,
     ) -> Iterator[Launch]:
-        strict = super(Loosened, self).launch
+        strict = super().launch
         with strict(argv, root, environment, network=network, extra=extra) as launch:
             yield Launch(tuple(self.loosen(list(launch.argv))), launch.files)
 
 
 def loosened(ground: Workspace, loosen: Loosen) -> Workspace:
     sandbox = ground.sandbox
-    fields = {name: getattr(sandbox, name) for name in Sandbox.__dataclass_fields__}
+    fields = {name: getattr(sandbox, name) for name in Sandbox.__struct_fields__}
     return replace(ground, sandbox=Loosened(**fields, loosen=loosen))
 
 

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import warm
+from msgspec.structs import replace
 from sandbox_world import limited
 from state_for_tests import kept_variables
 

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from agents.real.real_world import (
 from agents.runner_world import Runs
 from loopback.replies import Reply, Say
 from loopback.server import Loopback, Received
+from msgspec.structs import replace
 from tasks.taskrun_world import World
 
 from cockpit.act.sandbox.choices import SandboxChoices

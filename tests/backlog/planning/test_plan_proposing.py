@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import NotAllowed

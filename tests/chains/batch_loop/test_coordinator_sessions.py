@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from chains.batch_loop.coordinator_world import ALL_PASS, ChainWorld
+from msgspec.structs import replace
 from tasks.taskrun_world import edit, finish, git
 
 from cockpit.backlog.work_settings import WorkSettings

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from state_for_tests import copy_project
 
 from cockpit.commands.demo.sample_project import Sample, make_sample

@@ -143,7 +143,7 @@ class Play:
         request = parse_request(said.arguments, rev=self.opened.rev)
         gateway = ContextGateway.of(root=self.root, rev=self.opened.rev)
         kept = tuple(item for item in request.scope if items is None or str(item) in items)
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         fetched = await gateway.fetch(replace(request, scope=kept))
         for fact in fetched.facts:

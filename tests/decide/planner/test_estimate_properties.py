@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cockpit.decide.planner.defaults import Prior, find_agent_prior, find_prior
 from cockpit.decide.planner.estimate import (

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from copied_repository import copy_repository
 from loop.intake.repositories import Repo
+from msgspec.structs import replace
 
 from cockpit.access import run_program
 from cockpit.loop.intake.first_message import Opening, OpeningFailed, opening

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import permission_world
 import pytest
+from msgspec.structs import replace
 from permission_world import World, bash, begin_session, edit
 
 from cockpit.loop.permissions.permission_body import describe_request, find_place

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from permission_world import CANARY, World, bash, edit, mcp, write
 
 from cockpit.commands.sessions.proposal_text import proposal_text

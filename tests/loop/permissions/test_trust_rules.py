@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import permission_world
 import pytest
+from msgspec.structs import replace
 from permission_world import CANARY, World, bash, edit, mcp, write
 
 from cockpit.core.errors import NotFound

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tool_world import calling, read_proposals, read_results, run_session
 
 from cockpit.act.mcp_servers.server_connection import ServerFailed

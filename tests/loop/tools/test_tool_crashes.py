@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tool_world import approve, calling, read_results, run_session, write_tool
 
 from cockpit.decide.provider_names import provider_name

@@ -13,8 +13,9 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json, text_digest
 from cockpit.orient.compile_packet import ALGORITHM, compile_packet

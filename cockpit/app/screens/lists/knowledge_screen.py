@@ -6,9 +6,9 @@ Specified in ``docs/reference/knowledge.md``, on the screen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -31,8 +31,7 @@ _EXPLAINED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The documents of one kind."""
 
     kind: str

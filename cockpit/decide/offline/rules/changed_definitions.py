@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.decide.offline.rules.code_and_comments import FunctionNode, is_python
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Hunk, Line
@@ -30,8 +31,7 @@ _EXPORTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A name defined on a line. ``line`` counts on its side of the diff, ``near``
     in the new file (0 when the file is gone); ``member`` is True for what is indented (a method);
     ``signature`` is the whole of a Python ``def``."""
@@ -48,8 +48,7 @@ class Definition:
         return not self.name.startswith("_")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """The parameters of a Python function, without ``self`` or ``cls``.
 
     ``placed`` are those that a call may fill by position, in order; ``required`` those without a

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cockpit.decide.offline.rules import change_summary
 from cockpit.decide.offline.rules.public_name_rules import changed_signatures, removed_names
@@ -26,8 +27,7 @@ HONEST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """The user's wishes for the review. ``without`` are words: a remark that contains one is left out.
     ``verdict`` overrules the rules' own; ``notes`` are added as the user wrote them."""
 
@@ -40,8 +40,7 @@ class Wishes:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """A review ready to be proposed: Markdown, its verdict, and how many remarks of each grade."""
 
     verdict: Verdict

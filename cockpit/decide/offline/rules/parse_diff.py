@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Status = Literal["added", "removed", "renamed", "copied", "modified"]
 
@@ -18,8 +20,7 @@ _ESCAPE = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line of a hunk. ``number`` counts in the new file for ``+`` and `` ``, in the old for
     ``-``; ``text`` has neither sign nor line end. ``near`` is where in the new file it is, or was
     taken out: what a remark about it cites."""
@@ -30,8 +31,7 @@ class Line:
     near: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """A run of lines. Starts are 1-based; ``heading`` is what git prints after the second ``@@``."""
 
     old_start: int
@@ -42,8 +42,7 @@ class Hunk:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """What happened to one file. ``path`` is its name now, or its last one when it was removed."""
 
     path: str
@@ -117,7 +116,7 @@ def _header(file: FileDiff, line: str, modes: list[str]) -> FileDiff:
         status: Status = "renamed" if word == "rename" else "copied"
         side, _, name = rest.partition(" ")
         changed = {"old_path": _name(name)} if side == "from" else {"path": _name(name)}
-        return replace(file, status=status, **changed)  # type: ignore[arg-type]  # names are str
+        return replace(file, status=status, **changed)
     elif word == "---" and rest != "/dev/null":
         return replace(file, old_path=_name(rest, "a/"))
     elif word == "+++" and rest != "/dev/null":

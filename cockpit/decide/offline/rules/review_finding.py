@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Grade = Literal["blocking", "question", "nit", "praise"]
 """``blocking`` must change before a merge, ``question`` wants an answer, ``nit`` is take-or-leave,
 ``praise`` is what works well."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Finding(Struct, frozen=True, order=True):
     """One remark about ``path:line`` (line 0: the file as a whole). ``rule`` names who says so."""
 
     path: str

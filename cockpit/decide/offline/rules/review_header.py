@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
@@ -14,8 +15,7 @@ _LINKED = re.compile(r"^- (#\d+): (.*) \(\S+\)$", re.MULTILINE)
 _MENTION = re.compile(r"(?<![\w`])(@[\w/-]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """``subject`` is ``PR #24`` or the range; ``about`` the first sentence of the description;
     ``linked`` the issues that it closes, as (reference, title)."""
 

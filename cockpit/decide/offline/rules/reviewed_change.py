@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
@@ -54,8 +56,7 @@ def is_source(path: str) -> bool:
     return is_code(path) and not is_test(path) and not is_docs(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A line somewhere that a search or symbol fact showed."""
 
     path: str
@@ -63,8 +64,7 @@ class Reference:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A diff with its surroundings, all as the change leaves them.
 
     ``listed`` are the changed paths as the opening lists them, which is more than ``files`` where

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cockpit.decide.offline.rules.change_summary import touched
 from cockpit.decide.offline.rules.changed_definitions import narrower, signature
@@ -36,8 +37,7 @@ SHORT_FILE = 300
 Sort = Literal["diff", "callers", "code", "tests"]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One scope item, what sort it is, the paths or names it is about, and why it is wanted."""
 
     scope: str
