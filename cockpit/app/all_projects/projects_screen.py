@@ -16,8 +16,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
-from textual.screen import Screen
-from textual.timer import Timer
 
 from cockpit.app.all_projects.jump import Jump
 from cockpit.app.all_projects.one_queue import (
@@ -29,13 +27,13 @@ from cockpit.app.all_projects.one_queue import (
 )
 from cockpit.app.all_projects.own_keys import footer_hints, proposal_hints
 from cockpit.app.all_projects.owner_engine import open_owner
+from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.dialogs.question import Ask, Warn
 from cockpit.app.key_policy import (
     Approve,
     AskSecondKey,
     Discuss,
     DoNothing,
-    KeyPolicy,
     OpenDiscussion,
     ReadOn,
     Step,
@@ -55,10 +53,7 @@ if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
     from cockpit.app.terminal.terminal_app import TerminalApp
 
-_FRAME_S = 1 / 30
-_CHECK_ARMED_S = 0.1
 _AGE_S = 1.0
-_LONGEST_WAIT_S = 600.0
 _WIDE = 120
 """Columns from which the projects are drawn next to the queue."""
 _NAME_CELLS = 24
@@ -67,7 +62,7 @@ _ERROR_S = 8.0
 _QUESTION = "it asks questions: o opens its project, where you answer"
 
 
-class AllProjectsScreen(Screen[None]):
+class AllProjectsScreen(DecidingScreen):
     """The projects of this user, and the proposals of all of them.
 
     ``on_jump`` gets the project that the user goes to. ``engines`` are those that this process has open, by
@@ -114,12 +109,11 @@ class AllProjectsScreen(Screen[None]):
         on_decided: Callable[[str], object] | None = None,
         is_only: bool = False,
     ) -> None:
-        super().__init__()
         self._clock = clock or SystemClock()
+        super().__init__(self._clock.monotonic)
         self._on_jump, self._on_request, self._is_only = on_jump, on_request, is_only
         self._engines, self._on_decided = engines or {}, on_decided
-        self.feed = ProjectsFeed(self._schedule_paint)
-        self.key_policy = KeyPolicy(self._clock.monotonic)
+        self.feed = ProjectsFeed(self.schedule_paint)
         self.front_id = ""
         """The proposal in front, by its key among those of all projects."""
         self._drawn_queue = QueueView()
@@ -136,10 +130,7 @@ class AllProjectsScreen(Screen[None]):
         """The keys of the projects as they are listed: no row moves while the user looks."""
         self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._arm_timer: Timer | None = None
-        self._paint_due = self._painted = self._was_hidden = False
         self._has_begun = self._was_used = False
-        self._painted_at = float("-inf")
 
     def compose(self) -> ComposeResult:
         yield self.headline
@@ -149,8 +140,8 @@ class AllProjectsScreen(Screen[None]):
         yield self.bar
 
     def on_mount(self) -> None:
-        self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
-        self.set_interval(_AGE_S, self._schedule_paint)
+        self.watch_arming()
+        self.set_interval(_AGE_S, self.schedule_paint)
         self.projects.focus()
         self.paint()
         self._run(self.feed.run())
@@ -168,16 +159,25 @@ class AllProjectsScreen(Screen[None]):
         """The application, which has the terminal."""
         return cast("TerminalApp[Any]", self.app)
 
+    @property
+    def is_showing(self) -> bool:
+        return self.terminal.is_showing
+
+    @property
+    def deciding_panel(self) -> ProposalPanel:
+        return self.panel
+
+    @property
+    def drawn_front(self) -> ProposalView | None:
+        return self._drawn_queue.front if self.panel.content_size.height > 0 else None
+
     # Keys
 
     def on_key(self, event: events.Key) -> None:
         """Note when a key went down, before any action runs: that decides whether a proposal was armed."""
         self._note, self._was_used = "", True
-        waited_s = self._clock.monotonic() - event.time
-        if not 0.0 <= waited_s <= _LONGEST_WAIT_S:
-            waited_s = 0.0  # it is another clock: that of a test
         step = self.key_policy.handle_second_key(event.key)
-        self.key_policy.note_key(waited_s, event.time)
+        self.key_policy.note_key(self.find_wait(event.time), event.time)
         self._update_armed()
         if isinstance(step, Approve):
             self._carry_out(step)
@@ -380,7 +380,7 @@ class AllProjectsScreen(Screen[None]):
             else:
                 self._report(waiting)
             self.feed.refresh(owner.key)
-            self._schedule_paint()
+            self.schedule_paint()
 
         self._run(decide(), name="decision")
         self.update_hints()
@@ -405,21 +405,9 @@ class AllProjectsScreen(Screen[None]):
 
     # Drawing
 
-    def _schedule_paint(self) -> None:
-        """Draw at once after a pause, and at most thirty times a second."""
-        if self._paint_due or not self.is_attached:
-            return
-        self._paint_due = True
-        rest = self._painted_at + _FRAME_S - self._clock.monotonic()
-        if rest > 0:
-            self.set_timer(min(rest, _FRAME_S), self.paint)
-        else:
-            self.call_later(self.paint)
-
     def paint(self) -> None:
         """Draw the current state of all projects."""
-        self._paint_due = False
-        self._painted_at = self._clock.monotonic()
+        self.begin_paint()
         if not self.panel.is_attached:
             return
         states = self.feed.states
@@ -475,57 +463,6 @@ class AllProjectsScreen(Screen[None]):
             self._seen |= pending
         elif self.feed.is_read:
             self._seen = pending
-
-    def _note_drawn(self) -> None:
-        """Note the proposal of the frame that was drawn."""
-        if not self.terminal.is_showing:
-            self.key_policy.note_covered()
-        elif self.app.screen_stack[-1:] == [self]:
-            is_visible = self.panel.content_size.height > 0
-            self.key_policy.note_drawn(self._drawn_queue.front if is_visible else None)
-            self._note_frame()
-        self._update_armed()
-        self.update_hints()
-
-    def _compositor_refresh(self) -> None:
-        """Draw a frame, and note what of the proposal is on the screen in it."""
-        super()._compositor_refresh()
-        if self._painted and not self.app._batch_count:
-            self._note_frame()
-
-    def _note_frame(self) -> None:
-        front = self.key_policy.front
-        if front is None or not self.terminal.is_showing or self.app.screen_stack[-1:] != [self]:
-            return
-        self.panel.note_frame()
-        reading = self.panel.reading
-        if self.key_policy.note_read(reading.digest, reading.is_whole):
-            self.call_later(self._update_armed)
-            self.call_later(self.update_hints)
-
-    def _update_armed(self) -> None:
-        policy = self.key_policy
-        if policy.open is not None and not policy.is_armed:
-            if not self.terminal.is_showing:
-                self._was_hidden = True
-                policy.note_covered()
-            elif self._was_hidden:
-                self._was_hidden = False
-                self._schedule_paint()
-        armed = policy.is_armed
-        self.panel.armed = armed
-        if self._arm_timer is not None:
-            waits = policy.open is not None and not armed
-            (self._arm_timer.resume if waits else self._arm_timer.pause)()
-
-    def on_screen_resume(self) -> None:
-        """Draw again after a dialog: the time until a proposal is armed starts now."""
-        if self._painted:
-            self._schedule_paint()
-
-    def on_screen_suspend(self) -> None:
-        """Note that a dialog covers the proposal."""
-        self.key_policy.note_covered()
 
     # The footer
 

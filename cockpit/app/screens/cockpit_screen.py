@@ -13,8 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import Screen
-from textual.timer import Timer
 
 from cockpit.app import key_hints
 from cockpit.app.actions import (
@@ -30,8 +28,9 @@ from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
 from cockpit.app.all_projects.open_from_project import notify_pending
 from cockpit.app.commands import prompt_commands
+from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.host import Host, LiveScreen
-from cockpit.app.key_policy import Approve, DoNothing, KeyPolicy
+from cockpit.app.key_policy import Approve, DoNothing
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
 from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
@@ -44,7 +43,7 @@ from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean
-from widgets.views import CompletionView, KeyHintView, QueueView
+from widgets.views import CompletionView, KeyHintView, ProposalView, QueueView
 from widgets.work.work_pane import WorkPane
 
 if TYPE_CHECKING:
@@ -53,10 +52,7 @@ if TYPE_CHECKING:
     from cockpit.app.prompt_completions import CompletionCache
     from cockpit.app.prompt_draft import Draft
 
-_FRAME_S = 1 / 30
 _SIGNS = {"command": "/", "file": "@", "task": "T-"}
-_CHECK_ARMED_S = 0.1
-_LONGEST_WAIT_S = 600.0
 _AGE_S = 1.0
 _AGE_TICKS = 10
 _GONE_TICKS = 5
@@ -87,7 +83,7 @@ class MainHost(Host, Protocol):
     def keep_draft(self, text: str) -> None: ...
 
 
-class CockpitScreen(Screen[None]):
+class CockpitScreen(DecidingScreen):
     """Draw :class:`Views` and turn keys into steps. Reads no store and decides nothing."""
 
     AUTO_FOCUS = "#prompt"
@@ -98,9 +94,8 @@ class CockpitScreen(Screen[None]):
     ]
 
     def __init__(self, host: MainHost, draft: str = "") -> None:
-        super().__init__()
+        super().__init__(host.engine.store.clock.monotonic, host.session_id)
         self.host = host
-        self.key_policy = KeyPolicy(host.engine.store.clock.monotonic, host.session_id)
         self._actions = ScreenActions(host.actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings(host.actions))])
         self._draft = draft
@@ -116,10 +111,7 @@ class CockpitScreen(Screen[None]):
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
         self._seen_proposals: set[str] = set()
-        self._paint_due = self._painted = self._turned_to_proposals = False
-        self._was_hidden = False
-        self._painted_at = float("-inf")
-        self._arm_timer: Timer | None = None
+        self._turned_to_proposals = False
         self._age_ticks = 0
         self._room = 0
         """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""
@@ -133,7 +125,7 @@ class CockpitScreen(Screen[None]):
     def on_mount(self) -> None:
         if self._draft:
             self.prompt.put(self._draft)
-        self._arm_timer = self.set_interval(_CHECK_ARMED_S, self._update_armed, pause=True)
+        self.watch_arming()
         self.set_interval(_AGE_S, self._update_age)
         self.set_interval(LOOK_S, CommandOutput(self.host).look)
         self.panes.set_width(self.app.size.width)
@@ -149,15 +141,6 @@ class CockpitScreen(Screen[None]):
         """Lay out for a new size. A start reports its only size three times: driver, terminal and screen."""
         if size != self._size:
             super()._screen_resized(size)
-
-    def on_screen_resume(self) -> None:
-        """Draw again after a dialog: the time until a proposal is armed starts now."""
-        if self._painted:
-            self.schedule_paint()
-
-    def on_screen_suspend(self) -> None:
-        """Note that a dialog covers the proposal."""
-        self.key_policy.note_covered()
 
     # Actions
 
@@ -242,13 +225,8 @@ class CockpitScreen(Screen[None]):
         ``pressed_at``: when it went down, in seconds of the system's monotonic clock.
         """
         self._note = ""
-        waited_s, stamp = 0.0, pressed_at or 0.0
-        if pressed_at is not None:
-            waited_s = self.host.engine.store.clock.monotonic() - pressed_at
-            if not 0.0 <= waited_s <= _LONGEST_WAIT_S:
-                waited_s = (
-                    0.0  # it is another clock: that of a test, or Windows' performance counter
-                )
+        stamp = pressed_at or 0.0
+        waited_s = 0.0 if pressed_at is None else self.find_wait(pressed_at)
         if self.wider_policy:
             policy, self.wider_policy = self.wider_policy, ""
             self.key_policy.note_key(waited_s, stamp)
@@ -408,21 +386,9 @@ class CockpitScreen(Screen[None]):
 
     # Drawing
 
-    def schedule_paint(self) -> None:
-        """Draw at once after a pause, and at most thirty times a second."""
-        if self._paint_due:
-            return
-        self._paint_due = True
-        rest = self._painted_at + _FRAME_S - self.host.engine.store.clock.monotonic()
-        if rest > 0:
-            self.set_timer(rest, self.paint)
-        else:
-            self.call_later(self.paint)
-
     def paint(self) -> None:
         """Draw the current state of the journal."""
-        self._paint_due = False
-        self._painted_at = self.host.engine.store.clock.monotonic()
+        self.begin_paint()
         if not self.panes.is_attached:
             return  # the program ends, and a last timer came after the widgets went
         host = self.host
@@ -446,22 +412,33 @@ class CockpitScreen(Screen[None]):
             if isinstance(screen, LiveScreen):
                 screen.paint()
         # A proposal counts as visible from the frame in which it has its place.
-        self.call_after_refresh(self._note_drawn, self._room)
+        self.call_after_refresh(self._note_room_drawn, self._room)
 
-    def _note_drawn(self, room: int) -> None:
+    @property
+    def is_showing(self) -> bool:
+        return self.host.is_showing
+
+    @property
+    def deciding_panel(self) -> ProposalPanel:
+        return self.panes.proposals
+
+    @property
+    def drawn_front(self) -> ProposalView | None:
+        return self.queue.front if self.panes.is_visible("proposals") else None
+
+    def _note_room_drawn(self, room: int) -> None:
         """Note a drawn frame; ``room`` is how much the proposal had in it."""
-        if not self.host.is_showing:  # an editor or a shell has the terminal, or it does not read
-            self.key_policy.note_covered()
-        elif self.app.screen_stack[-1:] == [self]:  # a screen below a dialog is "current", too
-            visible = self.panes.is_visible("proposals")
-            self.key_policy.note_drawn(self.queue.front if visible else None)
-            self._note_frame()
-            # A frame from before it got more room says nothing about that.
-            has_its_room = room == self._room and self.panes.has_room
-            if visible and self.queue.front is not None and has_its_room and self._needs_room:
-                self._room += 1
-        self._update_armed()
-        self.update_hints()
+        self._note_drawn()
+        is_seen = self.is_showing and self.is_on_top and self.drawn_front is not None
+        # A frame from before it got more room says nothing about that.
+        has_its_room = room == self._room and self.panes.has_room
+        if is_seen and has_its_room and self._needs_room:
+            self._room += 1
+
+    def on_frame_noted(self) -> None:
+        """Draw again where the proposal needs more room."""
+        if self._needs_room:
+            self.schedule_paint()
 
     def _announce(self, pending: Sequence[str]) -> None:
         """Ring for new proposals without taking the focus; turn the tab while no pane is in use."""
@@ -511,39 +488,6 @@ class CockpitScreen(Screen[None]):
     @property
     def _needs_room(self) -> bool:
         return self._room < self._most_room and self.panes.proposals.is_cut_off
-
-    def _compositor_refresh(self) -> None:
-        """Draw a frame, and note what of the proposal is on the screen in it."""
-        super()._compositor_refresh()
-        if self._painted and not self.app._batch_count:
-            self._note_frame()
-
-    def _note_frame(self) -> None:
-        """Note which lines of the proposal are on the screen, now that a frame was drawn."""
-        front = self.key_policy.front
-        if front is None or not self.host.is_showing or self.app.screen_stack[-1:] != [self]:
-            return
-        panel = self.panes.proposals
-        panel.note_frame()
-        if self.key_policy.note_read(panel.reading.digest, panel.reading.is_whole):
-            self.call_later(self._update_armed)
-            self.call_later(self.update_hints)
-        if self._needs_room:
-            self.schedule_paint()
-
-    def _update_armed(self) -> None:
-        if self.key_policy.open is not None and not self.key_policy.is_armed:
-            if not self.host.is_showing:
-                self._was_hidden = True
-                self.key_policy.note_covered()
-            elif self._was_hidden:
-                self._was_hidden = False
-                self.schedule_paint()
-        armed = self.key_policy.is_armed
-        self.panes.proposals.armed = armed
-        if self._arm_timer is not None:
-            waiting = self.key_policy.open is not None and not armed
-            (self._arm_timer.resume if waiting else self._arm_timer.pause)()
 
     def _update_age(self) -> None:
         """Draw the age of the proposal in front and its time left: each second while seconds count.
