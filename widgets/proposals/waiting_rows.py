@@ -19,6 +19,8 @@ _FEW = 3
 _LOW, _TALL = 20, 34
 """Lines of a panel from which a few rows have room, and from which more; in fewer there is a line. Without a
 proposal in front the rows are all that the panel has, and the lines are those of the screen."""
+_SMALL = 60
+"""Below this many columns of the screen a row has two lines: its title has room, and a finger meets it."""
 _RISKS: dict[str, Part] = {"low": ("○ ", DIM), "medium": ("● ", WARN), "high": ("▲ ", BAD)}
 """The sign of each risk, which is told apart without colours too."""
 
@@ -51,21 +53,28 @@ class WaitingRows(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Report the proposal that was clicked."""
-        rows = self._rows()
-        if 0 <= event.y < len(rows):
+        rows, place = self._rows(), event.y // self._lines
+        if 0 <= place < len(rows):
             event.stop()
-            self.post_message(self.Chosen(rows[event.y].proposal_id))
+            self.post_message(self.Chosen(rows[place].proposal_id))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows()) + (self._most > _FEW)
+        return len(self._rows()) * self._lines + (self._most > _FEW)
+
+    @property
+    def _lines(self) -> int:
+        """The lines of a row."""
+        return 2 if self._most > 1 and self.screen.size.width < _SMALL else 1
 
     def render(self) -> Content:
         width = self.content_size.width
         rows = self._rows()
-        column = max((len(clean(row.who, newlines=False)) for row in rows), default=0)
-        column = min(column, max(12, width * 2 // 5))
         if self._most == 1:
             return self._summary(rows[0], width)
+        if self._lines > 1:
+            return Content("\n").join(self._tall_row(row, width) for row in rows)
+        column = max((len(clean(row.who, newlines=False)) for row in rows), default=0)
+        column = min(column, max(12, width * 2 // 5))
         return Content("\n").join(self._row(row, column, width) for row in rows)
 
     def _summary(self, row: WaitingView, width: int) -> Content:
@@ -89,6 +98,16 @@ class WaitingRows(Widget):
         place = ids.index(front.proposal_id) if front and front.proposal_id in ids else 0
         first = max(0, min(place - self._most // 2, len(rows) - self._most))
         return rows[first : first + self._most]
+
+    def _tall_row(self, row: WaitingView, width: int) -> Content:
+        """What waits, and below it who asks and since when."""
+        front = self._view.front
+        is_front = front is not None and row.proposal_id == front.proposal_id
+        age = f"  {duration(row.age_s)}" if row.age_s else "  now"
+        sign: Part = ("▸ " if is_front else "  ", STRONG)
+        title = line(sign, _RISKS[row.risk], (row.title, STRONG if is_front else ""))
+        below = line(("    ", DIM), (row.who, DIM), (age, DIM))
+        return Content("\n").join(each.truncate(width, ellipsis=True) for each in (title, below))
 
     def _row(self, row: WaitingView, column: int, width: int) -> Content:
         front = self._view.front

@@ -92,6 +92,7 @@ class AllProjectsScreen(DecidingScreen):
         Binding("tab,shift+tab", "turn_focus", show=False),
         Binding("right_square_bracket,alt+n,ctrl+down", "turn(1)", show=False),
         Binding("left_square_bracket,alt+p,ctrl+up", "turn(-1)", show=False),
+        Binding("alt+q", "show_queue", show=False),
         Binding("x,ctrl+x", "reject", show=False),
         Binding("v", "whole_change", show=False),
         Binding("w", "go_to_waiting", show=False),
@@ -212,6 +213,11 @@ class AllProjectsScreen(DecidingScreen):
     def action_turn_focus(self) -> None:
         """Go to the projects, or to the queue."""
         (self.projects if self._is_deciding else self.panel).focus()
+        self.update_hints()
+
+    def action_show_queue(self) -> None:
+        """Go to the queue."""
+        self.panel.focus()
         self.update_hints()
 
     def action_turn(self, step: int) -> None:

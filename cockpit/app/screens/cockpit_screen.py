@@ -5,7 +5,7 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from textual import events
@@ -33,7 +33,7 @@ from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
-from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
+from cockpit.app.screens.panes import OVER, PANES, PHONE, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
@@ -111,7 +111,7 @@ class CockpitScreen(DecidingScreen):
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
         self._seen_proposals: set[str] = set()
-        self._turned_to_proposals = False
+        self._turned_to_proposals = self._stays_in_queue = False
         self._age_ticks = 0
         self._room = 0
         """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""
@@ -374,6 +374,7 @@ class CockpitScreen(DecidingScreen):
 
     def on_tab_chosen(self, event: Tab.Chosen) -> None:
         """Turn to the clicked tab."""
+        self._stays_in_queue = False
         self.panes.turn_to(event.pane)
         self.schedule_paint()
 
@@ -454,16 +455,28 @@ class CockpitScreen(DecidingScreen):
             note = f"{title or 'a proposal'} waits for you"
             notify_pending(self.host, new)
         self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)
-        idle = self.pane in ("prompt", "")
-        is_ours = self.queue.front is not None and self.queue.front.proposal_id != self.front_id
-        if is_ours and self.panes.narrow and self.panes.tab == "conversation" and idle:
-            self.panes.turn_to("proposals")
-            self._turned_to_proposals = True
-        elif self.queue.front is None and self._turned_to_proposals:
-            self._turned_to_proposals = False
-            if self.panes.narrow and self.panes.tab == "proposals" and idle:
-                self.panes.turn_to("conversation")
+        self._turn_tab(new)
         self._seen_proposals = set(pending)
+
+    def _turn_tab(self, new: Collection[str]) -> None:
+        """Turn to the proposals that wait where one pane has room, and back, while no pane is in use."""
+        front, waits_elsewhere = self.queue.front, bool(self.queue.others)
+        is_idle = self.panes.narrow and self.pane in ("prompt", "")
+        turns = front is not None and front.proposal_id != self.front_id
+        if new and front is None and waits_elsewhere:
+            # On a phone the queue comes before a conversation that has not begun.
+            turns = self.app.size.width < PHONE and not (self.host.session_id or self.prompt.text)
+            self._stays_in_queue |= turns
+        if turns:
+            if is_idle and self.panes.tab == "conversation":
+                self.panes.turn_to("proposals")
+                self._turned_to_proposals = True
+        elif front is None and self._turned_to_proposals:
+            if waits_elsewhere and self._stays_in_queue:
+                return
+            self._turned_to_proposals = False
+            if is_idle and self.panes.tab == "proposals":
+                self.panes.turn_to("conversation")
 
     def _make_room(self) -> None:
         """Give the proposal of this session the room that it needs; no pane in use is taken away."""

@@ -23,6 +23,8 @@ from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import KeyHintView
 from widgets.work.work_pane import WorkPane
 
+PHONE = 60
+"""Below this many columns the screen opens with the queue, where one of other sessions waits."""
 NARROW = 100
 """Below this many columns the panes become tabs."""
 WIDE = 200

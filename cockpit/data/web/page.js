@@ -103,7 +103,13 @@ terminal.open(element("terminal"));
 const touch = matchMedia("(pointer: coarse)").matches;
 terminal.onData((keys) => { if (!(touch && keys === "\x1b[O")) press(keys); });
 terminal.onResize(({ cols, rows }) => send({ size: [cols, rows] }));
-terminal.onTitleChange((title) => { document.title = title; });
+terminal.onTitleChange((title) => {
+  document.title = title;
+  const waiting = /· (\d+) waiting$/.exec(title);
+  const list = document.querySelector("#keys [data-key=queue]");
+  list.textContent = waiting ? `List ${waiting[1]}` : "List";
+  list.classList.toggle("waits", waiting !== null);
+});
 for (const button of document.querySelectorAll("#keys button")) {
   // The terminal keeps the focus, and a phone's keyboard stays as it is.
   button.addEventListener("pointerdown", (event) => event.preventDefault());

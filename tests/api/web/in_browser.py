@@ -80,23 +80,39 @@ def test_approve_discuss_and_watch(tmp_path: Path, width: int, height: int, mobi
         wait_for_screens(served, 0)
 
 
-def test_one_tap_leads_to_what_waits_on_a_phone(tmp_path: Path) -> None:
+def test_the_queue_is_first_on_a_phone_and_touched(tmp_path: Path) -> None:
+    """Two sessions wait: a touch leads to one of them, Enter approves it, the other is left."""
     warm.load_screen()
     with web(tmp_path / "web") as served, browser(tmp_path / "profile") as page:
         page.size(1280, 800, mobile=False)
         page.go(served.link)
         served.read_link()
-        page.until("ype a task:")
-        page.type("write the notes")
-        page.until("write the notes")
-        page.key("Enter", 13)
-        page.until("# First")
-        here = page.run("location.href")
+        here = ""
+        for name in ("write the notes", "write the other notes"):
+            page.until("ype a task")
+            page.type(name)
+            page.until(name)
+            page.key("Enter", 13)
+            page.until("# First")
+            here = page.run("location.href")
+            page.go("about:blank")
+            wait_for_screens(served, 0)
+            page.go(here)
+        page.until("2 proposals wait")
         page.go("about:blank")
         wait_for_screens(served, 0)
         page.size(390, 844, mobile=True)
         page.go(here)
-        page.until("1 proposal waits")
-        page.tap("[data-key=next]")
+        shown = page.until("2 in other sessions")
+        assert shown.count("create notes.md") == 2, shown
+        assert page.run("document.querySelector('[data-key=queue]').textContent") == "List 2"
+        page.picture(PICTURES / "phone-queue.png")
+        page.touch("create notes.md")
         page.until("# First")
-        page.picture(PICTURES / "phone-waiting.png")
+        page.picture(PICTURES / "phone-touched.png")
+        decide(page, lambda: page.tap("[data-key=enter]"), "1 in other sessions")
+        page.picture(PICTURES / "phone-left.png")
+        assert (served.root / "notes.md").read_text() == "# First\n"
+        page.tap("[data-key=next]")
+        page.until("notes.md")
+        assert page.problems == []
