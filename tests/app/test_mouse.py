@@ -17,6 +17,7 @@ from cockpit.app.screens.stats_screen import StatsScreen
 from cockpit.store.sessions import proposals
 from widgets.frame.footer import KeyBar
 from widgets.proposals.proposal_panel import ProposalKeys
+from widgets.proposals.waiting_rows import WaitingRows
 
 pytestmark = pytest.mark.slow
 
@@ -68,3 +69,34 @@ async def test_what_is_clicked_is_the_key(still, project):
         await pilot.click(keys, offset=place_of(keys, "approve"))
         await until(pilot, lambda: status() == "approved")
         assert screen_of(pilot) is screen
+
+
+async def test_a_phone_opens_with_the_queue_and_a_touch_leads_to_a_proposal(still, project):
+    """On 46 columns: two proposals of two sessions, two lines each; the queue is back after a decision."""
+    Scene(still.store, project).begin().wave("observing").ask("p-1")
+    second = Scene(still.store, project).begin("other notes").wave("observing").ask("p-2")
+    app = CockpitApp(still)
+    async with app.run_test(size=(46, 50)) as pilot:
+        screen = await settled(pilot)
+        rows = screen.query_one(WaitingRows)
+        await until(pilot, lambda: rows.size.height >= 4)
+        assert screen.panes.tab == "proposals"
+        await pilot.click(rows, offset=(10, 3))  # the second line of the second row
+        await until(pilot, lambda: screen.front_id == "p-2")
+        assert app.session_id == second.session_id
+        still.store.write_now(
+            lambda tx: proposals.decide(
+                tx,
+                "p-2",
+                verdict="rejected",
+                by="person",
+                shown_digest=proposals.load(tx.connection, "p-2").shown_digest,
+            )
+        )
+        await until(pilot, lambda: screen.front_id == "" and rows.display)
+        assert screen.panes.tab == "proposals"
+        tab = screen.query_one("#tab-conversation")
+        await pilot.click(tab)
+        await until(pilot, lambda: screen.panes.tab == "conversation")
+        await settled(pilot)
+        assert screen.panes.tab == "conversation", "who leaves the queue is not led back"
