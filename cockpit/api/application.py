@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,10 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from cockpit import __version__
-from cockpit.api.callers import At
-from cockpit.api.declared import build_document
+from cockpit.access.capability_tokens import TokenRefused
+from cockpit.access.principals import Caller
+from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, NotAllowed
+from cockpit.api.callers import BEARER, At, open_counter
+from cockpit.api.declared import SCOPE, build_document
 from cockpit.api.journal_stream import JournalStream
-from cockpit.api.problem_documents import of_error, problem
+from cockpit.api.problem_documents import STATUS, of_error, problem
 from cockpit.api.routes import (
     audit,
     chains,
@@ -36,6 +40,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 DOCUMENT = "/openapi.json"
+_ALSO_OPENED_BY = {PROPOSALS_DECIDE: APPROVE}
+"""By scope of a route: another scope whose holders it asks for more, by what they decide."""
 ROUTERS = (
     orientation.router,
     proposals.router,
@@ -104,12 +110,39 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 async def _answer_error(request: Request, error: CockpitError) -> Response:
+    if STATUS.get(error.code) not in (401, 403):
+        error = await _find_refusal(request) or error
     refused: RefusedRequests = request.app.state.refused
     await refused.add(error.code, str(error), f"{request.method} {request.url.path}")
     return of_error(error)
 
 
+async def _find_refusal(request: Request) -> CockpitError | None:
+    """Return why the token of a request does not open its route; None where it does.
+
+    A request is checked in parts, some of them before its token is looked up. Whoever may not call the route
+    learns nothing of the others.
+    """
+    extra = getattr(request.scope.get("route"), "openapi_extra", None) or {}
+    scope = extra.get(SCOPE)
+    if not scope:
+        return None
+
+    def check(connection: sqlite3.Connection, caller: Caller) -> None:
+        if _ALSO_OPENED_BY.get(scope) not in caller.scopes:
+            caller.require(scope, f"call {request.url.path}")
+
+    try:
+        await open_counter(request, await BEARER(request)).read(check)
+    except (TokenRefused, NotAllowed) as refusal:
+        return refusal
+    return None
+
+
 async def _answer_invalid(request: Request, error: RequestValidationError) -> Response:
+    refusal = await _find_refusal(request)
+    if refusal is not None:
+        return await _answer_error(request, refusal)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     return problem("usage", f"{where}: {first['msg']}.")

@@ -166,9 +166,10 @@ def require_presence(caller: Caller, absence: str, activity: str) -> None:
         )
 
 
-def _counter(
+def open_counter(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Counter:
+    """Return the counter of a request. Raises ``TokenRefused`` for one without a token."""
     secret = credentials.credentials.strip() if credentials is not None else ""
     if not secret:
         raise TokenRefused(
@@ -178,5 +179,5 @@ def _counter(
     return Counter(request.app.state.project, request, secret)
 
 
-At = Annotated[Counter, Depends(_counter)]
+At = Annotated[Counter, Depends(open_counter)]
 """The counter of a request. Without a token there is none."""

@@ -17,6 +17,7 @@ import schemathesis
 from api_world import api_client, fill_store, issue, told
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
@@ -27,6 +28,7 @@ from cockpit.api.application import application, document
 from cockpit.api.declared import SCOPE, operations
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
 
 pytestmark = pytest.mark.slow
 
@@ -58,16 +60,22 @@ def app(store: Store) -> FastAPI:
     return application(store, RuntimeSettings())
 
 
+def as_server(app: FastAPI) -> Any:
+    """The application, called at an address: the client that calls it in memory has a name for one."""
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}, receive, send)
+
+    return served
+
+
 def test_no_request_breaks_the_document(
     store: Store, app: FastAPI, existing: Mapping[str, str]
 ) -> None:
     """No 5xx, no status, header or body that the document does not name, no invalid request accepted."""
     bearer = issue(store, "ci", *SCOPES)
 
-    async def served(scope: Any, receive: Any, send: Any) -> None:
-        # The client that calls applications in memory has a name for an address.
-        await app({**scope, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}, receive, send)
-
+    served = as_server(app)
     api = schemathesis.openapi.from_dict(document(app))
     api.app = served
     tried = []
@@ -106,35 +114,73 @@ async def calling(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def test_without_a_token_that_opens_it_nothing_is_served(
-    tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
-) -> None:
-    """Missing, wrong, revoked, expired and foreign tokens get 401, one without the scope gets 403."""
-    cap_id, revoked = store.write_now(
-        lambda tx: (
-            (
-                made := capability_tokens.issue(
-                    tx, namespace="ci", scopes=frozenset(SCOPES), by=PERSON
-                )
-            )
-            and (made[0].cap_id, made[1])
+def refused_tokens(tmp_path: Path, store: Store) -> dict[str, str]:
+    """Headers that open nothing, with the code of each: missing, wrong, foreign, revoked and expired."""
+
+    def grant(tx: Tx, expires_s: float | None = None) -> tuple[str, str]:
+        token, secret = capability_tokens.issue(
+            tx, namespace="ci", scopes=frozenset(SCOPES), by=PERSON, expires_s=expires_s
         )
-    )
+        return token.cap_id, secret
+
+    cap_id, revoked = store.write_now(grant)
     store.write_now(lambda tx: capability_tokens.revoke(tx, cap_id, PERSON))
-    _, late = store.write_now(
-        lambda tx: capability_tokens.issue(
-            tx, namespace="ci", scopes=frozenset(SCOPES), by=PERSON, expires_s=0
-        )
-    )
+    _, late = store.write_now(lambda tx: grant(tx, 0))
     with Store.open(tmp_path / "other.db") as other:
         foreign = issue(other, "main", *SCOPES)
-    codes = {
+    return {
         "": "token_missing",
         "Bearer ckp_wrong": "token_unknown",
         foreign["Authorization"]: "token_unknown",
         f"Bearer {revoked}": "token_revoked",
         f"Bearer {late}": "token_expired",
     }
+
+
+def test_whatever_a_request_says_a_token_that_opens_nothing_gets_401_or_403(
+    tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
+) -> None:
+    """Valid and invalid requests alike: nobody else learns what would be wrong with one."""
+    tokens = list(refused_tokens(tmp_path, store))
+    tokens.append(issue(store, "ci", "cap.revoke")["Authorization"])  # for one route alone
+    served = as_server(app)
+    api = schemathesis.openapi.from_dict(document(app))
+    api.app = served
+    statuses: set[int] = set()
+    for found in api.get_all_operations():
+        operation = found.ok()
+        if SCOPE not in operation.definition.raw or operation.method == "delete":
+            continue
+
+        for mode in GenerationMode:
+
+            @settings(
+                max_examples=EXAMPLES,
+                database=None,
+                deadline=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def send(case: Any) -> None:
+                if case.path == "/api/journal":
+                    case.query = {**(case.query or {}), "follow": "false"}
+                for authorization in tokens:
+                    headers = {"Authorization": authorization} if authorization else {}
+                    answer = case.call(app=served, headers=headers)
+                    assert answer.status_code in (401, 403), (case.path, case.query, answer.text)
+                    statuses.add(answer.status_code)
+
+            send()
+    assert statuses == {401, 403}
+
+
+async def test_without_a_token_that_opens_it_nothing_is_served(
+    tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
+) -> None:
+    """Missing, wrong, revoked, expired and foreign tokens get 401, one without the scope gets 403."""
+    codes = refused_tokens(tmp_path, store)
     lacking = {scope: issue(store, "ci", *(set(SCOPES) - {scope})) for scope in SCOPES}
     # Whoever may decide profile changes is asked for the other scope by the kind of the proposal.
     lacking["proposals.decide"] = issue(
