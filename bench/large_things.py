@@ -81,11 +81,11 @@ def rows() -> list[Row]:
 
 
 async def _measure() -> list[Row]:
-    before, after = _texts()
+    before, after = texts()
     changed = _queue(FileDiffView("src/module.py", before, after))
     created = _queue(FileDiffView("src/module.py", None, after))
     table: list[Row] = []
-    plain_open, plain_key = await _log(after.splitlines())
+    plain_open, plain_key = await log_costs(after.splitlines())
     table += [
         row("10,000 lines in a plain Log: opened", 1000 * plain_open, "ms CPU"),
         row("… a key behind it (p95)", 1000 * plain_key, "ms CPU"),
@@ -100,7 +100,9 @@ async def _measure() -> list[Row]:
             row("… left", 1000 * left, "ms CPU", most=OPEN_MS),
         ]
     turns = _turns()
-    plain_open, plain_key = await _log([text for turn in turns for text in turn.text.split("\n")])
+    plain_open, plain_key = await log_costs(
+        [text for turn in turns for text in turn.text.split("\n")]
+    )
     opened, key = await _conversation(turns)
     table += [
         row("10,000 messages in a plain Log: opened", 1000 * plain_open, "ms CPU"),
@@ -115,7 +117,7 @@ async def _measure() -> list[Row]:
     rows_of = [
         QueuedView(f"P{n}", text, sign="?", why="medium risk") for n, text in enumerate(waiting)
     ]
-    table += await _beside_log(
+    table += await _besidelog_costs(
         "1,000 waiting proposals",
         waiting,
         listed,
@@ -127,7 +129,7 @@ async def _measure() -> list[Row]:
         ColumnView(str(place), "ready", tuple(cards[place::4]), len(cards[place::4]))
         for place in range(4)
     )
-    table += await _beside_log(
+    table += await _besidelog_costs(
         "10,000 tasks on the board",
         tasks,
         board,
@@ -136,7 +138,8 @@ async def _measure() -> list[Row]:
     return table
 
 
-def _texts() -> tuple[str, str]:
+def texts() -> tuple[str, str]:
+    """A file of :data:`LINES` lines before and after a change of every seventh."""
     lines = [
         f"def function_{number}(value, other={number}):\n"
         if number % 5 == 0
@@ -187,11 +190,11 @@ async def _conversation(turns: list[TurnView]) -> tuple[float, float]:
         return median(opened), at(0.95, await _keys(pilot, "pageup", "up"))
 
 
-async def _beside_log(
+async def _besidelog_costs(
     name: str, lines: list[str], widget: Widget, show: Callable[[bool], None]
 ) -> list[Row]:
     """Rows of a widget whose content ``show`` puts in, or takes out, and of a Log with the same lines."""
-    plain_open, plain_key = await _log(lines)
+    plain_open, plain_key = await log_costs(lines)
     opened, keys = [], []
     async with Stage(widget).run_test(size=SIZE) as pilot:
         widget.focus()
@@ -209,7 +212,8 @@ async def _beside_log(
     ]
 
 
-async def _log(lines: list[str]) -> tuple[float, float]:
+async def log_costs(lines: list[str]) -> tuple[float, float]:
+    """CPU seconds of opening the lines in a plain Log, and of a key behind them (p95)."""
     log = Log()
     opened, keys = [], []
     async with Stage(log).run_test(size=SIZE) as pilot:

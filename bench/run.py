@@ -38,6 +38,7 @@ BENCHES = (
     "cost",
     "keypress",
     "large_things",
+    "large_screens",
     "streaming",
     "large_project",
     "rivals",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from app_scenes import ITEMS, Scene
 from app_world import screen_of, settled, until
@@ -9,6 +11,7 @@ from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
 from cockpit.app.application import CockpitApp
+from cockpit.app.screens.lists import proposals_screen
 from cockpit.app.screens.lists.proposals_screen import ProposalsScreen
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.loop.views.proposal_listing import list_proposals, read_history
@@ -99,6 +102,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await pilot.press("escape", "g")
 
         await until(pilot, lambda: screen.row.proposal.proposal_id == first)
+        await until(pilot, lambda: "equal" in screen.verbs(screen.row))
         await pilot.press("b")
         await until(pilot, lambda: "approves all 2 that are shown below" in text(pilot))
         drawn = screen._detail.plain
@@ -107,6 +111,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         more = world.read(asked["sessions"][0], "file:tests/e.py").proposal_id
         await until(pilot, lambda: len(screen.row.equal) == 3)
         await pilot.press("y")  # it was about two
+        await until(pilot, lambda: "equal" in screen.verbs(screen.row))
         await pilot.press("b")
         await until(pilot, lambda: "approves all 3 that are shown below" in text(pilot))
         assert status(world, first) == "pending"
@@ -122,6 +127,7 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await pilot.press("G")
         await until(pilot, lambda: screen.row.proposal.proposal_id == new)
         assert screen.row.rules == tuple(world.offers())
+        await until(pilot, lambda: "always" in screen.verbs(screen.row))
         await pilot.press("a")
         await until(pilot, lambda: "lets such requests pass from now on: read file" in text(pilot))
         rule = screen.row.rules[0]
@@ -142,6 +148,41 @@ async def test_all_that_waits_in_one_list(still, world) -> None:
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert app.session_id == asked["sessions"][1]
         assert screen_of(pilot).front_id == asked["run"][0]
+
+
+async def test_equal_ones_are_approved_only_once_their_texts_are_drawn(
+    still, world, monkeypatch
+) -> None:
+    asked = waiting(world)
+    may_read = threading.Event()
+    draw = proposals_screen._draw_texts
+    monkeypatch.setattr(
+        proposals_screen, "_draw_texts", lambda rows: may_read.wait(60) and draw(rows)
+    )
+    app = CockpitApp(still)
+    async with app.run_test(size=(150, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("alt+q")
+        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen) and app.screen.rows)
+        screen = app.screen
+        await until(pilot, lambda: "Reading what it asks for" in screen._detail.plain)
+        assert set(screen.verbs(screen.row)) == {"open"}
+        await pilot.press("b")
+        assert not screen.asks("equal")
+        may_read.set()
+        await until(pilot, lambda: "file:tests/a.py" in screen._detail.plain)
+        assert "equal" in screen.verbs(screen.row)
+        assert {status(world, each) for each in asked["tests"]} == {"pending"}
+
+
+def test_more_proposals_are_listed_than_a_screen_has_rows(still, world) -> None:
+    session = world.begin(policy="ask")
+    for number in range(230):
+        world.read(session, f"file:tests/test_{number}.py", risk="medium")
+    listed = world.store.read_now(
+        lambda c: list_proposals(c, world.store.clock, world.settings, decided=False)
+    )
+    assert len(listed) == 230
 
 
 async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as some
 
 from widgets.proposals.diff_list import DiffList
 from widgets.text import compare_lines as comparing
+from widgets.text import detail
 from widgets.text.compare_lines import compare_lines, count_changed, group_changes
 from widgets.text.diff_rows import DiffText, Layout
 from widgets.views import FileDiffView
@@ -33,6 +35,53 @@ def test_the_stretches_of_a_comparison_are_both_texts_in_order(
     assert all(one.same != other.same for one, other in pairwise(changes))
     groups = [change for group in group_changes(changes, 2) for change in group]
     assert count_changed(groups) == count_changed(changes)
+
+
+@given(
+    before=some.lists(some.sampled_from("abcde"), max_size=40),
+    after=some.lists(some.sampled_from("abcde"), max_size=40),
+    around=some.integers(1, 4),
+)
+def test_a_unified_diff_makes_the_one_text_into_the_other(
+    before: list[str], after: list[str], around: int
+) -> None:
+    built: list[str] = []
+    read = 0
+    for text in comparing.unify_lines(before, after, around):
+        if match := re.fullmatch(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", text):
+            first, size, place, _ = (1 if part is None else int(part) for part in match.groups())
+            low = first - 1 if size else first
+            built += before[read:low]
+            read = low
+            assert len(built) == (place - 1 if match[4] != "0" else place)
+            continue
+        if text[0] != "+":
+            assert text[1:] == before[read]
+            read += 1
+        if text[0] != "-":
+            built.append(text[1:])
+    assert [*built, *before[read:]] == after
+
+
+@given(
+    texts=some.lists(some.text("ab cé日 ", max_size=40), max_size=20), width=some.integers(12, 30)
+)
+@pytest.mark.parametrize("most", [2_000, 0])
+def test_rows_of_a_detail_are_drawn_whole_at_any_width(
+    texts: list[str], width: int, most: int
+) -> None:
+    """Many of them are broken at the edge, few between words; each line is made when it is asked for."""
+    rows = detail.quoted("Says", "\n".join(["-", *texts]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(detail, "_FOLDED_FROM", most)
+        wrapped = detail.WrappedRows(rows, width)
+    drawn = [wrapped[y] for y in range(len(wrapped))]
+    assert all(each.cell_length <= width for each in drawn)
+    letters = "".join(each.plain.removeprefix("│ ") for each in drawn).replace(" ", "")
+    assert letters == "".join(["Says", "-", *texts]).replace(" ", "")
+    assert len(wrapped) == sum(
+        len(detail.wrap_row(row, width, folds=len(rows) > most)) for row in rows
+    )
 
 
 @given(

@@ -156,3 +156,25 @@ def group_changes(changes: Sequence[Change], around: int) -> list[list[Change]]:
         if tail:
             groups.append([change._replace(low=change.high - tail, first=change.last - tail)])
     return groups
+
+
+def unify_lines(before: Sequence[str], after: Sequence[str], around: int = 3) -> Iterator[str]:
+    """Yield the lines of a unified diff, as :func:`difflib.unified_diff` does, without names of files.
+
+    ``around`` is the context around each change, in lines: at least one.
+    """
+    for group in group_changes(compare_lines(before, after), around):
+        low, high = group[0].low, group[-1].high
+        yield f"@@ -{_range(low, high)} +{_range(group[0].first, group[-1].last)} @@"
+        for change in group:
+            if change.same:
+                yield from (f" {text}" for text in before[change.low : change.high])
+                continue
+            yield from (f"-{text}" for text in before[change.low : change.high])
+            yield from (f"+{text}" for text in after[change.first : change.last])
+
+
+def _range(low: int, high: int) -> str:
+    """Return the place of lines in a unified diff."""
+    size = high - low
+    return f"{low + 1}" if size == 1 else f"{low + bool(size)},{size}"

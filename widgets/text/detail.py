@@ -1,12 +1,14 @@
 """The detail of a row: fields, sentences and texts of others, wrapped so that none passes for another.
 
 A text that wraps goes on below its own beginning, behind its bar or beside the name of its field, and never
-at the edge, where the screen's own lines begin. Only visible lines are drawn.
+at the edge, where the screen's own lines begin. Only visible lines are made.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 from textual import events
@@ -14,12 +16,14 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.visual import Visual
 
 from widgets.text.clean import clean
+from widgets.text.line_view import draw_strip
 from widgets.text.tone import DIM, STRONG, Part, line
 
 _LEAST = 8
+_FOLDED_FROM = 2_000
+"""Rows from which on they are broken at the edge."""
 _GAP = 2
 _BAR = "│ "
 _NOTHING = Content("")
@@ -73,7 +77,7 @@ class Detail(ScrollView, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- Textual's name for it
         super().__init__(id=id)
         self._rows: Sequence[DetailRow] = ()
-        self._lines: list[Content] = []
+        self._lines = WrappedRows((), 0)
         self._width = 0
         self._wanted: int | None = None
         """The row to scroll to, once there is a size."""
@@ -81,7 +85,7 @@ class Detail(ScrollView, can_focus=False):
     @property
     def plain(self) -> str:
         """The drawn text, wrapped as it is."""
-        return "\n".join(drawn.plain for drawn in self._lines)
+        return "\n".join(self._lines[y].plain for y in range(len(self._lines)))
 
     def show(self, rows: Sequence[DetailRow]) -> None:
         """Draw ``rows``."""
@@ -95,8 +99,8 @@ class Detail(ScrollView, can_focus=False):
         self._seek()
 
     def _seek(self) -> None:
-        if self._wanted is not None and self.size.height and self._lines:
-            above = sum(len(wrap_row(row, self._width)) for row in self._rows[: self._wanted])
+        if self._wanted is not None and self.size.height and len(self._lines):
+            above = self._lines.top_of(self._wanted)
             self.scroll_to(y=max(0, above - self.size.height // 4), animate=False)
             self._wanted = None
 
@@ -113,7 +117,7 @@ class Detail(ScrollView, can_focus=False):
 
     def _lay_out(self) -> None:
         self._width = width = self._content_width()
-        self._lines = [drawn for row in self._rows for drawn in wrap_row(row, width)]
+        self._lines = WrappedRows(self._rows, width)
         self.virtual_size = Size(0, len(self._lines))
         self.refresh()
         self.call_after_refresh(self._seek)
@@ -124,17 +128,58 @@ class Detail(ScrollView, can_focus=False):
             return Strip.blank(0)
         place = y + self.scroll_offset.y
         drawn = self._lines[place] if place < len(self._lines) else Content("")
-        return Visual.to_strips(self, drawn.truncate(width), width, 1, self.visual_style, pad=True)[
-            0
-        ]
+        return draw_strip(self, drawn.truncate(width), width)
 
 
-def wrap_row(row: DetailRow, width: int) -> list[Content]:
-    """Return the lines of a row in ``width`` cells."""
+class WrappedRows:
+    """Rows in a width: how many lines they take is counted at once, a line is made when it is asked for.
+
+    Many rows are broken at the edge, as code in a diff is: to look for words in all of them takes too long.
+    """
+
+    def __init__(self, rows: Sequence[DetailRow], width: int) -> None:
+        self._rows, self._width = rows, width
+        self._folds = len(rows) > _FOLDED_FROM
+        self._tops = [0, *accumulate(_count_lines(row, width, self._folds) for row in rows)]
+        self._last: tuple[int, list[Content]] = (-1, [])
+
+    def __len__(self) -> int:
+        return self._tops[-1]
+
+    def __getitem__(self, y: int) -> Content:
+        if not 0 <= y < len(self):
+            raise IndexError(y)
+        place = bisect_right(self._tops, y) - 1
+        if self._last[0] != place:
+            self._last = (place, wrap_row(self._rows[place], self._width, folds=self._folds))
+        return self._last[1][y - self._tops[place]]
+
+    def top_of(self, place: int) -> int:
+        """Return the first line of a row."""
+        return self._tops[min(place, len(self._rows))]
+
+
+def _count_lines(row: DetailRow, width: int, folds: bool) -> int:
+    text = row.text.plain
     room = max(_LEAST, width - max(row.lead.cell_length, row.further.cell_length))
-    fits = row.text.cell_length <= room
-    pieces = [row.text] if fits else row.text.wrap(room)
+    if text.isascii():
+        if len(text) <= room:
+            return 1
+        if folds:
+            return -(-len(text) // room)
+    return len(_break(row.text, room, folds))
+
+
+def _break(text: Content, room: int, folds: bool) -> list[Content]:
+    if text.cell_length <= room:
+        return [text]
+    return text.fold(room) if folds else text.wrap(room)
+
+
+def wrap_row(row: DetailRow, width: int, *, folds: bool = False) -> list[Content]:
+    """Return the lines of a row in ``width`` cells, broken between words or, if it ``folds``, at the edge."""
+    room = max(_LEAST, width - max(row.lead.cell_length, row.further.cell_length))
     return [
         Content.assemble(row.further if place else row.lead, piece)
-        for place, piece in enumerate(pieces)
+        for place, piece in enumerate(_break(row.text, room, folds))
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from widgets.text.detail import DetailRow, wrap_row
+from widgets.text.detail import DetailRow, WrappedRows
 from widgets.text.line_view import LineView
 
 
@@ -16,7 +16,7 @@ class DetailLines(LineView):
     def __init__(self, rows: Sequence[DetailRow]) -> None:
         super().__init__()
         self._rows = tuple(rows)
-        self._drawn: tuple[int, list[Content]] = (0, [])
+        self._drawn = (0, WrappedRows((), 0))
 
     @property
     def plain(self) -> str:
@@ -27,7 +27,7 @@ class DetailLines(LineView):
         """Draw other rows."""
         if tuple(rows) != self._rows:
             self._rows = tuple(rows)
-            self._drawn = (0, [])
+            self._drawn = (0, WrappedRows((), 0))
             self.refresh(layout=True)
 
     def count_lines(self, width: int) -> int:
@@ -36,7 +36,7 @@ class DetailLines(LineView):
     def line_at(self, y: int, width: int) -> Content:
         return self._lines(width)[y].truncate(width)
 
-    def _lines(self, width: int) -> list[Content]:
+    def _lines(self, width: int) -> WrappedRows:
         if self._drawn[0] != width:
-            self._drawn = (width, [piece for row in self._rows for piece in wrap_row(row, width)])
+            self._drawn = (width, WrappedRows(self._rows, width))
         return self._drawn[1]

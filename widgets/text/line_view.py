@@ -68,11 +68,11 @@ def draw_line(widget: Widget, content: Content, y: int, width: int) -> Strip:
         first, last = span
         style = widget.screen.get_visual_style("screen--selection")
         content = content.stylize(style, first, len(content) if last == -1 else last)
-    return _to_strip(widget, content, width)
+    return draw_strip(widget, content, width)
 
 
-def _to_strip(widget: Widget, content: Content, width: int) -> Strip:
-    """Render one line, with stretches of one style joined.
+def draw_strip(widget: Widget, content: Content, width: int) -> Strip:
+    """Return the strip of a line of at most ``width`` cells, with stretches of one style joined.
 
     Textual's own way gives each stretch the place of its first character, for the mouse, which makes a style
     of its own for each: more than half of the time of a frame. Here the mouse asks for single lines.

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.visual import Visual
 
+from widgets.text.line_view import draw_strip
 from widgets.text.tone import CURSOR, DIM, STRONG, line, spread, tone
 from widgets.work.task_views import QueuedView
 
@@ -149,7 +149,7 @@ class QueueList(ScrollView, can_focus=True):
         if width < 1:
             return Strip.blank(0)
         content = self._content(y + self.scroll_offset.y, width).truncate(width, ellipsis=True)
-        return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
+        return draw_strip(self, content, width)
 
     def _content(self, y: int, width: int) -> Content:
         if not self._rows:

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap
 from textual.content import Content
 from textual.geometry import Size
+from textual.screen import ModalScreen
 
 from cockpit.app import key_hints
 from cockpit.app.actions import (
@@ -503,10 +504,7 @@ class CockpitScreen(DecidingScreen):
         return self._room < self._most_room and self.panes.proposals.is_cut_off
 
     def _update_age(self) -> None:
-        """Draw the age of the proposal in front and its time left: each second while seconds count.
-
-        Likewise the time until a worker or a task starts again.
-        """
+        """Draw how old the proposal in front is, each second while seconds count, and when tasks retry."""
         if self.host.feed.state.chains.has_retries:
             self.schedule_paint()
         front = self.queue.front
@@ -516,7 +514,9 @@ class CockpitScreen(DecidingScreen):
         if front.kind == "permission" and self._age_ticks % _GONE_TICKS == 0:
             self.host.request(self.host.engine.withdraw_abandoned)
         seconds_count = min(front.age_s, front.left_s if front.left_s is not None else _MINUTES_S)
-        if seconds_count < _MINUTES_S or self._age_ticks % _AGE_TICKS == 0:
+        is_due = seconds_count < _MINUTES_S or self._age_ticks % _AGE_TICKS == 0
+        covered = self.app.screen is not self and not isinstance(self.app.screen, ModalScreen)
+        if is_due and not covered:
             self.schedule_paint()
 
     def _proposal_hints(self, queue: QueueView) -> tuple[KeyHintView, ...]:

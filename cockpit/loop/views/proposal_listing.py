@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -24,7 +24,11 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 
 _RECALLED = ("discussed", "rejected")
+_PENDING_MOST = 10_000
 _MOST_REVISIONS = 50
+
+Compare = Callable[[Sequence[str], Sequence[str], int], Iterable[str]]
+"""Returns the lines of a unified diff with so many lines of context, without the names of files."""
 
 
 class ListedProposal(Struct, frozen=True):
@@ -58,7 +62,7 @@ def list_proposals(
     connection: sqlite3.Connection, clock: Clock, settings: RuntimeSettings, *, decided: bool
 ) -> list[ListedProposal]:
     """Return what waits, the oldest first; with ``decided`` also what was discussed or rejected last."""
-    rows = proposals.select_pending(connection)
+    rows = proposals.select_pending(connection, _PENDING_MOST)
     if decided:
         recent = proposals.select_recent(connection)
         rows += [each for each in recent if each.status in _RECALLED]
@@ -94,22 +98,26 @@ def _name_place(proposal: Proposal) -> str:
     return " · ".join(str(name) for name in names if name)
 
 
-def read_history(connection: sqlite3.Connection, proposal: Proposal) -> tuple[Revision, ...]:
+def _compare(before: Sequence[str], after: Sequence[str], around: int) -> Iterator[str]:
+    yield from list(difflib.unified_diff(before, after, lineterm="", n=around))[2:]
+
+
+def read_history(
+    connection: sqlite3.Connection, proposal: Proposal, compare: Compare = _compare
+) -> tuple[Revision, ...]:
     """Return the earlier versions of a proposal, the newest first, each with what changed after it."""
     revisions: list[Revision] = []
     later = proposal
     while later.revises and len(revisions) < _MOST_REVISIONS:
         earlier = proposals.load(connection, later.revises)
-        changes = difflib.unified_diff(
-            list(describe_body(earlier.body)), list(describe_body(later.body)), n=2, lineterm=""
-        )
+        before, after = (list(describe_body(each.body, compare)) for each in (earlier, later))
         was_edited = earlier.reason == proposals.EDITED
-        revisions.append(Revision(earlier, was_edited, tuple(changes)[2:]))
+        revisions.append(Revision(earlier, was_edited, tuple(compare(before, after, 2))))
         later = earlier
     return tuple(revisions)
 
 
-def describe_body(body: Mapping[str, Any]) -> Iterator[str]:
+def describe_body(body: Mapping[str, Any], compare: Compare = _compare) -> Iterator[str]:
     """Yield what a proposal asks for as lines of text: everything that was drawn of it."""
     for name in ("summary", "purpose", "question", "escalation", "reason", "why"):
         if body.get(name):
@@ -127,8 +135,7 @@ def describe_body(body: Mapping[str, Any]) -> Iterator[str]:
     for diff in body.get("diffs", ()):
         before, after = diff.get("before") or "", diff.get("after") or ""
         yield f"file {diff.get('path', '')}"
-        changes = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=3)
-        yield from list(changes)[2:]  # without the names of two files: there is one
+        yield from compare(before.split("\n"), after.split("\n"), 3)
     payload = body.get("payload") or {}
     if payload and not {"markdown", "plan"} & set(
         payload

@@ -428,6 +428,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
             self._reading_detail = False
         if self.is_attached:
             self._draw_detail()
+            self.update_hints()
 
     def _has_detail(self, key: str) -> bool:
         return self._details.get(key, (0, None))[0] == self._readings

@@ -6,6 +6,7 @@ What was discussed or rejected is listed too, on demand, to ask for it again. Sp
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,6 +26,8 @@ from cockpit.loop.views.proposal_listing import (
 )
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions import proposals
+from cockpit.store.sessions.proposals import Proposal
+from widgets.text.compare_lines import unify_lines
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.numerals import duration
 from widgets.text.tone import DIM, STRONG, WARN, Part
@@ -32,6 +35,7 @@ from widgets.work.task_views import QueuedView
 
 _OLDER = re.compile(r"older:(\d{1,6})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_READING = (sentence(("Reading what it asks for…", DIM)),)
 _AGES_S = 5.0
 """Seconds after which the ages are drawn again."""
 
@@ -52,6 +56,8 @@ class ProposalsScreen(ListScreen[ListedProposal]):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._shows_decided = False
+        self._texts: dict[str, Sequence[DetailRow]] = {}
+        """What proposals ask for, as it is drawn, by their ids: long ones take a while to compare."""
 
     def on_mount(self) -> None:  # Textual calls the one of the base class as well
         self.set_interval(_AGES_S, lambda: self.find_rows(self.filter))
@@ -65,7 +71,14 @@ class ProposalsScreen(ListScreen[ListedProposal]):
 
     async def read_detail(self, row: ListedProposal) -> Any:
         store = self.host.engine.store
-        return await store.read(lambda c: read_history(c, row.proposal))
+        missing = [each for each in _shown_with(row) if each.proposal_id not in self._texts]
+        for proposal, drawn in zip(
+            missing, await asyncio.to_thread(_draw_texts, missing), strict=True
+        ):
+            self._texts[proposal.proposal_id] = drawn
+        if not row.proposal.revises:
+            return ()
+        return await store.read(lambda c: read_history(c, row.proposal, unify_lines))
 
     def describe(self) -> Sequence[Part]:
         waiting = [row for row in self.rows if row.proposal.status == "pending"]
@@ -77,6 +90,8 @@ class ProposalsScreen(ListScreen[ListedProposal]):
         if row.proposal.status != "pending":
             return {"again": "ask for it again"} if row.proposal.session_id else {}
         verbs = {"open": "go to it"}
+        if not all(each.proposal_id in self._texts for each in _shown_with(row)):
+            return verbs  # what the others approve is not drawn yet
         if len(row.equal) > 1:
             verbs["equal"] = f"approve {len(row.equal)} equal ones"
         if row.rules:
@@ -163,11 +178,20 @@ class ProposalsScreen(ListScreen[ListedProposal]):
                         ("decided", " ".join(filter(None, (proposal.decided_by, proposal.reason)))),
                     ]
                 ),
-                *quoted("asks for", "\n".join(describe_body(proposal.body))),
+                *self._texts.get(proposal.proposal_id, _READING),
             ]
         for each in detail or () if len(shown) == 1 else ():
             rows += _draw_revision(each)
         return rows
+
+
+def _shown_with(row: ListedProposal) -> Sequence[Proposal]:
+    """Return the proposals whose texts stand in the detail of a row."""
+    return row.equal or (row.proposal,)
+
+
+def _draw_texts(rows: Sequence[Proposal]) -> list[Sequence[DetailRow]]:
+    return [quoted("asks for", "\n".join(describe_body(each.body, unify_lines))) for each in rows]
 
 
 def _draw_revision(revision: Revision) -> Sequence[DetailRow]:
