@@ -19,7 +19,7 @@ from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, NotAllowed
 from cockpit.api.callers import BEARER, At, open_counter
 from cockpit.api.declared import SCOPE, build_document
 from cockpit.api.journal_stream import JournalStream
-from cockpit.api.problem_documents import STATUS, of_error, problem
+from cockpit.api.problem_documents import REFUSED, STATUS, STATUS_CODES, of_error, problem
 from cockpit.api.routes import (
     audit,
     chains,
@@ -40,6 +40,8 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 DOCUMENT = "/openapi.json"
+_OF_ACCESS = {*STATUS_CODES[401], *STATUS_CODES[403]}
+"""Codes that say who may not do something: nothing goes before them."""
 _ALSO_OPENED_BY = {PROPOSALS_DECIDE: APPROVE}
 """By scope of a route: another scope whose holders it asks for more, by what they decide."""
 ROUTERS = (
@@ -110,7 +112,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 async def _answer_error(request: Request, error: CockpitError) -> Response:
-    if STATUS.get(error.code) not in (401, 403):
+    if 400 <= STATUS.get(error.code, REFUSED) < 500 and error.code not in _OF_ACCESS:
         error = await _find_refusal(request) or error
     refused: RefusedRequests = request.app.state.refused
     await refused.add(error.code, str(error), f"{request.method} {request.url.path}")
