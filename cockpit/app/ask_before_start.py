@@ -5,6 +5,8 @@ It needs neither store nor settings, because the answer decides which of them ar
 
 from __future__ import annotations
 
+import time
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -32,7 +34,7 @@ class QuestionApp(TerminalApp[bool]):
         super().__init__()
         self._title, self._text = title, text
         self._answers = f"y {agree} · n {refuse} · ↑ ↓ pgup pgdn scroll"
-        self._armed = False
+        self._asked_at = float("inf")
 
     def compose(self) -> ComposeResult:
         yield Static(Content(clean(self._title)), id="title")
@@ -42,7 +44,7 @@ class QuestionApp(TerminalApp[bool]):
 
     def on_mount(self) -> None:
         self.query_one("#text").focus()
-        self.set_timer(_ARMED_AFTER_S, self._arm)
+        self.call_after_refresh(self._note_asked)
 
     def on_key(self, event: events.Key) -> None:
         """Answer, or scroll."""
@@ -55,16 +57,18 @@ class QuestionApp(TerminalApp[bool]):
             "home": scroll.scroll_home,
             "end": scroll.scroll_end,
         }
+        # When the key went down counts: on a far terminal it comes later.
+        is_answer = event.time - self._asked_at >= _ARMED_AFTER_S
         if move := moves.get(event.key):
             event.stop()
             move(animate=False)
-        elif self._armed and event.key == "y":
+        elif is_answer and event.key == "y":
             self.exit(True)
-        elif self._armed and event.key in ("n", "escape", "ctrl+c", "ctrl+q"):
+        elif is_answer and event.key in ("n", "escape", "ctrl+c", "ctrl+q"):
             self.exit(False)
 
-    def _arm(self) -> None:
-        self._armed = True
+    def _note_asked(self) -> None:
+        self._asked_at = time.monotonic()
 
 
 def ask_on_screen(title: str, text: str, *, agree: str, refuse: str) -> bool:

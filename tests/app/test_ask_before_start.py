@@ -19,7 +19,7 @@ def question(monkeypatch: pytest.MonkeyPatch, armed_after_s: float) -> QuestionA
 async def test_a_key_answers(monkeypatch: pytest.MonkeyPatch, key: str, answer: bool) -> None:
     app = question(monkeypatch, 0.001)
     async with app.run_test(size=(80, 20)) as pilot:
-        while not app._armed:
+        while app._asked_at == float("inf"):
             await pilot.pause(0.01)
         await pilot.press("enter", "pagedown")
         assert app.query_one("#text", VerticalScroll).scroll_offset.y > 0

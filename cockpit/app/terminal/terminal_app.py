@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
 
@@ -75,7 +76,10 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     def on_key_bar_pressed(self, event: KeyBar.Pressed) -> None:
         """Press the key that was clicked, on whatever screen: it has the meaning of the key, no other."""
         event.stop()
-        self.press_key(event.key)
+        pressed = events.Key(event.key, None)
+        # The button may have gone down a while ago, on a far terminal or a busy machine.
+        pressed.time = getattr(self._driver, "clicked_at", 0.0) or pressed.time
+        self.call_later(self.post_message, pressed)
 
     def press_key(self, key: str) -> None:
         """Press a key on the screen on top, as the user would."""

@@ -29,9 +29,11 @@ from textual.geometry import Size
 from textual.message import Message
 
 from cockpit.app.terminal.announce import RESTORE_TITLE, SAVE_TITLE, has_title
+from cockpit.app.terminal.far_glass import LATEST_S, FarGlass
 from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
 from cockpit.app.terminal.terminal_writer import TerminalWriter
 from cockpit.core.processes import has_job_control
+from cockpit.core.terminal.far_terminal import AGAIN, GIVE_BACK, OFF, ON, VARIABLE, mark
 from widgets.text.clean import unify_newlines
 
 _READ = 65_536
@@ -39,12 +41,8 @@ _TICK_S = 0.1
 _SETTLE_S = 0.2
 _LAST_WORDS_S = 0.5
 """Seconds that a terminal may take to read how it is given back."""
+_TOO_LATE = "The connection was slow: this key was not taken. Look again, then press it."
 _KITTY_KEYS = KITTY_DISAMBIGUATE_ESCAPE_CODES | KITTY_REPORT_ALL_KEYS | KITTY_REPORT_ASSOCIATED_TEXT
-_GIVE_BACK = (
-    "\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l"
-    "\x1b[?1049l\x1b[?25h\x1b[0m"
-)
-"""Leaves every mode that the driver may have switched on, for a program that is ended by force."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -63,6 +61,10 @@ class TerminalDriver(LinuxDriver):
         """The ends of the pipe that wakes the input thread, while there is one."""
         self._writer: TerminalWriter | None = None
         self._lost = False
+        self._far = FarGlass() if os.environ.get(VARIABLE) else None
+        """The terminal on another machine, where a server shows this screen there."""
+        self.clicked_at = 0.0
+        """When a button of the mouse went down last, in seconds of the monotonic clock."""
         signal.signal(signal.SIGTSTP, self._sigtstp_application)
         signal.signal(signal.SIGCONT, self._sigcont_application)
 
@@ -78,8 +80,10 @@ class TerminalDriver(LinuxDriver):
         self._take_terminal()
 
     def _take_terminal(self) -> None:
-        self._writer = TerminalWriter(self._output, self._report_loss, self._draw_again)
+        self._writer = TerminalWriter(self._output, self._report_loss, self._draw_again, self._far)
         self._writer.start()
+        if self._far is not None:
+            self.write(mark(ON))
         self._wake = os.pipe()
         signal.signal(signal.SIGWINCH, self._hear_resize)
         self._send_size()
@@ -119,6 +123,8 @@ class TerminalDriver(LinuxDriver):
         """Give the terminal back."""
         if self._writer is None:
             return
+        if self._far is not None:
+            self.write(mark(OFF))
         super().stop_application_mode()
         if has_title(os.environ):
             self.write(RESTORE_TITLE)
@@ -144,7 +150,7 @@ class TerminalDriver(LinuxDriver):
         """Leave all modes at once, in a program that cannot end in order."""
         if self._writer is None:
             return
-        self._writer.write(_GIVE_BACK)
+        self._writer.write(GIVE_BACK)
         self._writer.stop(_LAST_WORDS_S)
         if self.attrs_before is not None:
             with suppress(termios.error):
@@ -161,6 +167,17 @@ class TerminalDriver(LinuxDriver):
     def is_showing(self) -> bool:
         """True while the terminal is taken and reads what is written."""
         return self._writer is not None and not self._writer.is_behind
+
+    def _show_anew(self) -> None:
+        """Draw all of the screen for a terminal that shows it from now on: nothing on it was seen there."""
+        if not self._app.screen_stack:  # the first screen is drawn whole
+            self.write(mark(AGAIN))
+            return
+        screen = self._app.screen
+        screen.post_message(events.ScreenSuspend())
+        screen.call_later(self.write, mark(AGAIN))
+        screen.post_message(events.ScreenResume())
+        screen.call_later(self._app.refresh, layout=True)
 
     def _draw_again(self) -> None:
         self._call_soon(self._app.refresh, True)
@@ -244,6 +261,8 @@ class TerminalDriver(LinuxDriver):
         """Post an event of the terminal; the line breaks of a paste are all of one kind."""
         if isinstance(message, events.Paste):
             message = events.Paste(unify_newlines(message.text))
+        if isinstance(message, events.MouseDown):
+            self.clicked_at = message.time
         super().process_message(message)
 
     def run_input_thread(self) -> None:
@@ -271,10 +290,31 @@ class TerminalDriver(LinuxDriver):
                     self._report_loss()
                     return
                 text = decode(typed)
-            ended, keys = pastes.take(text, time.monotonic()) if text else (pastes.end(), "")
-            if ended:
-                self.process_message(events.Paste(ended))
-            for event in parser.feed(keys) if keys else ():
-                self.process_message(event)
-            for event in parser.tick():
-                self.process_message(event)
+            for keys, age_s in self._find_ages(text):
+                self._handle_typed(keys, age_s, parser, pastes)
+
+    def _find_ages(self, text: str) -> list[tuple[str, float]]:
+        """Return what was typed, in parts with their age in seconds: more than none on a far terminal."""
+        if self._far is None:
+            return [(text, 0.0)]
+        now, parts = time.monotonic(), []
+        typed = self._far.take(text) if text else self._far.release()
+        for keys, moment, again in typed:
+            if again:
+                self._call_soon(self._show_anew)
+            if now - moment <= LATEST_S:
+                parts.append((keys, max(0.0, now - moment)))
+            elif keys:
+                self._call_soon(self._app.notify, _TOO_LATE)
+        return parts
+
+    def _handle_typed(
+        self, text: str, age_s: float, parser: KeyParser, pastes: PasteFinder
+    ) -> None:
+        ended, keys = pastes.take(text, time.monotonic()) if text else (pastes.end(), "")
+        typed: list[Message] = [events.Paste(ended)] if ended else []
+        typed += parser.feed(keys) if keys else ()
+        typed += parser.tick()
+        for event in typed:
+            event.time -= age_s
+            self.process_message(event)

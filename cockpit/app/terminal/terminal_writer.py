@@ -12,6 +12,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from cockpit.app.terminal.far_glass import FarGlass
+from cockpit.core.terminal.far_terminal import mark
+
 MOST_BYTES = 1 << 20
 """Frames that wait for the terminal; above it, frames are dropped and the whole screen is drawn later."""
 BEHIND_S = 0.3
@@ -25,17 +28,23 @@ class TerminalWriter(threading.Thread):
     """Writes text to the descriptor of a terminal, in order.
 
     ``on_lost`` is called once when the terminal is gone. ``on_caught_up`` is called when the terminal has
-    read everything after frames were dropped. Both are called in the thread of the writer.
+    read everything after frames were dropped. Both are called in the thread of the writer. ``far`` numbers
+    the texts for a terminal on another machine.
     """
 
     def __init__(
-        self, descriptor: int, on_lost: Callable[[], object], on_caught_up: Callable[[], object]
+        self,
+        descriptor: int,
+        on_lost: Callable[[], object],
+        on_caught_up: Callable[[], object],
+        far: FarGlass | None = None,
     ) -> None:
         super().__init__(daemon=True, name="terminal-output")
         self._descriptor = descriptor
         self._on_lost = on_lost
         self._on_caught_up = on_caught_up
-        self._texts: deque[str | None] = deque()
+        self._far = far
+        self._texts: deque[tuple[str, int] | None] = deque()
         self._changed = threading.Condition()
         self._waiting = 0
         self._dropped = False
@@ -56,7 +65,7 @@ class TerminalWriter(threading.Thread):
                 self._dropped = True
                 return
             self._waiting += len(text)
-            self._texts.append(text)
+            self._texts.append((text, self._far.number() if self._far is not None else 0))
             self._changed.notify()
 
     def stop(self, patience_s: float) -> bool:
@@ -65,7 +74,7 @@ class TerminalWriter(threading.Thread):
         The thread is left behind then: it ends with the program.
         """
         with self._changed:
-            kept = [text for text in self._texts if text is not None and not _is_frame(text)]
+            kept = [each for each in self._texts if each is not None and not _is_frame(each[0])]
             self._texts.clear()
             self._texts.extend((*kept, None))
             self._dropped = False
@@ -75,7 +84,10 @@ class TerminalWriter(threading.Thread):
 
     def run(self) -> None:
         """Write until :meth:`stop` is called or the terminal is gone."""
-        while (text := self._next()) is not None:
+        while (queued := self._next()) is not None:
+            text, number = queued
+            if number:
+                text += mark(str(number))
             data = memoryview(text.encode("utf-8", "replace"))
             while data:
                 self._writing_since = time.monotonic()
@@ -86,16 +98,16 @@ class TerminalWriter(threading.Thread):
                     return
             self._writing_since = float("inf")
 
-    def _next(self) -> str | None:
+    def _next(self) -> tuple[str, int] | None:
         with self._changed:
             while not self._texts:
                 if self._dropped:
                     self._dropped = False
                     self._on_caught_up()
                 self._changed.wait()
-            text = self._texts.popleft()
-            self._waiting -= len(text or "")
-            return text
+            queued = self._texts.popleft()
+            self._waiting -= len(queued[0]) if queued is not None else 0
+            return queued
 
     def _lose(self) -> None:
         with self._changed:

@@ -1,0 +1,1 @@
+"""Terminals: what is said to those of other machines."""
