@@ -31,7 +31,8 @@ _SEALED = (
 class Gate:
     """An ASGI application around ``app``. ``patience_s`` is what a client has to send its body.
 
-    ``refused`` journals pages of another origin. With ``sockets`` pages of this origin may open WebSockets.
+    ``refused`` journals pages of another origin. With ``sockets`` pages of this origin may open
+    WebSockets, and programs, which name no origin, that of ``program_path``.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class Gate:
         patience_s: float = PATIENCE_S,
         refused: RefusedRequests | None = None,
         sockets: bool = False,
+        program_path: str = "",
     ) -> None:
         self._app = app
         self._sockets = sockets
+        self._program_path = program_path
         self._log = refused
         self._hosts = frozenset(address.hosts)
         self._origins = frozenset(address.origins)
@@ -54,7 +57,7 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] == "websocket" and self._sockets and self._is_of_page(scope):
+        if scope["type"] == "websocket" and self._sockets and self._may_open_socket(scope):
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
@@ -81,9 +84,11 @@ class Gate:
             # The application has answered 500; what it was belongs into the server's log.
             print(mask("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201 - the server's log
 
-    def _is_of_page(self, scope: Scope) -> bool:
-        """Whether a page of this origin opens a WebSocket: a browser names the origin of each."""
+    def _may_open_socket(self, scope: Scope) -> bool:
+        """Whether a page of this origin opens a WebSocket, or a program: browsers name the origin."""
         hosts, origins = _headers(scope, b"host"), _headers(scope, b"origin")
+        if not origins and self._program_path and scope["path"] == self._program_path:
+            return True  # no browser sends this; its Host may be that of a forwarded port
         return (
             len(hosts) == len(origins) == 1
             and hosts[0].casefold() in self._hosts

@@ -34,6 +34,7 @@ STATUS_CODES = {
     413: ("too_large",),
     415: ("not_json",),
     421: ("host_refused",),
+    426: ("protocol_unknown",),
     428: ("digest_required",),
     500: ("error", "store", "store_corrupt", "store_too_new", "store_foreign"),
     503: ("store_busy", "store_unwritable", "too_many_sessions", "too_many_clients"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import os
 import socket
@@ -24,8 +25,9 @@ from cryptography.x509.oid import NameOID
 from cockpit.access.http.guarded_protocol import GuardedProtocol
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
 from cockpit.api.application import application
+from cockpit.api.guarded_server import HANDSHAKE_S, Listening, load_certificate
 from cockpit.api.middleware import Gate
-from cockpit.api.server import HANDSHAKE_S, Listening, Server, load_certificate
+from cockpit.api.server import Server
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 
@@ -204,12 +206,12 @@ async def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
         listening_at(tmp_path / ("x" * 200))
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate of its own for 127.0.0.1, and its key."""
+def certificate(folder: Path, host: str = "") -> tuple[Path, Path]:
+    """A certificate that signs itself, and its key; with ``host`` it is for that name or address."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
-    built = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -217,8 +219,14 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         .serial_number(1)
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .sign(private, hashes.SHA256())
     )
+    if host:
+        named: x509.GeneralName = x509.DNSName(host)
+        with contextlib.suppress(ValueError):
+            named = x509.IPAddress(ipaddress.ip_address(host))
+        builder = builder.add_extension(x509.SubjectAlternativeName([named]), critical=False)
+        builder = builder.add_extension(x509.BasicConstraints(True, None), critical=True)
+    built = builder.sign(private, hashes.SHA256())
     file, key = folder / "cert.pem", folder / "key.pem"
     file.write_bytes(built.public_bytes(serialization.Encoding.PEM))
     key.write_bytes(

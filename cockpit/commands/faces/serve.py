@@ -82,11 +82,12 @@ def serve(
         _print_unit(host, port, path, tls_cert, tls_key)
         return
     from cockpit.api import server
+    from cockpit.api.guarded_server import Listening
 
     place = find_project()
     settings = load_project_settings(place).runtime
     ensure_root_token(place)
-    where = server.Listening(
+    where = Listening(
         host,
         port,
         None if path is None else path.expanduser().absolute(),

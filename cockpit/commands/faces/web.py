@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,18 @@ import click
 from cockpit.access import user_presence
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.cli_options import examples
-from cockpit.commands.open_project import WrongUse, find_project
+from cockpit.commands.open_project import (
+    WrongUse,
+    ensure_root_token,
+    find_project,
+    open_store,
+)
 from cockpit.commands.terminal import say
+from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
     from cockpit.access.listen_address import Address
+    from cockpit.core.project_paths import ProjectPaths
 
 _HOST, _PORT = "127.0.0.1", 8788
 
@@ -42,6 +50,12 @@ _HOST, _PORT = "127.0.0.1", 8788
     help=f"Listen on this port; 0 picks a free one. Default: {_PORT}.",
 )
 @click.option(
+    "--socket",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Listen on this Unix socket instead, for `cockpit --connect` alone.",
+)
+@click.option(
     "--tls-cert",
     type=click.Path(path_type=Path),
     help="Use this certificate chain, a PEM file, to encrypt.",
@@ -51,31 +65,56 @@ _HOST, _PORT = "127.0.0.1", 8788
     type=click.Path(path_type=Path),
     help="Read the certificate's key from this PEM file. Default: the certificate's own file.",
 )
-def web(every: bool, host: str, port: int, tls_cert: Path | None, tls_key: Path | None) -> None:
+def web(
+    every: bool,
+    host: str,
+    port: int,
+    path: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+) -> None:
     """Show this project's screen in a browser of yours, with the same keys, also on a phone.
 
     It prints a link that works once; after each use it prints the next. Whoever opens one decides as you do.
     Each tab is a screen of its own, and closing it ends that screen. docs/reference/web.md has the limits.
+    `cockpit --connect` shows it in a terminal of another machine, for a token with the scope screen.open.
     Ctrl+C ends it.
     """
     if tls_key is not None and tls_cert is None:
         raise WrongUse("--tls-key needs --tls-cert.")
+    if path is not None and tls_cert is not None:
+        raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
     if absence := user_presence.explain_absence():
         raise NotAllowed(
             f"Nothing was served: who opens a link decides as you do, and {absence}. Start it in a"
             " terminal of your own."
         )
-    from cockpit.api import server
+    from cockpit.api.guarded_server import Listening
     from cockpit.api.web.web_server import serve_screens
 
-    folder = Path.cwd() if every else find_project().home
+    place = find_project() if not every else _find_project_here()
+    folder = Path.cwd() if every or place is None else place.home
     command = [sys.executable, "-m", "cockpit", *(["--all"] if every else [])]
-    where = server.Listening(host, port, None, tls_cert, tls_key)
-    asyncio.run(serve_screens(command, folder, where, _tell))
+    socket = None if path is None else path.expanduser().absolute()
+    where = Listening(host, port, socket, tls_cert, tls_key)
+    if place is not None:
+        ensure_root_token(place)
+    with nullcontext() if place is None else open_store(place) as store:
+        asyncio.run(serve_screens(command, folder, where, _tell, store))
     # Only an interrupt ends a server. It may arrive too late in the server's own end to be raised there.
     raise KeyboardInterrupt
 
 
+def _find_project_here() -> ProjectPaths | None:
+    """Return the project of this folder; None outside of projects."""
+    try:
+        return find_project()
+    except CockpitError:
+        return None
+
+
 def _tell(address: Address, link: str) -> None:
-    del address
+    if address.scheme == "unix":
+        say(f"Listening on {address.url} for `cockpit --connect`. Press Ctrl+C to end the screens.")
+        return
     say(f"Open {link} in a browser. It works once. Press Ctrl+C to end the screens.")

@@ -22,8 +22,13 @@ const terminal = new Terminal({
 });
 const fit = new FitAddon.FitAddon();
 let socket = null;
+const SETTLE = 500; // milliseconds that something must have been drawn before a key decides about it
+const ACKNOWLEDGE = 65536; // bytes after which the server is told what is drawn
 let seen = 0; // bytes that are drawn
-let noticeTimer = 0;
+let told = 0; // of those the server knows
+let steps = []; // [bytes, moment] of what was drawn in the last SETTLE milliseconds
+let settled = 0; // bytes that have been drawn for as long
+let pressed = -Infinity; // the moment of the last keys
 
 function resize() {
   const width = document.documentElement.clientWidth;
@@ -34,28 +39,40 @@ function resize() {
 }
 
 function send(message) {
+  if (message.seen) told = message.seen;
   if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+}
+
+function settle() {
+  while (steps.length && performance.now() - steps[0][1] >= SETTLE) settled = steps.shift()[0];
+  return settled;
+}
+
+function draw(line, size) {
+  if (line !== socket) return;
+  seen += size;
+  steps.push([seen, performance.now()]);
+  settle();
+  if (seen - told >= ACKNOWLEDGE) send({ seen, settled });
 }
 
 function press(keys) {
   const letters = Array.from(keys); // never half of a pair
+  const now = performance.now();
+  const gap = Math.floor(Math.min(now - pressed, 10000));
+  pressed = now;
+  settle();
   for (let at = 0; at < letters.length; at += PIECE) {
-    send({ keys: letters.slice(at, at + PIECE).join(""), seen });
+    send({ keys: letters.slice(at, at + PIECE).join(""), seen, settled, gap: at ? 0 : gap });
   }
-}
-
-function notice(text) {
-  element("notice").textContent = text;
-  element("notice").hidden = false;
-  clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => { element("notice").hidden = true; }, 3000);
 }
 
 function connect() {
   element("ended").hidden = true;
   terminal.reset();
   resize();
-  seen = 0;
+  seen = told = settled = 0;
+  steps = [];
   const url = new URL("screen", location.href);
   url.protocol = url.protocol.replace("http", "ws");
   const line = new WebSocket(url);
@@ -66,12 +83,8 @@ function connect() {
     terminal.focus();
   };
   line.onmessage = (event) => {
-    if (typeof event.data === "string") {
-      notice("The connection is slow: this key was not sent. Look again, then press it.");
-      return;
-    }
     const output = new Uint8Array(event.data);
-    terminal.write(output, () => { if (line === socket) seen += output.length; });
+    terminal.write(output, () => draw(line, output.length));
   };
   line.onclose = (event) => {
     if (line !== socket) return;

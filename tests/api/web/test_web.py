@@ -16,7 +16,9 @@ from faults.terminal_trials import list_processes
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from cockpit.api.web.web_application import ENDED, LATE_S, MALFORMED, DrawnOutput
+from cockpit.api.web.screen_messages import ENDED, MALFORMED
+from cockpit.api.web.shown_screen import ShownOutput
+from cockpit.core.terminal.far_terminal import AGAIN, SETTLE_S, MarkFinder, mark
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 
 
 class Tab:
-    """A tab of a browser: what it was sent, and keys that say that all of it was drawn."""
+    """A tab of a browser: what it was sent, and keys that say how much of it was drawn for a while."""
 
     def __init__(self, page: str, cookie: str, size: tuple[int, int] = (46, 40)) -> None:
         address = page.replace("http", "ws", 1)
@@ -43,23 +45,24 @@ class Tab:
             compression=None,
             legacy=True,
         )
-        self.wrote, self.pressed = b"", ""
+        self.wrote = b""
+        self._pieces: list[tuple[int, float]] = []
         self.send(size=size)
 
     def send(self, **message: object) -> None:
         self.line.send(json.dumps(message))
 
     def press(self, keys: str) -> None:
-        self.pressed = keys
-        self.send(keys=keys, seen=len(self.wrote))
+        until = time.monotonic() - SETTLE_S
+        settled = max((size for size, at in self._pieces if at <= until), default=0)
+        self.send(keys=keys, seen=len(self.wrote), settled=settled, gap=10_000)
 
     def read(self, patience_s: float) -> None:
-        """Take what comes next; keys that came too late for it are pressed again, as a user does."""
+        """Take what comes next."""
         got = self.line.recv(timeout=max(0.01, patience_s))
-        if isinstance(got, bytes):
-            self.wrote += got
-        else:
-            self.press(self.pressed)
+        assert isinstance(got, bytes)
+        self.wrote += got
+        self._pieces.append((len(self.wrote), time.monotonic()))
 
     def until(self, text: str, after: int = 0) -> int:
         deadline = time.monotonic() + PATIENCE_S
@@ -144,6 +147,21 @@ def test_a_terminal_is_for_the_page_alone(
     assert screens(served) == 0
 
 
+def test_no_page_opens_what_terminals_open(served: Web) -> None:
+    for headers, status in (
+        ({"Origin": served.address}, 401),
+        ({"Origin": "http://evil.example"}, 403),
+        ({}, 401),
+        ({"Authorization": "Bearer ckp_guess"}, 401),
+        ({"Authorization": "Basic eDp5"}, 401),
+    ):
+        with pytest.raises(InvalidStatus) as refused:
+            connect(
+                f"{served.address.replace('http', 'ws', 1)}/connect", additional_headers=headers
+            )
+        assert refused.value.response.status_code == status, headers
+
+
 def test_a_proposal_is_discussed_and_approved_and_a_closed_tab_ends_its_screen(
     served: Web,
 ) -> None:
@@ -204,18 +222,22 @@ def test_other_machines_are_served_over_tls_alone(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
-def test_keys_count_only_if_what_they_answer_was_drawn() -> None:
-    now = [0.0]
-    drawn = DrawnOutput(lambda: now[0])
-    drawn.add(100)
-    now[0] = LATE_S - 0.01
-    assert not drawn.is_late(0)
-    drawn.add(50)
-    now[0] = LATE_S
-    assert drawn.is_late(99)
-    assert not drawn.is_late(100)
-    now[0] = 2 * LATE_S
-    assert drawn.is_late(100) and not drawn.is_late(150)
+def test_numbers_count_once_the_bytes_before_them_were_drawn() -> None:
+    output = ShownOutput(MarkFinder())
+    assert output.take(b"abc" + mark("7").encode() + b"de\x1b_cock", print) == b"abcde"
+    assert output.take(b"pit;8\x1b\\f", print) == b"f"
+    assert output.sent == 6
+    assert [output.find_settled(size) for size in (0, 2, 3, 4, 5, 6)] == [0, 0, 7, 7, 8, 8]
+
+
+def test_a_terminal_that_comes_back_gets_nothing_before_the_whole_screen() -> None:
+    names: list[str] = []
+    output = ShownOutput(MarkFinder(), waits=True)
+    assert output.take(b"old" + mark("7").encode(), names.append) == b""
+    assert output.find_settled(10) == 0
+    assert output.take(mark(AGAIN).encode() + b"new" + mark("9").encode(), names.append) == b"new"
+    assert names == [AGAIN]
+    assert output.find_settled(3) == 9
 
 
 def _decide(tab: Tab, key: str, then: str) -> None:

@@ -33,6 +33,7 @@ from cockpit.access.token_scopes import (
     CAP_REVOKE,
     PROPOSE,
     READ,
+    ROOT_SCOPES,
     SCOPES,
     NotAllowed,
     ScopeUnknown,
@@ -116,7 +117,7 @@ def test_no_secret_is_in_the_file(at_desk, tmp_path):
     made = desk.store.write_now(lambda tx: ensure_root(tx, tmp_path))
     assert made == tmp_path / ROOT_FILE
     root = made.read_text().strip()
-    assert who(desk, root) == Caller("main", frozenset(SCOPES), listed_caps(desk)[1])
+    assert who(desk, root) == Caller("main", ROOT_SCOPES, listed_caps(desk)[1])
     desk.store.close()
     made.unlink()
     for path in tmp_path.rglob("*"):
