@@ -51,8 +51,14 @@ def serve(folder: Path) -> None:
         looker.register(ended, selectors.EVENT_READ, lambda: _bury(ended, looker, children))
         looker.register(sys.stdin, selectors.EVENT_READ, lambda: _end(children))
         while True:
-            for key, _ in looker.select():
-                key.data()
+            run_due(looker)
+
+
+def run_due(looker: selectors.BaseSelector) -> None:
+    """Do what is due, but not what an earlier one has closed: its number may be another's now."""
+    for key, _ in looker.select():
+        if looker.get_map().get(key.fd) is key:
+            key.data()
 
 
 def _end(children: dict[int, socket.socket]) -> None:

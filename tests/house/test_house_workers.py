@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import selectors
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warm_server import run_due
 
 TESTS = Path(__file__).parent.parent
 
@@ -178,3 +181,29 @@ def test_a_run_stops_at_the_first_failure(tmp_path: Path) -> None:
     assert "stopping after" in printed
     assert printed.count("FAILED ") <= 2
     assert "800 passed" not in printed
+
+
+def test_the_warm_server_outlives_a_client_that_goes_as_its_process_ends() -> None:
+    """Both are due at once, and the first to be served closes the connection of the other."""
+    looker = selectors.DefaultSelector()
+    pairs = [socket.socketpair() for _ in range(2)]
+    served = []
+
+    def serve(number: int) -> None:
+        served.append(number)
+        other = pairs[1 - number][0]
+        looker.unregister(other)
+        other.close()
+        # Its number goes to the next connection.
+        pairs.append(socket.socketpair())
+        looker.register(pairs[-1][0], selectors.EVENT_READ, lambda: served.append(-1))
+
+    for number, (line, client) in enumerate(pairs):
+        looker.register(line, selectors.EVENT_READ, lambda number=number: serve(number))
+        client.close()
+    run_due(looker)
+    assert len(served) == 1
+    for pair in pairs:
+        for end in pair:
+            end.close()
+    looker.close()
