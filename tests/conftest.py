@@ -15,6 +15,7 @@ import bare_python
 import certificates
 import drawn_examples
 import hypothesis
+import known_checkouts
 import new_stores
 import present_user
 import pytest
@@ -58,6 +59,7 @@ state_for_tests.install()
 warm.start_server()
 
 new_stores.install()
+known_checkouts.install()
 certificates.install()
 present_user.install()
 

@@ -147,6 +147,7 @@ def _load() -> None:
     # In a new environment most is compiled here, for the others as well. Forks write nothing.
     sys.dont_write_bytecode = False
     import certificates
+    import known_checkouts
     import new_stores
     import present_user
     import state_for_tests
@@ -162,6 +163,7 @@ def _load() -> None:
     importlib.import_module("numpy.ma")  # by np.unique, where the facts of a session are alike
     count_tokens("loads the vocabulary")
     new_stores.install()
+    known_checkouts.install()
     certificates.install()
     present_user.install()
     # A session has signals of its own, and leaves none.
