@@ -18,8 +18,9 @@
 # PYTHON=python3.12 make setup   chooses an interpreter. make uses uv if it is on the PATH.
 
 PYTHON ?= python3
-# Twice as many processes as processors: tests wait for the programs that they start.
-JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
+# Tests wait two fifths of their time, for programs and clocks: with twice as many processes as processors,
+# and two more, a processor has nothing to do for less than a hundredth of the run.
+JOBS ?= $(shell expr 2 + 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -240,8 +240,10 @@ async def test_an_address_is_shown_and_opened_by_the_user(acp: Acp) -> None:
     ],
 )
 async def test_each_end_of_a_permission_says_what_happened(
-    acp: Acp, words: str, how: str, ending: withdrawal.Ending
+    acp: Acp, monkeypatch: pytest.MonkeyPatch, words: str, how: str, ending: withdrawal.Ending
 ) -> None:
+    # This agent hears of no cancellation: it is ended.
+    monkeypatch.setattr("cockpit.agents.acp.agent_session.CANCEL_S", 0.2)
     session_id = await acp.start(words, interactive=True)
     runs = SessionRuns(acp.runtime, lambda text: None, lambda: None)
     runs.ensure_running(session_id)
