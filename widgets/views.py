@@ -141,7 +141,7 @@ class MeterView(msgspec.Struct, frozen=True):
     cache: CacheView | None = None
     history: tuple[WaveUseView, ...] = ()
     """The packets of the session's waves, this one included, oldest first."""
-    empty: str = "No context yet. It appears when the first wave runs."
+    empty: str = "No context yet: the first wave brings it."
     """What stands in place of the bands while there are none."""
     explains: bool = True
     """Whether what the bands hold is explained below ``empty``."""

@@ -12,7 +12,7 @@ from cockpit.app.key_policy import KeyPolicy
 from cockpit.app.projection.header import SessionState
 from widgets.views import KeyHintView, QueueView
 
-_START = "type a task:  /review-pr 24 · main..HEAD · or plain text"
+_START = "type a task: /review-pr 24, main..HEAD, words"
 _STRONG = ("approve", "second", "discuss")
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
@@ -25,17 +25,30 @@ class PromptText(msgspec.Struct, frozen=True):
     """In the upper border."""
     below: str
     """In the lower border."""
+    on_enter: str = ""
+    """What Enter does with an empty prompt, where it sends nothing."""
 
 
-def footer_hints(actions: Sequence[AnyAction], context: ActionContext) -> list[KeyHintView]:
-    """Return the footer: the keys that are valid now, the most important first."""
+def footer_hints(
+    actions: Sequence[AnyAction], context: ActionContext, on_enter: str = ""
+) -> list[KeyHintView]:
+    """Return the footer: the keys that are valid now, the most important first.
+
+    ``on_enter``: what Enter does while the prompt is empty; without it, it sends.
+    """
     shown = [
         action
         for action in actions
         if action.footer and action.key and action.when(context) and action.footer_when(context)
     ]
+    labels = {"send": on_enter} if on_enter and context.prompt_empty else {}
     return [
-        KeyHintView(action.key, _label(action, context), action.id in _STRONG, action.press)
+        KeyHintView(
+            action.key,
+            labels.get(action.id) or _label(action, context),
+            action.id in _STRONG,
+            action.press,
+        )
         for action in sorted(shown, key=lambda action: action.footer)
     ]
 
@@ -110,26 +123,27 @@ def prompt_text(
     note: str,
     wider_policy: str,
     starting: bool,
-    hidden: bool,
-    elsewhere: int = 0,
+    queue: QueueView,
 ) -> PromptText:
     """Return the text of the prompt.
 
     ``note`` is shown until the next key. ``wider_policy`` waits for its second key. ``starting``: a
-    session is being created. ``hidden``: a proposal waits in a pane that is not visible.
+    session is being created. Without a proposal in view, Enter goes to one of ``queue``.
     """
     policy = session.policy if session is not None else ""
     placeholder = _placeholder(context, session, starting, is_read=key_policy.is_read)
-    if hidden:
-        placeholder = "a proposal waits: ⏎ shows it"
-    elif elsewhere:
+    on_enter = ""
+    if queue.front is not None and key_policy.front is None:
+        placeholder, on_enter = "a proposal waits: ⏎ shows it", "show it"
+    elif queue.front is None and queue.others:
         what = "a task" if session is None else "a message"
-        waits = "1 proposal waits" if elsewhere == 1 else f"{elsewhere} proposals wait"
-        placeholder = f"type {what} · {waits} in other sessions: ⏎ goes there"
+        waits = "1 proposal" if queue.others == 1 else f"{queue.others} proposals"
+        placeholder, on_enter = f"type {what} · ⏎ goes to {waits} elsewhere", "go there"
     return PromptText(
         placeholder=placeholder,
         above=note or _above(context, key_policy, wider_policy),
         below=f"policy: {policy} · ⇧⇥" if policy else "",
+        on_enter=on_enter,
     )
 
 
@@ -147,11 +161,11 @@ def _placeholder(
     if context.is_question:
         return "⏎ opens the form for your answers"
     if context.proposal_kind and not context.has_session:
-        return "type a new task, or ⏎ to approve the proposal"
+        return "type a new task, or ⏎ to approve"
     if context.proposal_kind == "permission":
-        return "type why not, or ⏎ to approve the permission"
+        return "type why not, or ⏎ to approve"
     if context.proposal_kind:
-        return "type a reply, or ⏎ to approve the proposal"
+        return "type a reply, or ⏎ to approve"
     if starting:
         return "starting…"
     if session is None:

@@ -14,6 +14,8 @@ from textual.strip import Strip
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 
+SIZES = ((60, 20), (80, 24), (100, 30), (160, 45), (250, 70))
+"""The terminals that pictures are of: columns and rows."""
 LOOKS = 1_000
 STILL = 2
 NOTED = 50
@@ -145,3 +147,12 @@ async def look(pilot: Pilot[int]) -> CockpitScreen:
         screen._update_armed()
         await settled(pilot)
     return screen
+
+
+async def show_proposal(pilot: Pilot[int]) -> CockpitScreen:
+    """Wait until settled; in one column, go to the proposal that waits, as Enter does."""
+    screen = await settled(pilot)
+    if not screen.panes.is_visible("proposals"):
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.panes.is_visible("proposals"))
+    return await look(pilot)

@@ -12,6 +12,7 @@ import pytest
 import pytest_textual_snapshot
 import textual_caches
 from app_git import git
+from app_world import SIZES, calm, until
 from copied_repository import copy_repository
 from still_runtime import Still
 
@@ -53,6 +54,24 @@ def _make_api(root: Path) -> None:
     (root / "notes.md").write_text("# Notes\n")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Begin")
+
+
+@pytest.fixture
+def pictures(snapshot):
+    """Compare one running app with a picture of each size: opening it once is most of the cost."""
+
+    async def compare(pilot, ready=calm, name="", sizes=SIZES):
+        different = []
+        for size in sizes:
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == size)
+            await ready(pilot)
+            of = f"{name}-{size[0]}x{size[1]}" if name else f"{size[0]}x{size[1]}"
+            if pilot.app.export_screenshot() != snapshot(name=of, extension_class=Pictures):
+                different.append(of)
+        assert not different
+
+    return compare
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
-from app_world import calm, drawn, look, screen_of, until
+from app_world import SIZES, calm, drawn, look, screen_of, until
 from msgspec.structs import replace
 from permission_scenes import RETRY, Agents
 from textual.pilot import Pilot
@@ -30,8 +30,6 @@ from cockpit.store.journal.details.sessions import SessionFailed, SessionStopped
 from cockpit.store.sessions import messages, sessions
 
 pytestmark = pytest.mark.slow
-
-SIZES = [(80, 24), (100, 30), (160, 45), (250, 70)]
 
 
 @pytest.fixture
@@ -279,24 +277,21 @@ async def test_a_session_is_resumed_and_forked(acp: Acp) -> None:
         await shows(pilot, "You said: third")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("what", ["work", "permission", "choices"])
-def test_picture(still, agents, snap_compare, what, size):
+async def test_picture(still, agents, pictures, what):
     """An agent at work, one that asks, and what can be chosen in it."""
     session_id = agents.begin("claude", "reset the backoff", task_type="agent")
     tell_of_work(still.store, session_id, at_work=what != "permission")
     if what == "permission":
         agents.ask(session_id, "p-1", agents.edit())
-
-    async def before(pilot):
-        pilot.app.attach(session_id)
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(session_id)
         await look(pilot)
         if what == "choices":
             await send(pilot, "/mode")
-            await until(pilot, lambda: isinstance(pilot.app.screen, PickOne))
-            await calm(pilot)
-
-    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+            await until(pilot, lambda: isinstance(app.screen, PickOne))
+        await pictures(pilot, calm if what == "choices" else look)
 
 
 def tell_of_work(store, session_id: str, *, at_work: bool) -> None:

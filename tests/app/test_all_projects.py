@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from app_world import calm, settled, until
+from app_world import SIZES, calm, settled, until
 from loop.all_projects.projects_world import ask, begin, make_project, open_store, status
 from textual.pilot import Pilot
 
@@ -340,17 +340,17 @@ def make_scene(folder: Path) -> None:
             (place.home / ".git").rename(place.home / "gone")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 45), (250, 70)], ids=str)
-def test_picture(user_state, tmp_path, monkeypatch, snap_compare, size):
+async def test_picture(user_state, tmp_path, monkeypatch, pictures):
     monkeypatch.setenv("HOME", str(tmp_path))
     make_scene(tmp_path / "work")
     app = AllProjectsApp(clock=FixedClock())
 
-    async def before(pilot: Pilot[int]) -> None:
+    async def ready(pilot: Pilot[int]) -> None:
         screen = await shown(pilot, 3)
         rows = screen.panel.query_one(WaitingRows)
         lines = len(rows._rows()) + (rows._most > 3)
         await until(pilot, lambda: rows.size.height == lines and screen.projects.cursor == 0)
         await calm(pilot)
 
-    assert snap_compare(app, terminal_size=size, run_before=before)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pictures(pilot, ready)

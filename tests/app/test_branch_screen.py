@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import AFTER, BEFORE, Scene, to_decide
-from app_world import look, screen_of, until
+from app_world import SIZES, look, screen_of, until
 from tasks.taskrun_world import git
 
 from cockpit.act.proposed_action import FileDiff
@@ -22,8 +22,6 @@ from cockpit.tasks.worktree import ensure_chain_worktree
 from widgets.proposals.diff_list import DiffList
 
 pytestmark = pytest.mark.slow
-
-SIZES = [(80, 24), (100, 30), (160, 45), (250, 70)]
 
 
 def conflict() -> BranchChange:
@@ -59,37 +57,29 @@ class Shown(BranchView):
         self.query_one(DiffList).show(tuple(describe_branch(self._shown)))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_branch(still, snap_compare, size):
+async def test_branch(still, pictures):
     app = CockpitApp(still)
-
-    async def before(pilot):
+    async with app.run_test(size=SIZES[0]) as pilot:
         await look(pilot)
         app.open_screen(Shown(app, "ch-3"))
         await until(
             pilot, lambda: isinstance(app.screen, Shown) and len(app.screen.query("FileDiff")) == 3
         )
-        await look_still(pilot)
-
-    assert snap_compare(app, terminal_size=size, run_before=before)
+        await pictures(pilot, look_still)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_block(still, project, snap_compare, size):
+async def test_block(still, project, pictures):
     app = CockpitApp(still)
     scene = to_decide(Scene(still.store, project)).edit()
     scene.decide("p-action", "approved").ran("edit src/http/retry.py", "1 line changed.")
-
-    async def before(pilot):
+    async with app.run_test(size=SIZES[0]) as pilot:
         app.attach(scene.session_id)
         await look(pilot)
         await pilot.press("alt+c", "enter")
         await until(
             pilot, lambda: isinstance(app.screen, BlockView) and app.screen.query("FileDiff")
         )
-        await look_still(pilot)
-
-    assert snap_compare(app, terminal_size=size, run_before=before)
+        await pictures(pilot, look_still)
 
 
 async def look_still(pilot):

@@ -332,12 +332,19 @@ async def test_keys_of_widgets_and_clicks_elsewhere(still, project, monkeypatch)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, Help))
         text = app.screen.query_one(HelpText)
-        place = next(at for at, name in text._ids.items() if name == "board")
+        head, columns = text._lay_out(text.content_size.width)
+        cells = text.content_size.width // len(columns)
+        x, place = next(
+            (number * cells + 4, len(head) + at)
+            for number, column in enumerate(columns)
+            for at, (_, name) in enumerate(column)
+            if name == "board"
+        )
         app.screen.query_one("#help", VerticalScroll).scroll_to(
             y=place, animate=False, immediate=True
         )
         await calm(pilot)
-        await pilot.click(text, offset=(4, place))
+        await pilot.click(text, offset=(x, place))
         await until(pilot, lambda: isinstance(app.screen, BoardScreen))
 
         # Rows of tasks and sessions, and a form.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_world import screen_of, settled, until
+from app_world import SIZES, screen_of, settled, until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,17 +88,15 @@ arguments = {{ path = "lines.txt", content = '''{AFTER}''' }}
             await until(pilot, lambda: "edited by you" in drawn(app))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=str)
-def test_picture(still, snap_compare, size) -> None:
+async def test_picture(still, pictures) -> None:
     change = EditableChange.find(BEFORE, AFTER, AFTER)
-
-    async def before(pilot) -> None:
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
         await settled(pilot)
-        await pilot.app.push_screen(PickHunks("src/lines.txt", change.list_hunks()))
+        await app.push_screen(PickHunks("src/lines.txt", change.list_hunks()))
         await pilot.press("j", "space")
-        await until(pilot, lambda: "1 of 2 hunks kept" in drawn(pilot.app))
-
-    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+        await until(pilot, lambda: "1 of 2 hunks kept" in drawn(app))
+        await pictures(pilot)
 
 
 def drawn(app) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import look, settled, until
+from app_world import calm, look, settled, until
 from textual.geometry import Size
 
 from cockpit.app.application import CockpitApp
@@ -253,3 +253,36 @@ async def test_every_turn_is_there_in_order(still, scene):
         screen = await settled(pilot)
         texts = [turn.text for turn in screen.panes.conversation.turns]
         assert texts == ["review pr 24", *(f"message {number}" for number in range(50))]
+
+
+async def test_the_first_key_says_what_enter_does_with_an_empty_prompt(still, project):
+    """Enter shows a proposal that is in another pane or session; the footer must not say that it sends."""
+    scene = Scene(still.store, project).begin().wave("observing").ask()
+    app = CockpitApp(still)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await settled(pilot)
+        bar = screen.query_one(KeyBar)
+        await until(pilot, lambda: (bar.hints[0].key, bar.hints[0].label) == ("⏎", "go there"))
+        app.attach(scene.session_id)
+        await settled(pilot)
+        if not screen.panes.is_visible("proposals"):
+            await until(pilot, lambda: bar.hints[0].label == "show it")
+            await pilot.press("enter")
+        await until(pilot, lambda: bar.hints[0].label in ("approve", "read on"))
+        await pilot.press("x")
+        await until(pilot, lambda: bar.hints[0].label == "send")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+async def test_the_text_of_the_prompt_ends_with_an_ellipsis_where_it_is_cut(still, width):
+    app = CockpitApp(still)
+    async with app.run_test(size=(width, 24)) as pilot:
+        screen = await settled(pilot)
+        screen.prompt.hint = "word " * 60
+        await calm(pilot)
+        row = next(
+            strip.text
+            for strip in app.screen._compositor.render_strips()
+            if "word word" in strip.text
+        )
+        assert "…" in row

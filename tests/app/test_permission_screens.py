@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from app_scenes import Scene
-from app_world import calm, drawn, look, screen_of, settled, until
+from app_world import SIZES, drawn, look, screen_of, settled, show_proposal, until
 from permission_scenes import Agents
 
 import themes
@@ -19,8 +19,6 @@ from cockpit.loop.permissions.trust_rules import load_rules
 from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
-
-SIZES = [(80, 24), (100, 30), (160, 45), (250, 70)]
 
 
 @pytest.fixture
@@ -48,24 +46,20 @@ def picture(still, snap_compare):
     return compare
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("what", ["edit", "command", "server", "questions"])
-def test_card(picture, agents, what, size):
-    session_id = agents.begin("claude", "reset the backoff")
-    agents.ask(session_id, "p-1", getattr(agents, what)())
-    assert picture(session_id, size=size)
-
-
-@pytest.mark.parametrize("size", [(100, 30), (160, 45)], ids=str)
-def test_change_of_a_worktree(picture, agents, size):
-    session_id = agents.begin("claude", "reset the backoff")
-    agents.finish_work(session_id, "p-1")
-    assert picture(session_id, size=size)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_several_agents_wait(picture, still, agents, size):
-    assert picture(several(still, agents), size=size)
+@pytest.mark.parametrize("what", ["edit", "command", "server", "questions", "worktree", "several"])
+async def test_card(still, pictures, agents, what):
+    if what == "several":
+        session_id = several(still, agents)
+    else:
+        session_id = agents.begin("claude", "reset the backoff")
+        if what == "worktree":
+            agents.finish_work(session_id, "p-1")
+        else:
+            agents.ask(session_id, "p-1", getattr(agents, what)())
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(session_id)
+        await pictures(pilot, show_proposal)
 
 
 @pytest.mark.parametrize("theme", ["cockpit-light", "cockpit-high-contrast"])
@@ -73,10 +67,11 @@ def test_several_agents_in_themes(picture, still, agents, theme):
     assert picture(several(still, agents), theme=theme)
 
 
-@pytest.mark.parametrize("size", SIZES[1:3], ids=str)
-def test_several_agents_wait_in_other_sessions(picture, still, agents, size):
+async def test_several_agents_wait_in_other_sessions(pictures, still, agents):
     several(still, agents)
-    assert picture(size=size)
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pictures(pilot, look)
 
 
 def test_several_agents_wait_in_one_list(picture, still, agents):
@@ -161,21 +156,18 @@ async def test_two_keys_answer_to_a_whole_change(still, agents, keys, decided, r
     assert (status(still, "p-1").status, status(still, "p-1").reason) == (decided, reason)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_form_of_questions(still, agents, snap_compare, size):
+async def test_form_of_questions(still, agents, pictures):
     session_id = agents.begin("claude", "reset the backoff")
     agents.ask(session_id, "p-1", agents.questions())
-
-    async def before(pilot):
-        pilot.app.attach(session_id)
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(session_id)
         await look(pilot)
-        while not isinstance(pilot.app.screen, AnswerForm):
+        while not isinstance(app.screen, AnswerForm):
             await pilot.press("enter")  # in one column the first shows the proposal
             await look(pilot)
         await pilot.press("down", "enter", "space")
-        await calm(pilot)
-
-    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+        await pictures(pilot)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_world import look, screen_of, settled, until
+from app_world import SIZES, look, screen_of, settled, show_proposal, until
 
 from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
@@ -154,15 +154,11 @@ async def test_a_plan_is_rendered_with_all_that_it_says(planned):
                 assert words in drawn
 
 
-@pytest.mark.parametrize("size", [WIDE, (80, 24)], ids=["wide", "small"])
-def test_plan(still, snap_compare, size):
+async def test_plan(still, pictures):
     app = CockpitApp(still)
     still.store.write_now(lambda tx: propose(tx, PLAN, PERSON))
-
-    async def before(pilot):
-        await look(pilot)
-
-    assert snap_compare(app, terminal_size=size, run_before=before)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await pictures(pilot, show_proposal)
 
 
 MODEL_PLAN = """

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from app_scenes import ITEMS, Scene
-from app_world import screen_of, settled, until
+from app_world import SIZES, screen_of, settled, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
@@ -224,18 +224,15 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
         await until(pilot, lambda: {row.proposal.proposal_id for row in screen.rows} == shown_ids)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 45), (250, 70)], ids=str)
-def test_picture(still, world, snap_compare, size) -> None:
+async def test_picture(still, world, pictures) -> None:
     world.learn(lambda session, number: world.read(session, f"file:tests/test_{number}.py"))
     waiting(world)
-
-    async def before(pilot) -> None:
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
         await settled(pilot)
         screen_of(pilot).act("requests")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ProposalsScreen))
-        await until(pilot, lambda: len(pilot.app.screen.body.rows) == 5)
+        await until(pilot, lambda: isinstance(app.screen, ProposalsScreen))
+        await until(pilot, lambda: len(app.screen.body.rows) == 5)
         await pilot.press("b")
-        await until(pilot, lambda: pilot.app.screen.asks("equal"))
-        await settled(pilot)
-
-    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+        await until(pilot, lambda: app.screen.asks("equal"))
+        await pictures(pilot, settled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from app_world import calm, drawn, settled, until
+from app_world import SIZES, calm, drawn, settled, until
 from msgspec.structs import replace
 from textual.widgets import Input
 
@@ -130,8 +130,7 @@ async def test_back_with_files_and_forward_again(still, project, tmp_path):
         assert (project / "calc.py").read_text() == fixed, "a fork leaves files alone"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 45), (250, 70)], ids=str)
-def test_picture(still, project, snap_compare, size):
+async def test_picture(still, project, pictures):
     files = (
         FileBack("src/http/retry.py", "x", b"before"),
         FileBack("tests/test_retry.py", "x", None),
@@ -142,9 +141,8 @@ def test_picture(still, project, snap_compare, size):
         "src/http/client.py: it changed since the session wrote it, and stays as it is.",
     )
 
-    async def before(pilot) -> None:
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
         await settled(pilot)
-        await pilot.app.open_screen(RewindView(RewindPlan("s-1", 4, project, files, stays)))
-        await calm(pilot)
-
-    assert snap_compare(CockpitApp(still), terminal_size=size, run_before=before)
+        await app.open_screen(RewindView(RewindPlan("s-1", 4, project, files, stays)))
+        await pictures(pilot)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 from app_scenes import ALL, THOUGHTS, Scene, to_decide
 from app_world import calm, look, settled, until
-from packet_scenes import compiled, done, fact
 
 import themes
-from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.band_facts import BandFacts
 from cockpit.app.screens.replay_screen import ReplayApp
-from cockpit.store.context import pins
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
 
@@ -197,35 +193,9 @@ def test_themes(picture, scene, theme):
     assert picture(other_sessions(scene), theme=theme)
 
 
-def test_help(picture):
-    assert picture(keys=("f1",))
-
-
-def test_key_menu(picture, scene):
-    """The keys that work while an edit waits."""
-    to_decide(scene).advance("acting").edit()
-    assert picture(scene, keys=("alt+h",))
-
-
-def test_palette(picture, scene):
-    to_decide(scene).advance("acting").edit()
-    assert picture(scene, keys=("ctrl+p",))
-
-
 def test_sessions(picture, scene):
     to_decide(scene)
     assert picture(other_sessions(scene), keys=("f6",))
-
-
-def test_reject_asks_why(picture, scene):
-    to_decide(scene).advance("acting").edit()
-    assert picture(scene, keys=("ctrl+x",))
-
-
-def test_peek(picture, scene):
-    to_decide(scene)
-    other_sessions(scene)
-    assert picture(scene, keys=("alt+w", "space"))
 
 
 def test_replay(still, scene, snap_compare):
@@ -241,36 +211,6 @@ def test_replay(still, scene, snap_compare):
         await calm(pilot)
 
     assert snap_compare(app, terminal_size=WIDE, run_before=before)
-
-
-def known(scene):
-    """Three waves of real facts, one of them pinned by hand."""
-    scene.begin()
-    done(compiled(scene, *(fact(n, tokens=400 + n * 7) for n in range(160))))
-    scene.store.write_now(lambda tx: pins.pin(tx, scene.session_id, fact(3).fact_id))
-    return compiled(scene, *(fact(n, tokens=700) for n in range(200, 206)))
-
-
-def test_facts_of_a_band(picture, scene):
-    async def then(pilot, screen):
-        packet_actions.show_band_facts(screen.host, "situational")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BandFacts))
-        await until(pilot, lambda: pilot.app.screen.list.rows)
-        await pilot.press("u", "u", "j")
-        await calm(pilot)
-
-    assert picture(known(scene), then=then)
-
-
-@pytest.mark.parametrize("size", [WIDE, (80, 24)])
-def test_packet_diff(picture, scene, size):
-    assert picture(known(scene), size=size, keys=("f8",))
-
-
-@pytest.mark.parametrize("size", [WIDE, (80, 24)])
-def test_profile_proposal(picture, scene, size):
-    to_decide(scene).shift_attention()
-    assert picture(scene, size=size, keys=("f4",))
 
 
 def test_meter_during_an_adaptation(picture, scene):

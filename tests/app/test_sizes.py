@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import pytest
-import pytest_textual_snapshot
-from app_scenes import AFTER, BEFORE, THOUGHTS, Scene
-from app_world import calm, look, settled, until
+from app_scenes import AFTER, BEFORE, THOUGHTS, Scene, to_decide
+from app_world import SIZES, calm, look, screen_of, settled, show_proposal, until
 from chain_scenes import running
 from chains.measures.chain_days import three_days
+from packet_scenes import known
 from wave_scenes import walk
 
+from cockpit.app.actions import packet_actions
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.band_facts import BandFacts
+from cockpit.app.dialogs.packet_diff import PacketDiffDialog
 from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
 from cockpit.app.screens.stats_screen import StatsScreen
 
 pytestmark = pytest.mark.slow
 
-SIZES = ((60, 20), (80, 24), (100, 30), (160, 45), (250, 70))
-
 
 @pytest.fixture
 def scene(still, project):
     return Scene(still.store, project)
-
-
-@pytest.fixture
-def pictures(snapshot):
-    """Compare an app at every size with its pictures."""
-
-    async def compare(pilot, ready):
-        different = []
-        for size in SIZES:
-            await pilot.resize_terminal(*size)
-            await until(pilot, lambda size=size: tuple(pilot.app.screen.size) == size)
-            await ready(pilot)
-            name = f"{size[0]}x{size[1]}"
-            svg = pilot.app.export_screenshot()
-            if svg != snapshot(
-                name=name, extension_class=pytest_textual_snapshot.SVGImageExtension
-            ):
-                different.append(name)
-        assert not different
-
-    return compare
 
 
 def talk(scene):
@@ -101,3 +81,49 @@ async def test_stats(still, clock, pictures):
         await until(pilot, lambda: isinstance(app.screen, StatsScreen))
         await until(pilot, lambda: len(app.screen.body.views) == 16)
         await pictures(pilot, settled)
+
+
+DIALOGS = {
+    "help": "f1", "palette": "ctrl+p", "key_menu": "alt+h", "reject": "ctrl+x", "peek": "alt+w space",
+}  # fmt: skip
+
+
+async def test_dialogs(still, scene, pictures):
+    to_decide(scene).advance("acting").edit()
+    app = CockpitApp(still)
+    async with app.run_test(size=(160, 45)) as pilot:
+        app.attach(scene.session_id)
+        await look(pilot)
+        for name, keys in DIALOGS.items():
+            await pilot.resize_terminal(160, 45)
+            await look(pilot)
+            await pilot.press(*keys.split())
+            await until(pilot, lambda: len(app.screen_stack) > 1)
+            await pictures(pilot, calm, name)
+            await pilot.press("escape")
+            await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_packets(still, scene, pictures):
+    known(scene)
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(scene.session_id)
+        await settled(pilot)
+        packet_actions.show_band_facts(screen_of(pilot).host, "situational")
+        await until(pilot, lambda: isinstance(app.screen, BandFacts) and app.screen.list.rows)
+        await pilot.press("u", "u", "j")
+        await pictures(pilot, calm, "facts")
+        await pilot.press("escape", "f8")
+        await until(
+            pilot, lambda: isinstance(app.screen, PacketDiffDialog) and app.screen.list.rows
+        )
+        await pictures(pilot, calm, "compared")
+
+
+async def test_profile_proposal(still, scene, pictures):
+    to_decide(scene).shift_attention()
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(scene.session_id)
+        await pictures(pilot, show_proposal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import screen_of, settled, until
+from app_world import SIZES, screen_of, settled, until
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.lists.skills_screen import SkillsScreen
@@ -64,7 +64,8 @@ async def test_a_key_loads_and_unloads(still, session_id):
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
-@pytest.mark.parametrize("size", [(150, 42), (80, 24)], ids=["wide", "small"])
-def test_skills(still, session_id, snap_compare, size):
+async def test_skills(still, session_id, pictures):
     app = CockpitApp(still, session_id=session_id)
-    assert snap_compare(app, terminal_size=size, run_before=opened)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await opened(pilot)
+        await pictures(pilot, settled)

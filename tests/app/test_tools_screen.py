@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from app_world import screen_of, settled, until
+from app_world import SIZES, screen_of, settled, until
 from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.server_settings import McpServer
@@ -112,10 +112,9 @@ async def test_enter_and_y_approve_what_is_shown(desk, monkeypatch):
         await until(pilot, lambda: states(desk) == ["new", "refused"])
 
 
-def test_the_tools(desk, snap_compare):
-    async def before(pilot) -> None:
+async def test_the_tools(desk, pictures):
+    app = CockpitApp(desk)
+    async with app.run_test(size=SIZES[0]) as pilot:
         await opened(pilot)
         await pilot.press("enter")
-        await settled(pilot)
-
-    assert snap_compare(CockpitApp(desk), terminal_size=(110, 40), run_before=before)
+        await pictures(pilot, settled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from app_scenes import Scene
-from app_world import look, screen_of, settled, until
+from app_world import SIZES, look, screen_of, settled, show_proposal, until
 from loop.trust.trust_world import TrustWorld
 from msgspec.structs import replace
 
@@ -184,25 +184,19 @@ async def test_a_card_ends_with_its_rule(still, world, when) -> None:
         assert not is_approved(still)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
-def test_picture_of_the_rules(still, world, snap_compare, size) -> None:
+async def test_picture_of_the_rules(still, world, pictures) -> None:
     world.accept(world.offers()[0])
     world.read(world.begin(), "file:tests/test_z.py")
     world.run(world.begin(), "pytest", "-q", "tests/test_z.py")
     app = CockpitApp(still)
-
-    async def before(pilot):
+    async with app.run_test(size=SIZES[0]) as pilot:
         await opened(pilot)
+        await pictures(pilot, settled)
 
-    assert snap_compare(app, terminal_size=size, run_before=before)
 
-
-def test_picture_of_a_short_card(still, world, snap_compare) -> None:
+async def test_picture_of_a_short_card(still, world, pictures) -> None:
     scene = card(still, accepted(world))
     app = CockpitApp(still)
-
-    async def before(pilot):
+    async with app.run_test(size=SIZES[0]) as pilot:
         app.attach(scene.session_id)
-        await look(pilot)
-
-    assert snap_compare(app, terminal_size=(120, 36), run_before=before)
+        await pictures(pilot, show_proposal)

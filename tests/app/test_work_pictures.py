@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import work_scenes
 from app_scenes import Scene, to_decide
-from app_world import settled, until
+from app_world import SIZES, settled, until
 
 import themes
 from cockpit.app.application import CockpitApp
@@ -13,8 +13,6 @@ from cockpit.app.application import CockpitApp
 pytestmark = pytest.mark.slow
 
 WIDE = (150, 42)
-SMALL = (80, 24)
-SIZES = pytest.mark.parametrize("size", [WIDE, SMALL], ids=["wide", "small"])
 
 
 @pytest.fixture
@@ -41,21 +39,42 @@ def picture(still, snap_compare):
     return compare
 
 
-@SIZES
-def test_pane_with_work(picture, still, project, size):
+KEYS = {
+    "board": "ctrl+t right",
+    "task": "enter",
+    "memory": "escape w",
+    "form": "escape e",
+    "handoff": "escape right right right f d",
+    "queue": "escape f9 j j",
+}
+"""What is on top of what, in one run of the screen."""
+
+
+async def test_work(still, pictures):
+    work_scenes.story(still.store)
+    app = CockpitApp(still)
+    async with app.run_test(size=(160, 45)) as pilot:
+        await settled(pilot)
+        for name, keys in KEYS.items():
+            await pilot.resize_terminal(160, 45)
+            for key in keys.split():
+                covered = len(app.screen_stack)
+                await pilot.press(key)
+                if key in ("ctrl+t", "f9", "enter", "e", "w", "f"):
+                    await until(pilot, lambda covered=covered: len(app.screen_stack) > covered)
+                await settled(pilot)
+            await pictures(pilot, settled, name)
+
+
+async def test_pane_with_work(still, project, pictures):
+    work_scenes.story(still.store)
     scene = to_decide(Scene(still.store, project))
-    keys = ("f5",) if size == SMALL else ("alt+w", "j")
-    assert picture(*keys, size=size, scene=scene)
-
-
-@SIZES
-def test_board(picture, size):
-    assert picture("ctrl+t", "right", size=size)
-
-
-@pytest.mark.parametrize("size", [(100, 30), (200, 50)], ids=["middle", "large"])
-def test_board_at_other_sizes(picture, size):
-    assert picture("ctrl+t", "right", size=size)
+    app = CockpitApp(still)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        app.attach(scene.session_id)
+        await settled(pilot)
+        await pilot.press("f5", "j")
+        await pictures(pilot, settled)
 
 
 @pytest.mark.parametrize("theme", [theme.name for theme in themes.THEMES] + ["gruvbox"])
@@ -65,28 +84,3 @@ def test_board_themes(picture, theme):
 
 def test_board_grouped(picture):
     assert picture("ctrl+t", "t", "j")
-
-
-@SIZES
-def test_task(picture, size):
-    assert picture("ctrl+t", "right", "enter", size=size)
-
-
-@SIZES
-def test_work_in_progress(picture, size):
-    assert picture("ctrl+t", "right", "w", size=size)
-
-
-@SIZES
-def test_handoff(picture, size):
-    assert picture("ctrl+t", "right", "right", "right", "right", "f", "d", size=size)
-
-
-@SIZES
-def test_queue(picture, size):
-    assert picture("f9", "j", "j", size=size)
-
-
-@SIZES
-def test_task_form(picture, size):
-    assert picture("ctrl+t", "right", "e", size=size)

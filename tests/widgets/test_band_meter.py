@@ -47,12 +47,16 @@ async def test_it_says_where_the_budget_went(stage: Any) -> None:
 
 async def test_it_says_what_the_providers_cache_has(stage: Any) -> None:
     cached = MeterView(BANDS, 113_420, 150_000, cache=CacheView(101_200, 2_220, 4_050, "$0.04"))
-    assert "cached 101,200 · new 2,220 · stale 4,050 · $0.04" in await drawn(stage, 90, cached)
+    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
+        stage, 90, cached
+    )
     costs = ("$0.0300", "$0.0083", "$0.0012")
     priced = MeterView(BANDS, 1, 9, cache=CacheView(101_200, 2_220, 4_050, "$0.04", costs))
-    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · $0.04"
+    whole = "cached 101,200 $0.0300 · new 2,220 $0.0083 · stale 4,050 $0.0012 · in all $0.04"
     assert whole in await drawn(stage, 90, priced)
-    assert "cached 101,200 · new 2,220 · stale 4,050 · $0.04" in await drawn(stage, 60, priced)
+    assert "cached 101,200 · new 2,220 · stale 4,050 · in all $0.04" in await drawn(
+        stage, 60, priced
+    )
     # No amount of money is cut off: it would say another one.
     assert "cached 101k  new 2.2k  stale 4.0k  $0.04" in await drawn(stage, 46, priced)
     assert "cached 101k  new 2.2k  stale 4.0k" in await drawn(stage, 42, priced)

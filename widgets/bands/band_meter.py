@@ -25,6 +25,8 @@ from widgets.text.numerals import span, tokens
 from widgets.text.tone import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
 from widgets.views import BandView, CacheView, MeterView
 
+_CALL = "in all "
+"""What stands before the cost of the call, after those of its parts."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BAR_LEAST = 8
 _BAR_MOST = 64
@@ -97,7 +99,8 @@ class BandMeter(Widget, can_focus=True):
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         view = self.view
         if not view.bands:
-            return 2 + len(MEANINGS) if view.explains else 1
+            empty = len(self._empty(width))
+            return empty + 1 + len(MEANINGS) if view.explains else empty
         below = 1 + len(legend_of_marks(width))
         waves = min(len(view.history), _HISTORY)
         return 2 + len(view.bands) + below + (2 + waves if waves else 0)
@@ -106,8 +109,8 @@ class BandMeter(Widget, can_focus=True):
         width, height = self.content_size
         view = self.view
         if not view.bands:
-            rows = [line((view.empty, DIM)).truncate(width, ellipsis=True)]
-            if view.explains and height >= 2 + len(MEANINGS):
+            rows = self._empty(width)
+            if view.explains and height > len(rows) + len(MEANINGS):
                 rows += [Content(""), *meanings(width, list(MEANINGS))]
             return Content("\n").join(rows)
         columns = _Columns.fit(view, width)
@@ -119,6 +122,9 @@ class BandMeter(Widget, can_focus=True):
             rows.append(content)
         rows += self._below(width, height - len(rows), has_meanings=columns.meaning > 0)
         return Content("\n").join(rows)
+
+    def _empty(self, width: int) -> list[Content]:
+        return line((self.view.empty, DIM)).wrap(max(1, width))
 
     def _below(self, width: int, room: int, *, has_meanings: bool) -> list[Content]:
         """Draw in ``room`` lines below the bands: the legend, what the bands hold, and the waves.
@@ -159,8 +165,13 @@ class BandMeter(Widget, can_focus=True):
         if cache is None:
             return Content("")
         content = Content("")
-        for shown, short in ((cache, False), (_without_costs(cache), False), (cache, True)):
-            content = _cache_line(shown, short=short)
+        for shown, short, label in (
+            (cache, False, _CALL),
+            (_without_costs(cache), False, _CALL),
+            (cache, True, _CALL),
+            (cache, True, ""),
+        ):
+            content = _cache_line(shown, short=short, label=label)
             if content.cell_length <= width:
                 return content
         # An amount of money that is cut off would say another one.
@@ -172,7 +183,7 @@ def _without_costs(cache: CacheView) -> CacheView:
     return msgspec.structs.replace(cache, costs=("", "", ""))
 
 
-def _cache_line(cache: CacheView, *, short: bool) -> Content:
+def _cache_line(cache: CacheView, *, short: bool, label: str = "") -> Content:
     """Draw one line; ``short`` rounds the tokens, has wider gaps for dots and the call's cost alone."""
     costs = ("", "", "") if short else cache.costs
     of_cached, of_new, of_stale = (
@@ -187,7 +198,7 @@ def _cache_line(cache: CacheView, *, short: bool) -> Content:
     if cache.stale:
         parts += [(f"{gap}stale ", DIM), (stale, WARN), (of_stale, DIM)]
     if cache.cost:
-        parts += [(gap, DIM), clean(cache.cost, newlines=False)]
+        parts += [(f"{gap}{label}", DIM), clean(cache.cost, newlines=False)]
     return line(*parts)
 
 

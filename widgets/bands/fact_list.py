@@ -38,6 +38,8 @@ _WORTH_CELLS = 6
 _TOKEN_CELLS = 6
 _LEVEL_CELLS = 9
 _WHY_MOST = 56
+_WHY_SHORT = 14
+_WHY_LEAST = 3
 _SOURCE_LEAST = 16
 _ORIGIN_LEAST = 18
 _GAP = "  "
@@ -230,7 +232,7 @@ class FactList(ScrollView, can_focus=True):
             self.post_message(self.ProvenanceRequested(unknown))
 
     def render_line(self, y: int) -> Strip:
-        width = self.content_size.width
+        width = self.scrollable_content_region.width
         if width < 1:
             return Strip.blank(0)
         content = self._content(y, width).truncate(width, ellipsis=True)
@@ -259,7 +261,9 @@ class FactList(ScrollView, can_focus=True):
             self._rows[place] for place in self._shown[first : first + self.content_size.height]
         ]
         why = min(_WHY_MOST, max((line(row.why).cell_length for row in visible), default=0))
-        return _Columns.fit(width, max(why, 3), worth=self._rows[0].utility is not None)
+        source = max((line(row.source_ref).cell_length for row in visible), default=0)
+        has_worth = self._rows[0].utility is not None
+        return _Columns.fit(width, max(why, _WHY_LEAST), source, worth=has_worth)
 
 
 class _Columns(msgspec.Struct, frozen=True):
@@ -272,22 +276,21 @@ class _Columns(msgspec.Struct, frozen=True):
     origin: int
 
     @classmethod
-    def fit(cls, width: int, why: int, *, worth: bool) -> _Columns:
+    def fit(cls, width: int, why: int, source: int, *, worth: bool) -> _Columns:
+        """Share ``width``: ``why`` and ``source`` are the widest texts of the two columns, in cells."""
         worth_cells = _WORTH_CELLS + 2 if worth else 0
         room = width - 4 - worth_cells - _TOKEN_CELLS - 2
-        # The reason gets its room first, then the source, then the level.
-        why = max(3, min(why, room - 2 - _SOURCE_LEAST))
-        room -= why + 2
-        level = _LEVEL_CELLS
-        if room - level - 2 < _SOURCE_LEAST:
-            level = 0
+        # A short reason comes first, then what tells the rows apart, then the rest of the reason.
+        short = max(3, min(why, _WHY_SHORT, room - 2 - _SOURCE_LEAST))
+        source = max(_SOURCE_LEAST, min(source, room - short - 2))
+        if room - short - 2 < _SOURCE_LEAST:
+            return cls(worth_cells, 0, max(1, room), 0, 0)
+        why = max(short, min(why, room - source - 2))
+        room -= why + source + 4
+        level = _LEVEL_CELLS if room > _LEVEL_CELLS + 2 else 0
         room -= level + 2 if level else 0
-        if room < _SOURCE_LEAST:
-            return cls(worth_cells, 0, max(1, room + why + 2), 0, 0)
-        origin = room * 2 // 5
-        if origin < _ORIGIN_LEAST:
-            origin = 0
-        return cls(worth_cells, level, room - (origin + 2 if origin else 0), why, origin)
+        origin = room - 2 if room - 2 >= _ORIGIN_LEAST else 0
+        return cls(worth_cells, level, source, why, origin)
 
     def head(self, order: Order, descending: bool) -> Content:
         arrow = "▾" if descending else "▴"

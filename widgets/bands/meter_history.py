@@ -15,7 +15,7 @@ from widgets.views import MeterView, WaveUseView
 
 MEANINGS = {
     "identity": "the rules: AGENTS.md and yours",
-    "objectives": "the task, the plan, your messages",
+    "objectives": "task, plan and your messages",
     "capabilities": "tools and skills",
     "situational": "files, diffs and results",
     "exploration": "neighbours, documents, notes",

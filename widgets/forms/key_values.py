@@ -11,6 +11,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from widgets.text.tone import DIM, STRONG, line
+from widgets.text.wrapped import wrap_line
 
 _COLUMN_MOST = 14
 _VALUE_LEAST = 4
@@ -74,4 +75,4 @@ class Sheet(Widget):
 
 def _wrapped(value: Content, width: int) -> list[Content]:
     lines = value.split("\n", allow_blank=True)
-    return [piece for part in lines for piece in (part.wrap(width) or [Content("")])]
+    return [piece for part in lines for piece in wrap_line(part, width)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -20,7 +20,6 @@ KeyGroup = tuple[str, Sequence[KeyHintView]]
 
 _HEAD_CELLS = 10
 _GAP = 2
-_KEY_LEAST = 3
 
 
 class KeyMenu(Widget):
@@ -52,10 +51,12 @@ class KeyMenu(Widget):
 
     def render(self) -> Content:
         rows = []
-        for heading, entries in self._lay_out(self.content_size.width):
+        rows_shown = self._lay_out(self.content_size.width)
+        keys = _key_cells(hint for _, entries in rows_shown for hint, _, _ in entries)
+        for heading, entries in rows_shown:
             parts = [line((f"{heading:<{_HEAD_CELLS}}", DIM))]
             for hint, _, cells in entries:
-                drawn = line((f"{hint.key:<{_KEY_LEAST}} ", STRONG), (hint.label, ""))
+                drawn = line((f"{hint.key:<{keys}} ", STRONG), (hint.label, ""))
                 parts.append(drawn.truncate(cells - _GAP, ellipsis=True).pad_right(0))
                 parts.append(Content(" " * (cells - parts[-1].cell_length)))
             rows.append(Content.assemble(*parts))
@@ -76,7 +77,8 @@ def _lay_out(
     groups: Sequence[KeyGroup], width: int
 ) -> list[tuple[str, list[tuple[KeyHintView, int, int]]]]:
     hints = [hint for _, entries in groups for hint in entries]
-    widest = max((_cells(hint) for hint in hints), default=0) + _GAP
+    labels = max((line(hint.label).cell_length for hint in hints), default=0)
+    widest = _key_cells(hints) + 1 + labels + _GAP
     room = max(1, width - _HEAD_CELLS)
     columns = max(1, room // max(1, widest))
     cells = room // columns
@@ -90,5 +92,6 @@ def _lay_out(
     return rows
 
 
-def _cells(hint: KeyHintView) -> int:
-    return line(f"{hint.key:<{_KEY_LEAST}} {hint.label}").cell_length
+def _key_cells(hints: Iterable[KeyHintView]) -> int:
+    """Return the width of the column of keys: of all, so that labels stand below each other."""
+    return max((line(hint.key).cell_length for hint in hints), default=0)

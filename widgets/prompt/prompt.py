@@ -117,7 +117,7 @@ class Prompt(TextArea):
     @hint.setter
     def hint(self, text: str) -> None:
         self._hint = text
-        self.placeholder = Content(clean(text, newlines=False))
+        self._fit_hint()
 
     @property
     def policy(self) -> str:
@@ -128,6 +128,15 @@ class Prompt(TextArea):
     def policy(self, text: str) -> None:
         self._policy = text
         self.border_subtitle = Content(clean(text, newlines=False)) if text else None
+
+    def on_resize(self) -> None:
+        """Cut the text in an empty prompt where the room ends, with an ellipsis."""
+        self._fit_hint()
+
+    def _fit_hint(self) -> None:
+        width = self.content_size.width
+        content = Content(clean(self._hint, newlines=False))
+        self.placeholder = content.truncate(width, ellipsis=True) if width else content
 
     def put(self, text: str) -> None:
         """Put a draft into the prompt, the cursor at its end. Nothing is posted."""

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from widgets.text.clean import clean
 from widgets.text.tone import DIM, block
+from widgets.text.wrapped import wrap_line
 
 
 class Fields(Widget):
@@ -34,7 +35,7 @@ class Fields(Widget):
             pieces = [
                 piece
                 for part in block(value).split("\n", allow_blank=True)
-                for piece in part.wrap(max(4, width - column))
+                for piece in wrap_line(part, max(4, width - column))
             ]
             for place, piece in enumerate(pieces or [Content("")]):
                 rows.append(Content.assemble(head if place == 0 else " " * column, piece))

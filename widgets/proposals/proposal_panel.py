@@ -527,7 +527,8 @@ class ProposalKeys(Widget):
 
     def on_click(self, event: events.Click) -> None:
         """Press the key that was clicked. It decides nothing that the key would not decide."""
-        hint = hint_at(self._hints, self.content_size.width, event.x - self._head.cell_length)
+        head = self._head.cell_length
+        hint = hint_at(self._hints, self.content_size.width - head, event.x - head)
         if hint is not None and hint.press:
             self.post_message(KeyBar.Pressed(hint.press))
 
@@ -538,8 +539,10 @@ class ProposalKeys(Widget):
 
     def render(self) -> Content:
         width = self.content_size.width
-        hints = hint_line(self._hints, width, dim=self._is_dim and not self._unread)
-        return Content.assemble(self._head, hints).truncate(width)
+        head = self._head
+        is_dim = self._is_dim and not self._unread
+        hints = hint_line(self._hints, width - head.cell_length, dim=is_dim)
+        return Content.assemble(head, hints).truncate(width)
 
     @property
     def _head(self) -> Content:

@@ -20,6 +20,7 @@ from textual.strip import Strip
 from widgets.text.clean import clean
 from widgets.text.line_view import draw_strip
 from widgets.text.tone import DIM, STRONG, Part, line
+from widgets.text.wrapped import wrap_line
 
 _LEAST = 8
 _FOLDED_FROM = 2_000
@@ -173,7 +174,7 @@ def _count_lines(row: DetailRow, width: int, folds: bool) -> int:
 def _break(text: Content, room: int, folds: bool) -> list[Content]:
     if text.cell_length <= room:
         return [text]
-    return text.fold(room) if folds else text.wrap(room)
+    return text.fold(room) if folds else wrap_line(text, room)
 
 
 def wrap_row(row: DetailRow, width: int, *, folds: bool = False) -> list[Content]:

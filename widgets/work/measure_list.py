@@ -22,6 +22,8 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _BAR_CELLS = 8
 _WIDE = 200
 """From this many columns on there are two columns of measures."""
+_NARROW = 120
+"""Below this many columns the bars are below the text, which then has the whole width."""
 _HIGH = 4
 """Lines of a measure with high bars."""
 _AIMS = {
@@ -53,7 +55,8 @@ class MeasureView(msgspec.Struct, frozen=True):
 
 
 class MeasureList(VerticalScroll, can_focus=True):
-    """Draw measures, on wide screens in two columns, on high ones with higher bars. Posts nothing.
+    """Draw measures, on wide screens in two columns, on high ones with higher bars, on narrow ones with the
+    bars below the text. Posts nothing.
 
     It scrolls when they do not fit. Whether an aim is met has a sign and a colour.
     """
@@ -67,6 +70,9 @@ class MeasureList(VerticalScroll, can_focus=True):
     MeasureList.-high MeasureRow, MeasureList.-high .measure-line { height: 4; }
     MeasureList.-high Spark { height: 3; }
     MeasureList.-wide { layout: grid; grid-size: 2; grid-rows: auto; grid-gutter: 0 4; }
+    MeasureList.-stacked MeasureRow { layout: vertical; height: 3; }
+    MeasureList.-stacked .measure-line { layout: horizontal; height: 1; margin: 0; }
+    MeasureList.-stacked Spark { width: 24; margin: 0 2 0 0; }
     MeasureRow .measure-span { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
@@ -82,8 +88,9 @@ class MeasureList(VerticalScroll, can_focus=True):
         """Use the room: two columns, and higher bars where all rows fit with them."""
         columns = 2 if event.size.width >= _WIDE else 1
         rows = -(-len(self._views) // columns)
-        is_high = bool(rows) and event.size.height >= rows * (_HIGH + 1) + 1
-        self.update_classes({"-wide": columns == 2, "-high": is_high})
+        is_stacked = event.size.width < _NARROW
+        is_high = not is_stacked and bool(rows) and event.size.height >= rows * (_HIGH + 1) + 1
+        self.update_classes({"-wide": columns == 2, "-high": is_high, "-stacked": is_stacked})
 
     @property
     def views(self) -> Sequence[MeasureView]:

@@ -23,6 +23,7 @@ from widgets.work.task_cards import line_columns, task_line
 
 _Row = ChainRowView | TaskLineView | WorkRowView
 
+_EMPTY = "No chains or tasks yet. They appear here; ^t opens the board."
 _TITLE_MOST = 36
 _STATE_MOST = 22
 _DETAIL_LEAST = 8
@@ -156,8 +157,9 @@ class WorkPane(ScrollView, can_focus=True):
         return Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)[0]
 
     def _content(self, y: int, width: int) -> Content:
-        if not self._lines and y == 0:
-            return line(("No chains or tasks yet. They appear here; ^t opens the board.", DIM))
+        if not self._lines:
+            rows = line((_EMPTY, DIM)).wrap(max(1, width))
+            return rows[y] if y < len(rows) else Content("")
         row = self._lines[y] if y < len(self._lines) else ""
         if isinstance(row, str):
             return line(row)

@@ -540,7 +540,6 @@ class CockpitScreen(DecidingScreen):
             return
         context = self.context
         self.panes.proposals.hints = self._proposal_hints(self.queue)
-        self.query_one(KeyBar).show(key_hints.footer_hints(self._actions.actions, context))
         text = key_hints.prompt_text(
             context,
             self.key_policy,
@@ -548,9 +547,10 @@ class CockpitScreen(DecidingScreen):
             note=self._note,
             wider_policy=self.wider_policy,
             starting=self.host.is_starting,
-            hidden=self.queue.front is not None and self.key_policy.front is None,
-            elsewhere=self.queue.others if self.queue.front is None else 0,
+            queue=self.queue,
         )
+        hints = key_hints.footer_hints(self._actions.actions, context, text.on_enter)
+        self.query_one(KeyBar).show(hints)
         if text != self._prompt_text:  # each of these draws the prompt again
             self._prompt_text = text
             self.prompt.hint, self.prompt.policy = text.placeholder, text.below
