@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cockpit.core.errors import StoreError
+from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
 from cockpit.store.db.database import Store
@@ -31,6 +32,11 @@ BATCH = 50_000
 """Rows of the journal whose counted ones are read at once."""
 CHECKPOINT_EVERY = 20_000
 """Rows after which the counts are stored, so that the next process goes on from them."""
+OTHER = "other"
+"""The label of what this version has no name for: a journal must not decide how many series there are."""
+_REASONS = frozenset((*REASONS, FACT_CAP))
+_JOB_STATUSES = frozenset(("planned", "done", "failed", "timed_out", "refused"))
+_BOUNDS = frozenset((*(str(bound) for bound in LATENCY_BUCKETS_MS), MORE))
 _PROFILE = "orientation.profile."
 _DECIDED = ("approved", "rejected", "expired")
 
@@ -242,7 +248,7 @@ class Metrics:
         packet = decode_detail(_Packet, row.detail_json)
         self.counts.packet_tokens_used = packet.token_used
         for reason, count in packet.drops.items():
-            _add(self.counts.drops, reason, count)
+            _add(self.counts.drops, reason if reason in _REASONS else OTHER, count)
 
     def _failed(self, row: Counted | Row) -> None:
         if row.error_code == "pinned_over_budget":
@@ -251,13 +257,15 @@ class Metrics:
     def _observed(self, row: Counted | Row) -> None:
         jobs = decode_detail(_Jobs, row.detail_json)
         for source, statuses in jobs.sources.items():
+            named = self.counts.jobs.setdefault(source if source in KINDS else OTHER, {})
             for status, count in statuses.items():
-                _add(self.counts.jobs.setdefault(source, {}), status, count)
+                _add(named, status if status in _JOB_STATUSES else OTHER, count)
         if dropped := jobs.refused.get(FACT_CAP, 0):
             _add(self.counts.drops, FACT_CAP, dropped)
         # Rows of earlier versions of cockpit have percentiles only.
         if isinstance(jobs.latency_buckets, Mapping):
-            for bound, count in jobs.latency_buckets.items():
+            for bound in _BOUNDS & jobs.latency_buckets.keys():
+                count = jobs.latency_buckets[bound]
                 _add(self.counts.latency_buckets, bound, count)
         if isinstance(jobs.latency_sum_ms, int):
             self.counts.latency_sum_ms += jobs.latency_sum_ms

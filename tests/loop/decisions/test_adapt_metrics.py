@@ -157,3 +157,26 @@ def test_counts_up_to_a_row_before_the_stored_ones_start_from_the_first(at_desk,
     before = desk.store.read_now(lambda c: views.fold_counts(c, 2))
     views.store_counts(desk.store, desk.store.read_now(measured))
     assert desk.store.read_now(lambda c: views.fold_counts(c, 2)) == before
+
+
+def test_no_journal_decides_how_many_series_there_are():
+    """Rows with names that this version does not know are counted together."""
+    metrics = Metrics()
+    series = len(metrics.exposition().splitlines())
+    plain = {"file": {"done": 1, "failed": 1, "timed_out": 1, "refused": 1, "planned": 1}}
+    for number in range(500):
+        name = f'n{number}\n" 中'
+        observed = {
+            "sources": {name: {name: 1, "done": 1}, **plain},
+            "refused": {},
+            "latency_buckets": {name: 1, "10": 1},
+            "latency_sum_ms": 1,
+        }
+        packed = {"token_used": 1, "drops": {name: 1}}
+        for action, body in ((Action.OBSERVATION_JOBS, observed), (Action.PACKET_COMPILED, packed)):
+            metrics.take(Counted(number, str(action), "", canonical_json(body)))
+    lines = metrics.exposition().splitlines()
+    assert 'observation_jobs_total{source="other",status="other"} 500.0' in lines
+    assert 'observation_jobs_total{source="file",status="done"} 500.0' in lines
+    assert 'orientation_fact_drop_total{reason="other"} 500.0' in lines
+    assert len(lines) < series + 20
