@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -26,8 +27,6 @@ def settle_trust(place: ProjectPaths, ask: Ask | None = None) -> list[str]:
     Without ``ask`` and without a terminal nothing is asked: cockpit says once on stderr that it goes on
     without them. Projects without such files are never asked about.
     """
-    import os
-
     from cockpit.access.user_presence import find_agent
     from cockpit.core.project.project_trust import list_loadable, list_untrusted, write_trust
 

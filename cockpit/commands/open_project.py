@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, locate_project
+from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths, find_lost_states, locate_project
 
 if TYPE_CHECKING:
     import sqlite3
@@ -56,7 +56,6 @@ def find_project(
 def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> None:
     from cockpit.commands.terminal import is_terminal, say
     from cockpit.core.project.old_state import StateNotMoved, find_old_state, require_moved_state
-    from cockpit.core.project_paths import find_lost_states
 
     try:
         require_moved_state(place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
@@ -80,8 +81,6 @@ class Plan(Struct, frozen=True):
 
     def body(self) -> dict[str, Any]:
         """Return the plan as JSON values; :func:`read_body` reads them back."""
-        import msgspec
-
         body: dict[str, Any] = msgspec.to_builtins(self)
         del body["notes"]
         return body
@@ -98,8 +97,6 @@ class Plan(Struct, frozen=True):
 
 def read_body(body: Any) -> Plan:
     """The plan of a :meth:`Plan.body`. Raises :class:`PlanInvalid`."""
-    import msgspec
-
     try:
         return msgspec.convert({**body, "notes": []}, Plan)
     except (msgspec.ValidationError, TypeError) as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import secrets
 import sqlite3
@@ -16,6 +17,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
@@ -419,8 +422,6 @@ def _is_locked(lock: int) -> bool:
 
 
 def _record_result(tx: Tx, result: RunResult) -> None:
-    import msgspec
-
     body = msgspec.to_builtins(result)
     named = (result.task_id, result.run, result.fence, result.worker)
     if remote_runs.record_result(tx, *named, body):
@@ -429,8 +430,6 @@ def _record_result(tx: Tx, result: RunResult) -> None:
 
 def _record_rows(tx: Tx, message: JournalRows) -> None:
     """Store rows that follow from those before them; what came twice is passed over."""
-    import json
-
     task_id, run, fence = message.task_id, message.run, message.fence
     remote = remote_runs.load(tx.connection, task_id, run)
     if (remote.fence, remote.worker) != (fence, message.worker):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from cockpit.chains.remote.messages import RunResult, work_branch
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import wip
@@ -48,8 +50,6 @@ async def take_over(context: TaskContext, repository: str, remote: RemoteRun) ->
     ``repository`` is what :attr:`ScaleSettings.git` names. Raises :class:`ResultRefused` for a branch or
     steps that are not as the result says, ``WorktreeError``, and the store's errors.
     """
-    import msgspec
-
     result = msgspec.convert(dict(remote.result), RunResult)
     task_id, run = remote.task_id, remote.run
     if (

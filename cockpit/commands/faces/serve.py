@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from cockpit.commands.open_project import (
     load_project_settings,
     open_store,
 )
-from cockpit.commands.terminal import say
+from cockpit.commands.terminal import say, show
 
 if TYPE_CHECKING:
     from cockpit.access.listen_address import Address
@@ -109,10 +110,7 @@ def _tell(address: Address) -> None:
 def _print_unit(
     host: str, port: int, path: Path | None, tls_cert: Path | None, tls_key: Path | None
 ) -> None:
-    import os
-
     from cockpit.commands.faces.systemd_unit import systemd_unit
-    from cockpit.commands.terminal import show
 
     options = [] if host == _HOST else ["--host", host]
     options += [] if port == _PORT else ["--port", str(port)]

@@ -12,9 +12,11 @@ import click
 from cockpit.cli_options import AS_JSON, MODEL, examples
 from cockpit.commands.open_project import (
     WrongUse,
+    choose_session,
     find_project,
     load_project_settings,
     open_project_runtime,
+    read_store,
 )
 from cockpit.commands.terminal import format_table, say, show, show_json
 
@@ -135,7 +137,6 @@ def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
 
 
 def _show_session(session_id: str, as_json: bool) -> None:
-    from cockpit.commands.open_project import choose_session, read_store
     from cockpit.loop.planner.read_session_estimate import read_session_estimate
     from cockpit.loop.views.estimate_text import body_text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,10 @@ from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, choose_session, find_project, open_store
-from cockpit.commands.terminal import say, show, show_json, show_list
+from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import user_folder
-from cockpit.core.skills.skill import LAYERS, Skill, core_of
+from cockpit.core.skills.skill import LAYERS, SKILL_FILE, Skill, SkillInvalid, core_of
 from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
@@ -163,7 +164,6 @@ def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: 
     long core is a warning.
     """
     from cockpit.core.skills.check_skill import check_skill
-    from cockpit.core.skills.skill import SKILL_FILE, SkillInvalid
     from cockpit.core.skills.skill_layers import read_folder
 
     reports: list[tuple[str, str, list[tuple[bool, str]]]] = []
@@ -230,12 +230,8 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
     PATH is a skill, or a folder or checkout with several. They are copied and never run. It shows what they
     are before it writes.
     """
-    import sys
-
-    from cockpit.commands.terminal import is_terminal
     from cockpit.core.project.project_trust import trust_file
     from cockpit.core.skills.install_skill import install_skill, read_source
-    from cockpit.core.skills.skill import SKILL_FILE
 
     if os.environ.get("COCKPIT_TOKEN"):
         raise WrongUse("Only you can install a skill, not the holder of a token.")

@@ -10,12 +10,19 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.open_project import WrongUse, choose_session, read_store
+from cockpit.commands.open_project import (
+    WrongUse,
+    choose_session,
+    find_project,
+    open_store,
+    read_store,
+    require_records,
+)
 from cockpit.commands.sessions.export import FORMATS
 from cockpit.commands.terminal import json_text, output_width, say, show, show_json, show_list
 from cockpit.core.text import pluralize
 from cockpit.loop.views.session_report import session_document, session_text
-from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, select_recent
+from cockpit.store.sessions.sessions import NEEDS_ANSWER, Session, change, load, select_recent
 
 
 @click.group(
@@ -139,9 +146,7 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
 @click.argument("title")
 def rename(session: str, title: str) -> None:
     """Rename a session."""
-    from cockpit.commands.open_project import find_project, open_store, require_records
     from cockpit.loop.intake.intent import make_title
-    from cockpit.store.sessions.sessions import change
 
     title = make_title(title)
     require_records()
@@ -168,7 +173,6 @@ def fork(session: str, wave: int | None, as_json: bool) -> None:
     waits for your message: `cockpit -r ID`, or `cockpit run --continue ID MESSAGE`. SESSION and the files of
     the project stay as they are.
     """
-    from cockpit.commands.open_project import find_project, open_store, require_records
     from cockpit.loop.intake.fork_session import fork_session
 
     require_records()
@@ -231,7 +235,6 @@ def jump(session: str) -> None:
     import asyncio
 
     from cockpit.agents.terminals.jump_to_terminal import jump_to_terminal
-    from cockpit.store.sessions.sessions import load
 
     row: Session = read_store(
         lambda connection: load(connection, choose_session(connection, session))
