@@ -34,6 +34,7 @@ from cockpit.chains.remote.messages import (
     ClaimAnswer,
     DecisionMessage,
     JournalRows,
+    MessageEarly,
     ProposalNotice,
     RunMessage,
     RunResult,
@@ -316,6 +317,8 @@ class Coordinator:
     async def _handle(self, message: BackMessage) -> None:
         try:
             await self._store_message(message)
+        except MessageEarly:
+            raise
         except (NotFound, IllegalTransition, AlreadyDecided, Stale, Altered) as error:
             self._say_invalid(str(error))  # of the store's errors, those that a message can cause
         except (StoreError, sqlite3.OperationalError):
@@ -424,6 +427,9 @@ def _is_locked(lock: int) -> bool:
 def _record_result(tx: Tx, result: RunResult) -> None:
     body = msgspec.to_builtins(result)
     named = (result.task_id, result.run, result.fence, result.worker)
+    last = remote_runs.last_row(tx.connection, *named[:3])
+    if result.last_row > (last[0] if last else 0) and remote_runs.is_held(tx.connection, *named):
+        raise MessageEarly(f"The result of {result.task_id} came before rows of its journal.")
     if remote_runs.record_result(tx, *named, body):
         close_session(tx, result.task_id, result.status, result.summary)
 
@@ -436,8 +442,12 @@ def _record_rows(tx: Tx, message: JournalRows) -> None:
         remote_runs.journal_void(tx, task_id, run, fence, message.worker, "rows")
         return
     last = remote_runs.last_row(tx.connection, task_id, run, fence)
+    if message.after > (last[0] if last else 0):
+        raise MessageEarly(f"Rows of {task_id} came before those that they follow.")
     try:
-        rows = [(int(json.loads(line)["seq"]), line) for line in message.lines]
+        bodies = [(json.loads(line), line) for line in message.lines]
+        # Without a digest it is a fragment of text, which the chain does not have.
+        rows = [(int(body["seq"]), line) for body, line in bodies if body["digest"]]
         rows = [(seq, line) for seq, line in rows if last is None or seq > last[0]]
         if not rows:
             return

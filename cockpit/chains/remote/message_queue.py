@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from cockpit.chains.remote.messages import (
     KINDS,
     BackMessage,
+    MessageEarly,
     MessageInvalid,
     RunMessage,
     decode,
@@ -231,7 +232,10 @@ class MessageQueue(Struct):
     async def receive_back(
         self, handle: Callable[[BackMessage], Awaitable[None]], on_invalid: Callable[[str], None]
     ) -> None:
-        """Hand on what workers send, for ever; a message leaves the stream once ``handle`` is back."""
+        """Hand on what workers send, for ever; a message leaves the stream once ``handle`` is back.
+
+        One for which ``handle`` raises :class:`MessageEarly` comes again later.
+        """
         waiting: dict[str, dict[int, Msg]] = {}
         source = await _ask(
             lambda: self.stream.pull_subscribe_bind(
@@ -266,7 +270,14 @@ class MessageQueue(Struct):
         except MessageInvalid as error:
             on_invalid(str(error))
         else:
-            await handle(message)
+            try:
+                await handle(message)
+            except MessageEarly as error:
+                if max(each.metadata.num_delivered for each in parts.values()) < MOST_TRIES:
+                    for each in parts.values():
+                        await each.nak(delay=self.lease_s / 2)
+                    return
+                on_invalid(str(error))
         for each in parts.values():
             await each.ack()
 

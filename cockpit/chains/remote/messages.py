@@ -29,6 +29,12 @@ class MessageInvalid(CockpitError):
     code = "message"
 
 
+class MessageEarly(CockpitError):
+    """A message came before one that it follows: the server gave it out again, in another order."""
+
+    code = "message"
+
+
 class RunMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task's run, for any worker of the queue."""
 
@@ -97,11 +103,15 @@ class RunResult(Sender, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The work in progress as the worker's store has it."""
     tokens: int = 0
     cost_usd: float | None = None
+    last_row: int = 0
+    """The last row of the worker's journal that was sent; without it the result does not count."""
 
 
 class JournalRows(Sender, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rows of the worker's own journal, as lines of an export, in order."""
 
+    after: int = 0
+    """The last row that was sent before these; 0 for none."""
     lines: tuple[str, ...]
 
 
@@ -161,7 +171,7 @@ def decode(kind: type[M], data: bytes) -> M:
         value = getattr(message, field, "")
         if value and not _COMMIT.fullmatch(value):
             raise MessageInvalid(f"A {kind.__name__} has the {field} {str(value)[:80]!r}.")
-    for field, least in (("run", 1), ("fence", 0), ("tokens", 0)):
+    for field, least in (("run", 1), ("fence", 0), ("tokens", 0), ("after", 0), ("last_row", 0)):
         if not least <= getattr(message, field, least) <= _MOST:
             raise MessageInvalid(f"A {kind.__name__} has a {field} below {least} or above {_MOST}.")
     return message

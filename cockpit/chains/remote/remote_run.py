@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from cockpit.chains.remote.message_queue import MessageQueue
@@ -129,7 +130,8 @@ async def do_run(
                 async with answering, forwarder.running():
                     outcome = await run_task(context, run.task_id)
             await forwarder.send_new()
-            return await _result(run, fence, place, setup.name, store, outcome)
+            result = await _result(run, fence, place, setup.name, store, outcome)
+            return msgspec.structs.replace(result, last_row=forwarder.last_row)
     finally:
         await asyncio.to_thread(shutil.rmtree, paths.state, ignore_errors=True)
 
@@ -281,6 +283,11 @@ class _Forwarder:
         self._shown: set[str] = set()
         self._sending = asyncio.Lock()
 
+    @property
+    def last_row(self) -> int:
+        """The number of the last row that was sent."""
+        return self._after
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Send within the block what comes."""
@@ -309,10 +316,17 @@ class _Forwarder:
                     self._shown.add(proposal.proposal_id)
 
     def _select(self, connection: object) -> Sequence[tuple[int, str]]:
-        return select_exported(connection, after=self._after, session_id=None, limit=ROWS)  # type: ignore[arg-type]
+        return select_exported(
+            connection,  # type: ignore[arg-type]
+            after=self._after,
+            session_id=None,
+            limit=ROWS,
+            provisional=False,
+        )
 
     async def _send_rows(self, lines: Sequence[str]) -> None:
-        await self._send(JournalRows(**self._sender, lines=tuple(lines)), "rows")  # type: ignore[arg-type]
+        rows = JournalRows(**self._sender, after=self._after, lines=tuple(lines))  # type: ignore[arg-type]
+        await self._send(rows, "rows")
 
     def _notice(self, proposal: proposals.Proposal) -> ProposalNotice:
         return ProposalNotice(

@@ -148,6 +148,18 @@ def claim(tx: Tx, task_id: str, run: int, worker: str) -> int:
     return fence
 
 
+def is_held(
+    connection: sqlite3.Connection, task_id: str, run: int, fence: int, worker: str
+) -> bool:
+    """Whether the worker has the run under that number."""
+    current = find(connection, task_id, run)
+    return current is not None and (current.state, current.fence, current.worker) == (
+        "claimed",
+        fence,
+        worker,
+    )
+
+
 def is_current(tx: Tx, task_id: str, run: int, fence: int, worker: str, what: str) -> bool:
     """Whether what a worker sent counts; journal it where not. ``what`` it is, for the journal."""
     current = find(tx.connection, task_id, run)

@@ -43,10 +43,19 @@ class ExportVerdict(Struct, frozen=True):
 
 
 def select_exported(
-    connection: sqlite3.Connection, *, after: int, session_id: str | None, limit: int
+    connection: sqlite3.Connection,
+    *,
+    after: int,
+    session_id: str | None,
+    limit: int,
+    provisional: bool = True,
 ) -> list[tuple[int, str]]:
-    """Return the next rows as (seq, line): canonical JSON, with the seals of those that have some."""
+    """Return the next rows as (seq, line): canonical JSON, with the seals of those that have some.
+
+    ``provisional``: with fragments of text that streams, which are in no chain and are replaced later.
+    """
     where, values = ("", ()) if session_id is None else ("session_id=? AND ", (session_id,))
+    where += "" if provisional else "digest IS NOT NULL AND "
     rows = connection.execute(
         f"{journal.SELECT_SEALED} WHERE {where}seq>? ORDER BY seq LIMIT ?", (*values, after, limit)
     )

@@ -80,4 +80,6 @@ def check(world: Machines, count: int) -> None:
     for at in range(1, count + 1):
         assert chains.project.git("show", f"{branches[-1]}:part{at}.py") == f"x = {at}\n"
     assert not chains.read(remote_runs.select_open)
+    lost = [row for row in chains.rows("remote.run.void") if row["fence"] == row["current"]]
+    assert lost == [], f"thrown away, from the worker that has the run: {lost}"
     chains.project.run("journal", "verify")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,8 @@ class Server:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    address: str = "127.0.0.1"
+    """The address at which it listens."""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -38,7 +41,7 @@ class Server:
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        words = ("-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self.port))
+        words = ("-js", "-sd", str(self.folder), "-a", self.address, "-p", str(self.port))
         log = self.folder.with_suffix(".log").open("ab")
         self.process = subprocess.Popen([str(SERVER), *words], stdout=log, stderr=log)
         log.close()
@@ -70,10 +73,18 @@ class Machines:
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     slots: int = 1
 
-    def start_worker(self, name: str, *words: str, is_cold: bool = False) -> subprocess.Popen[str]:
+    def start_worker(
+        self,
+        name: str,
+        *words: str,
+        is_cold: bool = False,
+        url: str = "",
+        enter: Sequence[str] = (),
+    ) -> subprocess.Popen[str]:
         """Start a worker; its state and configuration are its own machine's.
 
         ``is_cold``: in a process of its own that can be stopped and continued, not in a fork behind a relay.
+        ``url`` is the server's address from there, and ``enter`` begins a command there.
         """
         home = self.shared.parent / name
         (home / "config").mkdir(parents=True, exist_ok=True)
@@ -84,10 +95,19 @@ class Machines:
             "COCKPIT_STATE_DIR": str(home / "state"),
         }
         log = (home / "log").open("a")
+        is_cold = is_cold or bool(enter)
         start, command = (subprocess.Popen, COLD) if is_cold else (warm.Process, warm.command())
         worker: subprocess.Popen[str] = start(
             [
-                *(*command, "worker", "--connect", self.server.url, "--queue", "shop"),
+                *(
+                    *enter,
+                    *command,
+                    "worker",
+                    "--connect",
+                    url or self.server.url,
+                    "--queue",
+                    "shop",
+                ),
                 *("--git", str(self.shared), "--name", name, "--lease", str(LEASE_S)),
                 *("--slots", str(self.slots), *words),
             ],
@@ -101,12 +121,32 @@ class Machines:
         self.workers[name] = worker
         return worker
 
+    def configure(self, url: str, **settings: object) -> None:
+        """Write the coordinator's settings; ``url`` is the server's address from there."""
+        lines = {"server": url, "queue": "shop", "lease_s": LEASE_S, **settings}
+        text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+        self.chains.project.config.mkdir(exist_ok=True)
+        path = self.chains.project.config / "config.toml"
+        path.write_text(f'[scale]\nbackend = "nats"\n{text}')
+
     def log(self, name: str) -> str:
         return (self.shared.parent / name / "log").read_text()
 
-    def work(self, scenario: str, *words: str) -> subprocess.Popen[str]:
-        """Start a chain over the whole backlog."""
-        return self.chains.project.start(*WORK, "--all", *self.chains.model(scenario), *words)
+    def work(self, scenario: str, *words: str, enter: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Start a chain over the whole backlog; ``enter`` begins a command on the coordinator's machine."""
+        project = self.chains.project
+        given = (*WORK, "--all", *self.chains.model(scenario), *words)
+        if not enter:
+            return project.start(*given)
+        return subprocess.Popen(
+            [*enter, *COLD, *given],
+            cwd=project.root,
+            env=project.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def end(self) -> None:
         for worker in self.workers.values():
@@ -116,19 +156,18 @@ class Machines:
 
 
 @contextlib.contextmanager
-def machines(folder: Path, count: int, *, slots: int = 1) -> Iterator[Machines]:
-    """A project with ``count`` tasks, whose chains are done over a queue."""
+def machines(
+    folder: Path, count: int, *, slots: int = 1, address: str = "127.0.0.1"
+) -> Iterator[Machines]:
+    """A project with ``count`` tasks, whose chains are done over a queue at ``address``."""
     chains = Chains.made(folder, count)
     shared = folder / "shared.git"
     chains.project.git("clone", "--quiet", "--bare", str(chains.root), str(shared))
     chains.project.git("remote", "add", "origin", str(shared))
-    server = Server(folder / "jetstream")
+    server = Server(folder / "jetstream", address=address)
     server.start()
-    chains.project.config.mkdir(exist_ok=True)
-    (chains.project.config / "config.toml").write_text(
-        f'[scale]\nbackend = "nats"\nserver = "{server.url}"\nqueue = "shop"\nlease_s = {LEASE_S}\n'
-    )
     world = Machines(chains, server, shared, slots=slots)
+    world.configure(server.url)
     try:
         yield world
     finally:
