@@ -35,6 +35,7 @@ from cockpit.chains.remote.messages import (
     DecisionMessage,
     JournalRows,
     MessageEarly,
+    MessageInvalid,
     ProposalNotice,
     RunMessage,
     RunResult,
@@ -47,6 +48,7 @@ from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.send_decisions import DecisionSender
+from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.chains.remote.take_over import ResultRefused, take_over
 from cockpit.core.errors import (
     AlreadyDecided,
@@ -135,6 +137,8 @@ class Coordinator:
         self._pushed = ""
         self._pushing = asyncio.Lock()
         self._waiting: dict[tuple[str, int], asyncio.Event] = {}
+        self._deliveries: dict[tuple[str, int], tuple[int, int]] = {}
+        """The newest delivery of each run that a worker took up."""
 
     @property
     def at_once(self) -> int | None:
@@ -185,7 +189,10 @@ class Coordinator:
             )
         )
         remote = await self._store.write(lambda tx: self._begin(tx, context, task_id, run, base))
-        await self._put(remote, message)
+        try:
+            await self._put(remote, message)
+        except QueueUnreachable as error:
+            self._say(f"{task_id} goes into the queue once the server answers. {error}")
         return remote
 
     def _begin(self, tx: Tx, context: TaskContext, task_id: str, run: int, base: str) -> RemoteRun:
@@ -221,14 +228,12 @@ class Coordinator:
             commit = (await git(chain, "rev-parse", "HEAD")).strip()
             if commit != self._pushed:
                 branch = base_branch(self._chain.chain_id)
-                await shared_git(
-                    chain,
-                    "push",
-                    "--quiet",
-                    "--force",
-                    self._scale.git,
-                    f"{commit}:refs/heads/{branch}",
-                )
+                named = f"{commit}:refs/heads/{branch}"
+                words = ("push", "--quiet", "--force", self._scale.git, named)
+                if self._pushed:
+                    await ask_shared(self._store.clock, chain, *words)
+                else:  # what never worked is told at once
+                    await shared_git(chain, *words)
                 self._pushed = commit
             return commit
 
@@ -248,14 +253,16 @@ class Coordinator:
             stopping.cancel()
             returning.cancel()
             self._waiting.pop(key, None)
+            self._deliveries.pop(key, None)
 
     async def _take_out(self, remote: RemoteRun) -> bool:
         """Take a run out of the queue; where a worker has it, ask that to end after its step."""
         names, task_id, run = self._queue.subjects, remote.task_id, remote.run
         if await self._store.write(lambda tx: remote_runs.withdraw(tx, task_id, run)):
-            number = await self._queue.holds(names.runs_stream, names.run(task_id, run))
-            if number:
-                await self._queue.remove(names.runs_stream, number)
+            with suppress(QueueUnreachable):  # a worker that gets it all the same is refused
+                number = await self._queue.holds(names.runs_stream, names.run(task_id, run))
+                if number:
+                    await self._queue.remove(names.runs_stream, number)
             return True
         current = self._load(remote)
         if current.state == "claimed":
@@ -290,6 +297,10 @@ class Coordinator:
     async def answer_claim(self, data: bytes) -> bytes:
         """Give a run to the worker that asks, under the next number."""
         claim = decode(Claim, data)
+        key, delivery = (claim.task_id, claim.run), (claim.message, claim.delivery)
+        if delivery < self._deliveries.get(key, (0, 0)):
+            # Late by a lost connection: by now the server has given the run to another worker.
+            raise MessageInvalid(f"{claim.worker} asks late for {claim.task_id}.")
 
         def give(tx: Tx) -> int:
             fence = remote_runs.claim(tx, claim.task_id, claim.run, claim.worker)
@@ -299,6 +310,8 @@ class Coordinator:
 
         fence = await self._store.write(give)
         if fence:
+            if key in self._waiting:
+                self._deliveries[key] = max(delivery, self._deliveries.get(key, (0, 0)))
             again = f", time {fence}" if fence > 1 else ""
             self._say(f"{claim.task_id} is with {claim.worker}{again}.")
         return encode(ClaimAnswer(fence))

@@ -355,7 +355,8 @@ async def open_queue(scale: ScaleSettings, *, name: str) -> AsyncIterator[Messag
     nats = _load_nats()
     from nats.errors import Error, NoServersError
 
-    options: dict[str, Any] = {}
+    # A connection over which nothing comes is lost within a lease, not after four minutes.
+    options: dict[str, Any] = {"ping_interval": scale.lease_s / 3, "max_outstanding_pings": 2}
     if scale.credentials:
         options["user_credentials"] = scale.credentials
     try:

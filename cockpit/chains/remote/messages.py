@@ -19,6 +19,11 @@ M = TypeVar("M", bound=msgspec.Struct)
 _TASK = re.compile(r"T-[0-9]{1,12}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NUMBERS = (
+    *(("run", 1), ("fence", 0), ("tokens", 0), ("after", 0)),
+    *(("last_row", 0), ("message", 0), ("delivery", 0)),
+)
+"""Fields that hold a number, each with the least that it may be."""
 _MOST = 2**53
 """The largest number that a message may hold where it is counted or stored."""
 
@@ -62,6 +67,10 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     task_id: str
     run: int
     worker: str
+    message: int = 0
+    """The number that the run's message has at the server."""
+    delivery: int = 0
+    """How often the server has given that message out."""
 
 
 class ClaimAnswer(msgspec.Struct, frozen=True):
@@ -171,7 +180,7 @@ def decode(kind: type[M], data: bytes) -> M:
         value = getattr(message, field, "")
         if value and not _COMMIT.fullmatch(value):
             raise MessageInvalid(f"A {kind.__name__} has the {field} {str(value)[:80]!r}.")
-    for field, least in (("run", 1), ("fence", 0), ("tokens", 0), ("after", 0), ("last_row", 0)):
+    for field, least in _NUMBERS:
         if not least <= getattr(message, field, least) <= _MOST:
             raise MessageInvalid(f"A {kind.__name__} has a {field} below {least} or above {_MOST}.")
     return message

@@ -31,6 +31,7 @@ from cockpit.chains.remote.messages import (
     work_branch,
 )
 from cockpit.chains.remote.run_message import import_run, read_work
+from cockpit.chains.remote.shared_repository import ask_shared, is_unreachable
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.decisions.approval_policy import is_narrower
@@ -40,8 +41,9 @@ from cockpit.store.backlog import tasks
 from cockpit.store.chains import task_runs, worktrees
 from cockpit.store.db.database import Store
 from cockpit.store.journal.export_rows import select_exported
+from cockpit.store.journal.head_anchor import find_anchor_file
 from cockpit.store.sessions import proposals
-from cockpit.tasks.git import commit_of, git, shared_git, try_git
+from cockpit.tasks.git import WorktreeError, commit_of, git, shared_git, try_git
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome, WorkSettings
 
@@ -77,10 +79,18 @@ class RunPlace(Struct, frozen=True):
     mirror: Path
     """The machine's copy of the repository, for all runs."""
     repository: str
+    empty_store: Path
+    """A store without rows, for all runs: to make one takes longer than to copy it."""
 
     @property
     def clone(self) -> Path:
         return self.folder / "clone"
+
+
+class RunNotBegun(CockpitError):
+    """This machine cannot begin the run now; another one may."""
+
+    code = "worktree"
 
 
 async def do_run(
@@ -94,16 +104,23 @@ async def do_run(
 ) -> RunResult:
     """Do the run's steps before the merge, push its branch, and return its result.
 
-    Everything else, its rows and proposals, is sent by ``send`` while it goes on. Raises ``WorktreeError``,
+    Everything else, its rows and proposals, is sent by ``send`` while it goes on. Raises
+    :class:`RunNotBegun` where this machine cannot get at the repository, ``WorktreeError``,
     ``MessageInvalid`` and the store's errors: nothing of the run counts then.
     """
-    await _clone(run, place)
+    try:
+        await _clone(run, place)
+    except WorktreeError as error:
+        if is_unreachable(error):
+            raise RunNotBegun(f"The shared repository cannot be reached: {error}") from error
+        raise
     paths = ProjectPaths(root=place.clone, home=place.clone, git=True)
     settings, own_work = setup.load_settings(place.clone, run)
     approve = setup.policy if is_narrower(setup.policy, run.approve) else run.approve
     paths.prepare()
     try:
-        with Store.open(paths.database) as store:
+        await asyncio.to_thread(shutil.copyfile, place.empty_store, paths.database)
+        with Store.open(paths.database, durable=False) as store:
             await store.write(lambda tx: import_run(tx, run))
             context = TaskContext(
                 store=store,
@@ -133,7 +150,14 @@ async def do_run(
             result = await _result(run, fence, place, setup.name, store, outcome)
             return msgspec.structs.replace(result, last_row=forwarder.last_row)
     finally:
-        await asyncio.to_thread(shutil.rmtree, paths.state, ignore_errors=True)
+        await asyncio.to_thread(_remove_state, paths)
+
+
+def _remove_state(paths: ProjectPaths) -> None:
+    """Remove the run's store, and what tells whether it was replaced."""
+    if (anchor := find_anchor_file(paths.database)) is not None:
+        anchor.unlink(missing_ok=True)
+    shutil.rmtree(paths.state, ignore_errors=True)
 
 
 async def _clone(run: RunMessage, place: RunPlace) -> None:
@@ -184,7 +208,7 @@ async def _result(
     if commit:
         branch = work_branch(run.task_id, run.run, fence)
         words = ("push", "--quiet", "--force", place.repository, f"{commit}:refs/heads/{branch}")
-        await shared_git(place.clone, *words)
+        await ask_shared(store.clock, place.clone, *words)
         await try_git(
             place.mirror,
             "--git-dir=.",

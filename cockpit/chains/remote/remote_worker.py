@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,11 @@ from cockpit.chains.remote.messages import (
     decode,
     encode,
 )
-from cockpit.chains.remote.remote_run import RunPlace, do_run
+from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
 from cockpit.core.clock import Clock
 from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+from cockpit.tasks.git import shared_git
 from cockpit.tasks.task_context import WorkSettings
 
 if TYPE_CHECKING:
@@ -73,9 +75,14 @@ class RemoteWorker:
         self.stop = asyncio.Event()
         """When set, running steps finish, their results are sent, and no further run is taken."""
 
+    async def check(self) -> None:
+        """Raise ``WorktreeError`` where the shared repository cannot be read."""
+        await shared_git(self._setup.folder, "ls-remote", "--quiet", self._setup.repository, "HEAD")
+
     async def work(self) -> None:
         """Take runs and do them, until :attr:`stop` is set. Cancelled, it leaves its runs to others."""
         await asyncio.to_thread(self._remove_old_runs)
+        await asyncio.to_thread(self._make_empty_store)
         slots = [asyncio.ensure_future(self._work_on_slot()) for _ in range(self._setup.slots)]
         try:
             await asyncio.gather(*slots)
@@ -99,7 +106,7 @@ class RemoteWorker:
             self._say(f"A run was thrown away: {error}")
             await self._queue.settle(message, "done")
             return
-        fence = await self._claim(run)
+        fence = await self._claim(run, message)
         if fence is None:
             await self._queue.settle(message, "again")  # no coordinator is there
             return
@@ -107,14 +114,23 @@ class RemoteWorker:
             await self._queue.settle(message, "done")  # it is over
             return
         self._say(f"{run.task_id} starts (run {run.run}, number {fence}).")
-        async with self._kept_alive(message):
-            result = await self._do(run, fence)
-            await self._send(result, "result")
+        try:
+            async with self._kept_alive(message):
+                result = await self._do(run, fence)
+                await self._send(result, "result")
+        except RunNotBegun as error:
+            self._say(f"{run.task_id} goes back into the queue. {error}")
+            await self._queue.settle(message, "again")
+            with suppress(TimeoutError):  # others may reach the repository
+                await asyncio.wait_for(self.stop.wait(), _LONGEST_WAIT_S)
+            return
         await self._queue.settle(message, "done")
         self._say(f"{run.task_id}: {result.status}. {result.summary[:200]}")
 
-    async def _claim(self, run: RunMessage) -> int | None:
-        claim = Claim(run.task_id, run.run, self._setup.name)
+    async def _claim(self, run: RunMessage, message: Msg) -> int | None:
+        counts = message.metadata
+        number, delivery = counts.sequence.stream, counts.num_delivered
+        claim = Claim(run.task_id, run.run, self._setup.name, number, delivery)
         try:
             answer = await self._queue.request(self._queue.subjects.claim, encode(claim))
             return decode(ClaimAnswer, answer).fence
@@ -124,9 +140,11 @@ class RemoteWorker:
     async def _do(self, run: RunMessage, fence: int) -> RunResult:
         """Do the run; an error of this machine is the run's result."""
         folder = self._runs / f"{run.task_id}-{run.run}-{fence}"
-        place = RunPlace(folder, self._mirror, self._setup.repository)
+        place = RunPlace(folder, self._mirror, self._setup.repository, self._empty_store)
         try:
             return await do_run(run, fence, place, self._setup, self._queue, self._send, self.stop)
+        except RunNotBegun:
+            raise
         except Exception as error:  # whatever a run holds, it ends that run and not the worker
             summary = (str(error) or type(error).__name__)[:2_000]
             return RunResult(
@@ -171,6 +189,16 @@ class RemoteWorker:
     @property
     def _mirror(self) -> Path:
         return self._setup.folder / "mirror.git"
+
+    @property
+    def _empty_store(self) -> Path:
+        return self._setup.folder / "empty" / "cockpit.db"
+
+    def _make_empty_store(self) -> None:
+        """Make the store that each run begins with, of this version of cockpit."""
+        shutil.rmtree(self._empty_store.parent, ignore_errors=True)
+        self._empty_store.parent.mkdir(mode=0o700)
+        Store.open(self._empty_store, self._setup.clock).close()
 
     def _remove_old_runs(self) -> None:
         """Remove what a worker that died here left: its runs are others' by now."""

@@ -7,11 +7,13 @@ Doing it twice is doing it once: a crash in between is repeated from the stored 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from cockpit.chains.remote.messages import RunResult, work_branch
+from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid
@@ -128,11 +130,13 @@ async def _fetch(
     home = context.place.home
     name = work_branch(remote.task_id, remote.run, remote.fence)
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:  # else: before a crash
-        async with worktree_lock(context.place):
-            await shared_git(
-                home, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", repository,
-                f"+refs/heads/{name}:refs/heads/{branch}",
-            )  # fmt: skip
+        await ask_shared(
+            context.store.clock,
+            home,
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+            *(repository, f"+refs/heads/{name}:refs/heads/{branch}"),
+            within=partial(worktree_lock, context.place),
+        )
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:
         raise ResultRefused(
             f"The branch of {remote.worker} for {remote.task_id} is not at the commit that it names."

@@ -103,7 +103,7 @@ def worker(
     is in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,
     a second Ctrl+C at once; another worker then gets what it had.
 
-    Exit codes: 0 after Ctrl+C, 1 where the server is not reached, 2 for wrong options.
+    Exit codes: 0 after Ctrl+C, 1 where the server or the repository is not reached, 2 for wrong options.
     """
     from cockpit.chains.remote.message_queue import check_queue_name
     from cockpit.chains.remote.messages import check_worker_name
@@ -152,6 +152,7 @@ async def _work(
             clock=SystemClock(),
         )
         remote = RemoteWorker(queue, setup, say)
+        await remote.check()
         working = asyncio.ensure_future(remote.work())
 
         def stop() -> None:

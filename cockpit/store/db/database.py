@@ -51,6 +51,7 @@ class Store:
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         factory: type[sqlite3.Connection] = WritingConnection,
+        durable: bool = True,
     ) -> None:
         self.path = path
         self.clock = clock
@@ -66,7 +67,7 @@ class Store:
             return Tx(connection, clock, ids, tail, rows, self.unreleased)
 
         def connect_writer() -> sqlite3.Connection:
-            return connect(path, busy_timeout_ms=busy_timeout_ms, factory=factory)
+            return connect(path, durable=durable, busy_timeout_ms=busy_timeout_ms, factory=factory)
 
         before: list[verify_tables.TableFault] = []
 
@@ -106,11 +107,13 @@ class Store:
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
         factory: type[sqlite3.Connection] = WritingConnection,
+        durable: bool = True,
     ) -> Store:
         """Open the database at ``path``, creating and migrating it as needed.
 
         A write waits ``busy_timeout_ms`` milliseconds for other processes. ``factory`` is the class
-        of the writer's connection, so that tests can make a statement fail. Raises the errors of
+        of the writer's connection, so that tests can make a statement fail. Not ``durable``, a commit does
+        not wait for the disk: for a store that ends with its process. Raises the errors of
         :mod:`cockpit.core.errors`.
         """
         return cls(
@@ -119,6 +122,7 @@ class Store:
             ids or RandomIds(),
             busy_timeout_ms=busy_timeout_ms,
             factory=factory,
+            durable=durable,
         )
 
     async def write(self, step: Callable[[Tx], T]) -> T:

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 from chains.chain_world import slowly
-from chains.remote.played_worker import claim_now, send_result
+from chains.remote.played_worker import claim_now, push_work, scale_of, send_result
 from chains.remote.remote_world import Machines, machines
 from chains.remote.test_remote_chain import wait_until
 
+from cockpit.chains.remote.message_queue import open_queue
+from cockpit.chains.remote.messages import Claim, ClaimAnswer, decode, encode
 from cockpit.store.chains import remote_runs, worktrees
 from cockpit.store.chains.remote_runs import RemoteRun
 
@@ -54,8 +56,6 @@ def test_a_result_of_a_task_that_was_ended_is_kept_and_not_merged(tmp_path, ends
 
 async def send_branch_only(world: Machines, fence: int) -> None:
     """Push as a worker that died before it could send its result."""
-    from chains.remote.played_worker import push_work
-
     push_work(world, "lost", fence, "T-1")
 
 
@@ -73,10 +73,6 @@ def test_a_task_that_the_user_archives_leaves_the_queue(tmp_path):
 
 async def is_refused(world: Machines) -> bool:
     """Whether the run is in no worker's reach any more."""
-    from chains.remote.played_worker import scale_of
-
-    from cockpit.chains.remote.message_queue import open_queue
-
     async with open_queue(scale_of(world), name="late") as queue:
         names = queue.subjects
         return not await queue.holds(names.runs_stream, names.run("T-1", 1))
@@ -93,3 +89,23 @@ def test_a_worker_stops_after_its_step_once_the_user_archived_the_task(tmp_path)
         (returned,) = chains.rows("remote.run.returned")
         assert returned["status"] == "interrupted", (output, world.log("a"))
         assert not chains.read(remote_runs.select_open)
+
+
+def test_a_worker_that_asks_late_takes_no_run_from_another(tmp_path):
+    with machines(tmp_path, 1) as world:
+        chains = world.chains
+        running = world.work(chains.scenario(1))
+        wait_until(lambda: chains.rows("remote.run.sent"))
+
+        async def ask(name: str, delivery: int) -> bytes:
+            async with open_queue(scale_of(world), name=name) as queue:
+                wanted = encode(Claim("T-1", 1, name, 1, delivery))
+                return await queue.request(queue.subjects.claim, wanted)
+
+        asyncio.run(ask("early", 1))
+        fence = decode(ClaimAnswer, asyncio.run(ask("later", 2))).fence
+        assert asyncio.run(ask("early", 1)) == b"", "its question was on its way for long"
+        assert (load(world).worker, load(world).fence) == ("later", fence)
+        asyncio.run(send_result(world, "later", fence))
+        code, output = chains.end(running)
+        assert (code, chains.statuses()) == (0, {"T-1": "done"}), output
