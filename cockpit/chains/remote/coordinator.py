@@ -22,6 +22,7 @@ import msgspec
 
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
+from cockpit.chains.remote.end_tasks import end_tasks
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
     QueueUnreachable,
@@ -112,8 +113,7 @@ async def open_coordinator(
         try:
             yield coordinator
         finally:
-            for each in working:
-                each.cancel()
+            await end_tasks(working)
 
 
 class Coordinator:
@@ -342,8 +342,8 @@ class Coordinator:
     async def _store_message(self, message: BackMessage) -> None:
         match message:
             case RunResult():
-                await self._store.write(lambda tx: _record_result(tx, message))
-                self._wake(message.task_id, message.run)
+                if await self._store.write(lambda tx: _record_result(tx, message)):
+                    self._wake(message.task_id, message.run)
             case JournalRows():
                 await self._store.write(lambda tx: _record_rows(tx, message))
             case ProposalNotice():
@@ -437,14 +437,17 @@ def _is_locked(lock: int) -> bool:
     return True
 
 
-def _record_result(tx: Tx, result: RunResult) -> None:
+def _record_result(tx: Tx, result: RunResult) -> bool:
+    """Store a result; return whether it counts."""
     body = msgspec.to_builtins(result)
     named = (result.task_id, result.run, result.fence, result.worker)
     last = remote_runs.last_row(tx.connection, *named[:3])
     if result.last_row > (last[0] if last else 0) and remote_runs.is_held(tx.connection, *named):
         raise MessageEarly(f"The result of {result.task_id} came before rows of its journal.")
-    if remote_runs.record_result(tx, *named, body):
+    counts = remote_runs.record_result(tx, *named, body)
+    if counts:
         close_session(tx, result.task_id, result.status, result.summary)
+    return counts
 
 
 def _record_rows(tx: Tx, message: JournalRows) -> None:

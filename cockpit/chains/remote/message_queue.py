@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
+from cockpit.chains.remote.end_tasks import end_tasks
 from cockpit.chains.remote.messages import (
     KINDS,
     BackMessage,
@@ -341,8 +342,7 @@ class MessageQueue(Struct):
         finally:
             if not self.client.is_closed:
                 await subscription.unsubscribe()
-            for task in answering:
-                task.cancel()
+            await end_tasks(answering)
             await asyncio.gather(*answering, return_exceptions=True)
 
 

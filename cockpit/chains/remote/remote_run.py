@@ -10,12 +10,14 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
+from cockpit.chains.remote.end_tasks import end_tasks
 from cockpit.chains.remote.message_queue import MessageQueue
 from cockpit.chains.remote.messages import (
     BackMessage,
@@ -79,8 +81,6 @@ class RunPlace(Struct, frozen=True):
     mirror: Path
     """The machine's copy of the repository, for all runs."""
     repository: str
-    empty_store: Path
-    """A store without rows, for all runs: to make one takes longer than to copy it."""
 
     @property
     def clone(self) -> Path:
@@ -119,8 +119,9 @@ async def do_run(
     approve = setup.policy if is_narrower(setup.policy, run.approve) else run.approve
     paths.prepare()
     try:
-        await asyncio.to_thread(shutil.copyfile, place.empty_store, paths.database)
-        with Store.open(paths.database, durable=False) as store:
+        # In a thread: while the loop waits, nobody renews the lease. The store ends with the run.
+        opening = partial(Store.open, paths.database, durable=False)
+        with await asyncio.to_thread(opening) as store:
             await store.write(lambda tx: import_run(tx, run))
             context = TaskContext(
                 store=store,
@@ -325,7 +326,7 @@ class _Forwarder:
         try:
             yield
         finally:
-            forwarding.cancel()
+            await end_tasks([forwarding])
             await asyncio.gather(forwarding, return_exceptions=True)
 
     async def send_new(self) -> None:

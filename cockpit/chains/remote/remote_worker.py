@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cockpit.chains.remote.end_tasks import end_tasks
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
     QueueUnreachable,
@@ -35,7 +36,6 @@ from cockpit.chains.remote.messages import (
 from cockpit.chains.remote.remote_run import RunNotBegun, RunPlace, do_run
 from cockpit.core.clock import Clock
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.db.database import Store
 from cockpit.tasks.git import shared_git
 from cockpit.tasks.task_context import WorkSettings
 
@@ -82,13 +82,11 @@ class RemoteWorker:
     async def work(self) -> None:
         """Take runs and do them, until :attr:`stop` is set. Cancelled, it leaves its runs to others."""
         await asyncio.to_thread(self._remove_old_runs)
-        await asyncio.to_thread(self._make_empty_store)
         slots = [asyncio.ensure_future(self._work_on_slot()) for _ in range(self._setup.slots)]
         try:
             await asyncio.gather(*slots)
         finally:
-            for slot in slots:
-                slot.cancel()
+            await end_tasks(slots)
             await asyncio.gather(*slots, return_exceptions=True)
 
     async def _work_on_slot(self) -> None:
@@ -140,7 +138,7 @@ class RemoteWorker:
     async def _do(self, run: RunMessage, fence: int) -> RunResult:
         """Do the run; an error of this machine is the run's result."""
         folder = self._runs / f"{run.task_id}-{run.run}-{fence}"
-        place = RunPlace(folder, self._mirror, self._setup.repository, self._empty_store)
+        place = RunPlace(folder, self._mirror, self._setup.repository)
         try:
             return await do_run(run, fence, place, self._setup, self._queue, self._send, self.stop)
         except RunNotBegun:
@@ -180,7 +178,7 @@ class RemoteWorker:
         try:
             yield
         finally:
-            renewing.cancel()
+            await end_tasks([renewing])
 
     @property
     def _runs(self) -> Path:
@@ -189,16 +187,6 @@ class RemoteWorker:
     @property
     def _mirror(self) -> Path:
         return self._setup.folder / "mirror.git"
-
-    @property
-    def _empty_store(self) -> Path:
-        return self._setup.folder / "empty" / "cockpit.db"
-
-    def _make_empty_store(self) -> None:
-        """Make the store that each run begins with, of this version of cockpit."""
-        shutil.rmtree(self._empty_store.parent, ignore_errors=True)
-        self._empty_store.parent.mkdir(mode=0o700)
-        Store.open(self._empty_store, self._setup.clock).close()
 
     def _remove_old_runs(self) -> None:
         """Remove what a worker that died here left: its runs are others' by now."""
