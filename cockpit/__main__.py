@@ -9,6 +9,10 @@ import sys
 def main() -> int:
     """Run ``cockpit`` or ``python -m cockpit``; return the exit code."""
     arguments = sys.argv[1:]
+    if not os.environ.get("HOME", "").startswith("/"):
+        from cockpit.core.state_folder import settle_home
+
+        settle_home()
     if arguments[:1] == ["hook"] and (len(arguments) == 1 or arguments[1].startswith("--agent")):
         try:
             piped = not sys.stdin.isatty()

@@ -409,6 +409,7 @@ class CockpitApp(TerminalApp[int]):
             self.restore_text(text)
             self.show_error(str(error) or type(error).__name__)
         else:
+            self.clear_notifications()  # a message that nothing was started is no longer true
             self.attach(session_id)
             self.runs.ensure_running(session_id)
         finally:

@@ -235,6 +235,9 @@ class Host(Protocol):
         """All open screens, the top one last."""
         ...
 
+    theme: str
+    """The name of the theme in use."""
+
     @property
     def available_themes(self) -> Mapping[str, object]: ...
 

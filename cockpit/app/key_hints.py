@@ -176,7 +176,7 @@ def _placeholder(
         return "this agent works in a terminal of yours: write to it there"
     if session.status == "running":
         return f"type a message for the next {'turn' if session.agent else 'wave'}"
-    return "your turn" if session.status == "waiting" else "type a message to continue"
+    return f"type {'a reply' if session.status == 'waiting' else 'a message'} to continue"
 
 
 def _above(context: ActionContext, key_policy: KeyPolicy, wider_policy: str) -> str:

@@ -29,6 +29,29 @@ _LONGEST_NAME = 40
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
+def home_folder() -> str:
+    """Return the user's home: ``HOME`` where it is an absolute path, else what the system says, else ``/``.
+
+    Never a relative path: in the working directory it would be a folder of the repository, whose files
+    would be the user's configuration and state.
+    """
+    named = os.environ.get("HOME", "")
+    if not os.path.isabs(named):
+        import pwd
+
+        try:
+            named = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            named = ""  # a user without an entry, as in containers
+    return named if os.path.isabs(named) else "/"
+
+
+def settle_home() -> None:
+    """Give this process and the programs that it starts a ``HOME``, where there is none that can be used."""
+    if sys.platform != "win32" and not os.path.isabs(os.environ.get("HOME", "")):
+        os.environ["HOME"] = home_folder()
+
+
 def state_root() -> str:
     """Return the real path of the user's state folder, which need not exist.
 
@@ -37,7 +60,7 @@ def state_root() -> str:
     named = os.environ.get(VARIABLE, "").strip()
     if named:
         # Never from the working directory: that would be a folder of the repository.
-        return os.path.realpath(os.path.join(os.path.expanduser("~"), os.path.expanduser(named)))
+        return os.path.realpath(os.path.join(home_folder(), os.path.expanduser(named)))
     if sys.platform in ("darwin", "win32"):
         from platformdirs import user_state_dir
 
@@ -45,7 +68,7 @@ def state_root() -> str:
     # As platformdirs does, whose import takes as long as a hook call.
     base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):
-        base = os.path.expanduser("~/.local/state")
+        base = os.path.join(home_folder(), ".local", "state")
     return os.path.realpath(os.path.join(base, "cockpit"))
 
 
@@ -60,7 +83,7 @@ def config_root() -> str:
         return user_config_dir("cockpit", appauthor=False)
     base = os.environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(base):  # from the working directory it would be the repository's
-        base = os.path.expanduser("~/.config")
+        base = os.path.join(home_folder(), ".config")
     return os.path.join(base, "cockpit")
 
 

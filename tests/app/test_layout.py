@@ -6,7 +6,9 @@ import pytest
 from app_scenes import Scene
 from app_world import calm, look, settled, until
 from textual.geometry import Size
+from textual.widgets import OptionList
 
+from cockpit.app.actions.view_actions import pick_theme
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.cockpit_screen import CockpitScreen
 from cockpit.app.screens.panes import PANES
@@ -222,6 +224,35 @@ async def test_a_theme_is_chosen_and_remembered(still):
         await pilot.press("enter")
         await until(pilot, lambda: app.theme == "cockpit-light")
         assert chosen == ["cockpit-light"]
+
+
+async def test_the_list_of_themes_shows_each_and_leaving_it_none(still):
+    chosen = []
+    app = CockpitApp(still, on_theme=chosen.append)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        before = app.theme
+        for leave in (["escape"], []):
+            pick_theme(app)
+            await until(pilot, lambda: len(app.screen.query("OptionList")) > 0)
+            options = app.screen.query_one(OptionList)
+            await until(
+                pilot, lambda: pilot.app.screen.query_one(OptionList).highlighted is not None
+            )
+            shown = options.get_option_at_index(options.highlighted or 0).prompt
+            assert before in str(shown) and "now" in str(shown)
+            await pilot.press("down")
+            await until(pilot, lambda: app.theme != before)
+            if leave:
+                await pilot.press(*leave)
+            else:
+                app.screen.dismiss(None)  # as a click beside it does
+            await until(pilot, lambda: app.theme == before)
+        pick_theme(app)
+        await until(pilot, lambda: len(app.screen.query("OptionList")) > 0)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: bool(chosen))
+        assert chosen == [app.theme] != [before]
 
 
 async def test_a_theme_that_is_not_there_is_told(still):

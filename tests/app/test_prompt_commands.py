@@ -6,6 +6,7 @@ import json
 
 import pytest
 from app_world import screen_of, settled, until
+from textual.widgets import Input
 
 from cockpit.app.actions.palette import Command, rank
 from cockpit.app.actions.registry import ACTIONS
@@ -13,7 +14,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.commands.offline_limits import _WITHIN
 from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
 from cockpit.app.dialogs.help import Help
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.question import PickOne
 from cockpit.core.clock import SystemClock
 from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings
@@ -83,6 +84,15 @@ def test_what_has_the_form_of_a_command(text, is_one):
         ("kanban", "Show the board of all tasks, and back"),
         ("cmmnds", "Show keys and commands"),
         ("approval", "Change the approval policy"),
+        ("why is a fact missing", "Show which facts are in the packet, and why others are not"),
+        ("resume yesterday's session", "Show all sessions, follow and rename them"),
+        (
+            "take the result of a chain",
+            "Show a branch: its diff, commits and conflicts; merge or drop it",
+        ),
+        ("recover after a crash", "Show all sessions, follow and rename them"),
+        ("approve two agents", "Show all proposals that wait, approve equal ones"),
+        ("change the colours", "Change the theme"),
         ("missing", "Show which facts are in the packet, and why others are not"),
     ],
 )
@@ -120,7 +130,14 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await until(pilot, lambda: screen.prompt.text == "/model nobody:none")
             screen.prompt.clear()
             await enter(pilot, "/model")
-            await until(pilot, lambda: isinstance(app.screen, Ask))
+            await until(pilot, lambda: isinstance(app.screen, PickOne))
+            # What is refused stays typed, beside the reason.
+            await pilot.press(*"nobody:none", "enter")
+            await until(pilot, lambda: "nobody:none" in notes_of(app))
+            await until(pilot, lambda: isinstance(app.screen, PickOne))
+            field = app.screen.query_one(Input)
+            assert field.value == "nobody:none"
+            field.value = ""
             await pilot.press(*f"script:{other}", "enter")
             await until(pilot, lambda: str(other) in app.welcome.model)
             await enter(pilot, "/help")
@@ -139,7 +156,7 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             )
             await settled(pilot)
             await enter(pilot, "/model")
-            await until(pilot, lambda: isinstance(app.screen, Ask))
+            await until(pilot, lambda: isinstance(app.screen, PickOne))
             await pilot.press("escape")
             # What nobody knows is sent to nobody, and stays in the prompt.
             for text in ("/estimte now", "/frobnicate", "/help me please"):

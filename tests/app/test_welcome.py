@@ -8,6 +8,7 @@ from app_world import settled, until
 
 from cockpit.app.application import CockpitApp
 from cockpit.app.projection.welcome import build_welcome
+from cockpit.app.screens.welcome_facts import suggest_review
 from cockpit.backlog import service
 from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import wrap_row
@@ -95,3 +96,29 @@ async def test_it_tells_what_happened_since_the_screen_was_open_last(still, proj
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         assert app.welcome.since == ""
+
+
+def test_without_commits_no_review_is_suggested():
+    shown = text(build_welcome("offline", (), NOTHING, 0, review=""))
+    assert "no commits here" in shown and "/review" not in shown and "/help" in shown
+
+
+@pytest.mark.parametrize(
+    ("branches", "head", "suggests"),
+    [
+        (("main",), "main", "HEAD~1..HEAD"),
+        (("main", "fix"), "fix", "main..HEAD"),
+        (("master", "fix"), "fix", "master..HEAD"),
+        (("trunk",), "trunk", "HEAD~1..HEAD"),
+        ((), "main", ""),
+    ],
+)
+def test_the_range_that_is_suggested_can_be_reviewed(tmp_path, branches, head, suggests):
+    git = tmp_path / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "objects").mkdir()
+    (git / "HEAD").write_text(f"ref: refs/heads/{head}\n")
+    for branch in branches:
+        (git / "refs" / "heads" / branch).write_text(f"{'1' * 40}\n")
+    assert suggest_review(tmp_path) == suggests
+    assert suggest_review(tmp_path / "none") == ""

@@ -24,6 +24,15 @@ from cockpit.core import processes
 
 pytestmark = pytest.mark.slow
 
+
+def test_a_command_runs_without_a_folder_for_the_state_of_all_tests(tmp_path, monkeypatch):
+    """``make chaos`` has none: each of its trials names one of its own."""
+    env = {**os.environ, "COCKPIT_STATE_DIR": str(tmp_path / "state")}
+    monkeypatch.delenv("COCKPIT_STATE_DIR")
+    done = warm.run(("--version",), cwd=tmp_path, env=env, patience_s=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+
+
 COMMANDS = (
     (("--version",), ""),
     (("--help",), ""),

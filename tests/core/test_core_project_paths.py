@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from platformdirs import user_config_path, user_state_path
@@ -18,7 +20,7 @@ from cockpit.core.project_paths import (
     read_project_record,
     user_folder,
 )
-from cockpit.core.state_folder import state_root
+from cockpit.core.state_folder import settle_home, state_root
 from cockpit.hook.project_lookup import find_checkout
 from cockpit.store.db.database import Store
 
@@ -245,6 +247,33 @@ def test_the_configuration_is_where_the_platform_says(
     # A relative one would be a folder of the repository in which cockpit starts.
     monkeypatch.setenv("XDG_CONFIG_HOME", "config")
     assert user_folder({}) == tmp_path / ".config" / "cockpit"
+
+
+@pytest.mark.parametrize("home", [None, "", "relative", "~", "./x"])
+@pytest.mark.parametrize("has_entry", [True, False])
+def test_without_a_home_nothing_is_read_from_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, has_entry: bool
+) -> None:
+    """A repository may have a folder that is named ``~``, or as ``HOME`` is."""
+
+    def find_entry(uid: int) -> SimpleNamespace:
+        if not has_entry:
+            raise KeyError(uid)
+        return SimpleNamespace(pw_dir="/home/of/user")
+
+    monkeypatch.setattr(pwd, "getpwuid", find_entry)
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "COCKPIT_STATE_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    wanted = "/home/of/user" if has_entry else ""
+    assert state_root() == f"{wanted}/.local/state/cockpit"
+    assert str(user_folder({})) == f"{wanted}/.config/cockpit"
+    monkeypatch.setenv("COCKPIT_STATE_DIR", "named")
+    assert state_root() == f"{wanted}/named"
+    settle_home()
+    assert os.environ["HOME"] == (wanted or "/")
 
 
 def test_a_variable_that_leads_into_the_checkout_is_refused(

@@ -25,7 +25,9 @@ class PickList(Vertical):
     """A titled list that filters while the user types.
 
     Every typed word must occur in the text or hint of a row, in any order and case. Enter posts
-    :class:`Picked`, Escape :class:`Dismissed`.
+    :class:`Picked`, Escape :class:`Dismissed`, and each move :class:`Moved`. ``first`` is the key of the
+    row that is highlighted at the beginning. With ``own``, which says what may be typed, the text itself
+    is the last row.
     """
 
     DEFAULT_CSS = """
@@ -49,6 +51,12 @@ class PickList(Vertical):
         key: str
 
     @dataclass
+    class Moved(Message):
+        """The row with this key is highlighted now."""
+
+        key: str
+
+    @dataclass
     class Dismissed(Message):
         """The user left without picking."""
 
@@ -58,6 +66,9 @@ class PickList(Vertical):
         rows: Iterable[PickRow],
         *,
         empty: str = "Nothing to pick.",
+        first: str = "",
+        own: str = "",
+        typed: str = "",
         id: str | None = None,  # noqa: A002 -- Textual's name for it
         classes: str | None = None,
     ) -> None:
@@ -66,15 +77,19 @@ class PickList(Vertical):
         self._rows = tuple(rows)
         self._shown: tuple[PickRow, ...] = ()
         self._empty = empty
+        self._first = first
+        self._own = own
+        self._typed = typed
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="type to filter", select_on_focus=False)
+        hint = f"type to filter, or {self._own}" if self._own else "type to filter"
+        yield Input(self._typed, placeholder=hint, select_on_focus=False)
         yield OptionList(markup=False)
         yield Static(id="pick-empty")
 
     def on_mount(self) -> None:
         self.border_title = Content(clean(self._title, newlines=False) or " ")
-        self._filter("")
+        self._filter(self._typed)
         self.query_one(Input).focus()
 
     def show(self, rows: Iterable[PickRow]) -> None:
@@ -91,8 +106,14 @@ class PickList(Vertical):
         """Choose the highlighted row."""
         event.stop()
         place = self.query_one(OptionList).highlighted
-        if place is not None and place < len(self._shown):
+        if self._shown and place is not None and place < len(self._shown):
             self.post_message(self.Picked(self._shown[place][0]))
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Say which row is highlighted."""
+        event.stop()
+        if event.option_index < len(self._shown):
+            self.post_message(self.Moved(self._shown[event.option_index][0]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Choose the row that was clicked."""
@@ -122,13 +143,17 @@ class PickList(Vertical):
             for row in self._rows
             if all(word in f"{row[1]} {row[2]}".casefold() for word in words)
         )
+        own = typed.strip()
+        if self._own and own and own not in [row[0] for row in self._shown]:
+            self._shown = (*self._shown, (own, own, "as typed"))
         options = self.query_one(OptionList)
         width = max(8, (options.content_size.width or self.content_size.width) - 2)
         options.clear_options()
         options.add_options(Option(_row(row, width)) for row in self._shown)
         options.display = bool(self._shown)
         if self._shown:
-            options.highlighted = 0
+            keys = [row[0] for row in self._shown]
+            options.highlighted = keys.index(self._first) if self._first in keys else 0
         message = self._empty if not self._rows else "No row matches. Delete text to see more."
         note = self.query_one("#pick-empty", Static)
         note.update(line((message, DIM)))

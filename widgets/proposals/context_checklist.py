@@ -117,7 +117,7 @@ class Checklist(Widget):
     def total_text(self) -> str:
         """How many items are kept, and their tokens."""
         count, total = self._sum()
-        return f"{count} items · {total}"
+        return f"{count} · {total}"
 
     def _sum(self) -> tuple[str, str]:
         fetched = [
@@ -131,9 +131,10 @@ class Checklist(Widget):
             if len(fetched) != len(self.items)
             else (str(len(self.items)))
         )
-        return count, f"{tokens(total)} tokens"
+        noun = "item" if len(self.items) == 1 else "items"
+        return f"{count} {noun}", f"{tokens(total)} tokens"
 
     def _total(self, width: int) -> Content:
         count, total = self._sum()
-        summary = line((f"{count} items · ", DIM), (total, STRONG))
+        summary = line((f"{count} · ", DIM), (total, STRONG))
         return summary.truncate(width, ellipsis=True)

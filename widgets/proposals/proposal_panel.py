@@ -414,7 +414,8 @@ def _notes(front: ProposalView) -> Iterator[Widget]:
     """Yield what to know before reading: notes, hidden characters, and the size of a change."""
     rows = [Content.assemble(line(("! ", WARN)), block(note)) for note in front.notes]
     if unseen := _unseen(front):
-        words = f"! {unseen} characters cannot be shown (control or invisible characters)."
+        noun = "character" if unseen == 1 else "characters"
+        words = f"! {unseen} {noun} cannot be shown (control or invisible characters)."
         rows.append(line((words, WARN)))
     if len(front.diffs) > 1:
         rows.append(line((f"{len(front.diffs)} files change", DIM)))

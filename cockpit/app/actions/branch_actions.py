@@ -63,7 +63,7 @@ BRANCH_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "branch", "Look", "Show a branch: its diff, commits and conflicts; merge or drop it", "diff",
         ("alt+d",), run=show_branch, command="diff",
-        synonyms="git branch diff merge take drop commits changes conflict",
+        synonyms="git branch diff merge take drop commits changes conflict result chain accept",
     ),
     Action(
         "task_branch", "Tasks", "Show the branch of the task or chain", "diff", (), ("B",), "tasks",

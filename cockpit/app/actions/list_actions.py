@@ -94,7 +94,7 @@ def _opener(
 LIST_ACTIONS: tuple[Action[Host], ...] = (
     _opener(
         "sessions", "Show all sessions, follow and rename them", "sessions", "f6", "resume",
-        "resume continue open history switch follow another",
+        "resume continue open history switch follow another recover yesterday earlier killed crash",
     ),
     _verb("sessions", "follow", "Follow a session", "f"),
     _verb("sessions", "rename", "Rename a session", "e"),
@@ -104,7 +104,7 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     _verb("sessions", "export", "Follow a session and export it", "w"),
     _opener(
         "requests", "Show all proposals that wait, approve equal ones", "proposals", "alt+q",
-        "proposals", "queue waiting approve all batch",
+        "proposals", "queue waiting approve all batch agents several",
     ),
     _verb("requests", "open", "Go to a proposal and its session", "o"),
     _verb("requests", "equal", "Approve all equal proposals of low risk", "b"),

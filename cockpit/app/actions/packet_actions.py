@@ -96,7 +96,7 @@ PACKET_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "facts", "Look", "Show which facts are in the packet, and why others are not", "facts",
         run=show_facts, when=_has_packet, needs="a wave with a packet", command="facts",
-        synonyms="missing absent dropped omitted explain context left out",
+        synonyms="why not missing absent dropped omitted explain context left out",
     ),
     Action(
         "packet_diff", "Look", "Compare the packets of two waves", "packet diff", ("f8",), ("d",),

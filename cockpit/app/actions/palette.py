@@ -5,6 +5,7 @@ The palette lists the commands of any screen that implements :class:`CommandSour
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -96,8 +97,10 @@ class Commands(Provider):
 def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
     """Return how well ``query`` names a command, 0 for not at all.
 
-    Words that begin with it in the title come first, then synonyms, then the title's inside, then letters of
-    the title in order, as ``match`` has it.
+    Words that begin with it in the title come first, then synonyms, then the title's inside, then several
+    words of which each begins one of the title or the synonyms, in any order, then letters of the title in
+    order, as ``match`` has it. Where no command has all of several words, one that has some is better than
+    none.
     """
     text = query.strip().removeprefix("/").casefold()
     title = command.title.casefold()
@@ -107,11 +110,27 @@ def rank(command: Command, query: str, match: Callable[[str], float]) -> float:
         return _BY_SYNONYM
     if text in title:
         return _BY_INSIDE
+    if share := _share_of_words(text, f"{title} {command.synonyms.casefold()}"):
+        return share * _BY_WORDS
     score = match(command.title)
     return score / (1 + score)
 
 
-_BY_TITLE, _BY_SYNONYM, _BY_INSIDE = 4.0, 3.0, 2.0
+_BY_TITLE, _BY_SYNONYM, _BY_INSIDE, _BY_WORDS = 4.0, 3.0, 2.0, 1.5
+_WORD = re.compile(r"\w+")
+_SMALL = frozenset(
+    ("a", "an", "and", "at", "do", "for", "how", "in", "is", "it", "of", "on", "or", "the", "to")
+)
+"""Words that say nothing about what is looked for."""
+
+
+def _share_of_words(text: str, names: str) -> float:
+    """Return which part of several words begins one of ``names``; 0 for a single word."""
+    words = [word for word in _WORD.findall(text) if word not in _SMALL]
+    if len(_WORD.findall(text)) < 2 or not words:
+        return 0.0
+    vocabulary = _WORD.findall(names)
+    return sum(any(name.startswith(word) for name in vocabulary) for word in words) / len(words)
 
 
 def _draw(command: Command) -> Content:

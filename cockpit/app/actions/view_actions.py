@@ -10,7 +10,6 @@ from functools import partial
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
-from cockpit.app.dialogs.question import PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.panes import PANES
 
@@ -73,13 +72,9 @@ def fold_thoughts(host: Host, *, folded: bool) -> None:
 
 def pick_theme(host: Host) -> None:
     """Pick a theme."""
+    from cockpit.app.dialogs import pick_theme as dialog
 
-    def choose(name: str | None) -> None:
-        if name:
-            host.choose_theme(name)
-
-    rows = [(name, name, "") for name in sorted(host.available_themes)]
-    host.open_screen(PickOne("Themes", rows), choose)
+    dialog.pick_theme(host)
 
 
 def open_palette(host: Host) -> None:

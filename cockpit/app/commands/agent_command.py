@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.app.commands.prompt_command import PromptCommand
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.question import PickOne
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
@@ -118,15 +118,10 @@ async def _change_built_in(host: Host, kind: str, words: str) -> None:
 
 def ask_model(host: Host) -> None:
     """Ask for another model: of the followed session, or of new ones where none is followed."""
-    session, session_id = host.session, host.session_id
-    model = session.model if session is not None else ""
-    title = "Model" if session_id else "Model of new sessions"
+    from cockpit.app.dialogs import pick_model
 
-    def change(name: str | None) -> None:
-        if name and name != model:
-            host.request(lambda: change_model(host, session_id, name))
-
-    host.open_screen(Ask(title, "provider:model, offline, or script:FILE", value=model), change)
+    session_id = host.session_id
+    pick_model.ask_model(host, lambda name: change_model(host, session_id, name))
 
 
 async def change_model(host: Host, session_id: str, name: str) -> None:

@@ -99,9 +99,10 @@ async def find_receiver(host: Host, session_id: str, text: str) -> str:
     types = [command.removeprefix("/") for command, _ in await host.engine.complete("/", "/")]
     names = {*TABLE, *types, *_agent_commands(host, session_id)}
     near = difflib.get_close_matches(name.lower(), sorted(names), n=1, cutoff=_NEAR)
-    hint = f" Did you mean /{near[0]}?" if near else " F1 lists the commands."
+    near += [each for each in sorted(names) if name.lower() in each and each not in near]
+    hint = f" Did you mean /{' or /'.join(near[:3])}?" if near else " F1 lists the commands."
     raise CommandUnknown(
-        f"There is no command /{name}, so nothing was sent.{hint} A text begins with a word."
+        f"There is no command /{name}, so nothing was sent.{hint} Without the / it is sent as a message."
     )
 
 

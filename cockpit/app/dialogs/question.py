@@ -92,10 +92,19 @@ class PickOne(Dialog[str]):
     """A list; the answer is the key of the picked row."""
 
     def __init__(
-        self, title: str, rows: Iterable[PickRow], *, empty: str = "Nothing to pick. esc goes back."
+        self,
+        title: str,
+        rows: Iterable[PickRow],
+        *,
+        empty: str = "Nothing to pick. esc goes back.",
+        first: str = "",
+        own: str = "",
+        typed: str = "",
     ) -> None:
         super().__init__()
-        self._list = PickList(title, rows, empty=empty, classes="box")
+        self._list = PickList(
+            title, rows, empty=empty, first=first, own=own, typed=typed, classes="box"
+        )
 
     def compose(self) -> ComposeResult:
         yield self._list

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from cockpit.app.projection.conversation import RunningAction
 from cockpit.core.clock import parse_time
+from cockpit.core.text import pluralize
 from cockpit.loop.views.event_text import event_line
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
@@ -96,12 +97,14 @@ def _describe(detail: Detail, row: Row) -> Iterator[DetailRow]:
                 "items", [(each.item, _tokens(each.tokens)) for each in detail.items]
             )
         case waves.ContextFetched():
-            yield sentence((f"read · {detail.facts:,} facts, {detail.tokens:,} tokens", STRONG))
+            yield sentence(
+                (f"read · {pluralize(detail.facts, 'fact')}, {detail.tokens:,} tokens", STRONG)
+            )
             for each in detail.items:
                 error = each.error if isinstance(each.error, str) else ""
                 count = each.facts if isinstance(each.facts, int) else 0
                 yield sentence(
-                    "  ", (each.item, ""), (f"  {count} facts{_tokens(each.tokens)}", DIM),
+                    "  ", (each.item, ""), (f"  {pluralize(count, 'fact')}{_tokens(each.tokens)}", DIM),
                     (f"  {error}" if error else "", WARN),
                 )  # fmt: skip
         case waves.PacketCompiled():

@@ -32,13 +32,15 @@ def build_welcome(
     *,
     is_live: bool = False,
     since: str = "",
+    review: str | None = None,
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
     ``model`` is empty and ``agents`` None while they are not known yet. ``waiting`` is how many proposals
     wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
     the events of the newest chain, which come first while it runs (``is_live``). ``since`` says what
-    happened since the screen was open last.
+    happened since the screen was open last. ``review`` is a range to review, '' where there are no
+    commits and None while that is not known.
     """
     head = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
@@ -49,7 +51,7 @@ def build_welcome(
         *(_models(model) if agent is None else _agent(agent)),
         *_agents(agents),
         _row(),
-        *_to_try(model, agents or (), agent),
+        *_to_try(model, agents or (), agent, review),
         _row(),
     ]
     news = [_row("Since", ("you were here last: ", DIM), (since, STRONG))] if since else []
@@ -100,8 +102,13 @@ def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:
         yield _row("Agents", ("none installed", DIM), ("  /agent says how to install one", DIM))
 
 
-def _to_try(model: str, agents: Sequence[str], agent: AgentEntry | None) -> Iterator[DetailRow]:
-    tries = [("/review main..HEAD", "review what you changed")]
+def _to_try(
+    model: str, agents: Sequence[str], agent: AgentEntry | None, review: str | None
+) -> Iterator[DetailRow]:
+    tries = [(f"/review {review or 'main..HEAD'}", "review what you changed")]
+    if review == "":
+        yield _row("Git", ("no commits here: reviews and chains need some", WARN))
+        tries = []
     if agent is not None:
         tries = [("fix the failing …", "a task in your own words"), ("/help", "keys and commands")]
     elif model and not model.startswith(_OFFLINE):
@@ -114,7 +121,7 @@ def _to_try(model: str, agents: Sequence[str], agent: AgentEntry | None) -> Iter
         tries.append(("/help", "keys and commands"))
         tries.append(("cockpit demo", "a tour, in a shell"))
     for place, (text, does) in enumerate(tries):
-        yield _row("" if place else "Try", (f"{text:<19}", STRONG), (does, DIM))
+        yield _row("" if place else "Try", (f"{text:<18} ", STRONG), (does, DIM))
 
 
 def _sessions(board: WorkPaneView, waiting: int) -> Iterator[DetailRow]:

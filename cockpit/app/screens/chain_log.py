@@ -87,7 +87,7 @@ def read_log(connection: sqlite3.Connection, chain_id: str) -> Sequence[DetailRo
         for row in newest_rows(connection, _ACTIONS, MOST)
         if (event := words.line_for(row)) is not None
     ]
-    heading = sentence((chain_id, STRONG), ("  newest first · f5 shows its tasks", DIM))
+    heading = sentence((chain_id, STRONG), ("  f5 shows its tasks · alt+d its branch", DIM))
     return [heading, *reversed(shown[-MOST:])]
 
 

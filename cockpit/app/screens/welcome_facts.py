@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cockpit.access.git_folders import locate_git_folders, read_commit, read_head
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
@@ -20,6 +22,31 @@ if TYPE_CHECKING:
     from cockpit.loop.external_agents import AgentEntry
 
 
+_DEFAULT_BRANCHES = ("main", "master")
+
+
+def suggest_review(top: Path) -> str:
+    """Return a range that can be reviewed in the checkout at ``top``; '' where there are no commits.
+
+    Reads files of git and starts no program; where these do not tell, it is the usual range.
+    """
+    folders = locate_git_folders(top)
+    if folders is None:
+        return ""
+    head = read_head(folders)
+    if read_commit(folders, "HEAD" if head is None else head) == "":
+        return ""
+    for branch in _DEFAULT_BRANCHES:
+        commit = read_commit(folders, f"refs/heads/{branch}")
+        if commit is None:
+            return "main..HEAD"
+        if commit and head != f"refs/heads/{branch}":
+            return f"{branch}..HEAD"
+        if commit:
+            break
+    return "HEAD~1..HEAD"
+
+
 class WelcomeFacts:
     """Read once, after the first frame."""
 
@@ -30,6 +57,8 @@ class WelcomeFacts:
         """The external agent that has new sessions: it has a model of its own."""
         self._agents: tuple[str, ...] | None = None
         self.was_read = False
+        self.review: str | None = None
+        """What can be reviewed here: a range, or '' without commits; None until it was read."""
         self.since = ""
         """What happened since the screen was open last, in words."""
         self.log = ChainLog()
@@ -40,6 +69,7 @@ class WelcomeFacts:
             after = await asyncio.to_thread(load_visit, engine.place)
             if after is not None:
                 self.since = await engine.store.read(lambda c: summarize_since(c, after))
+            self.review = await asyncio.to_thread(suggest_review, engine.place.root)
             agents = await engine.list_agents()
             self.agent = next((each for each in agents if each.has_new_sessions), None)
             if self.agent is None:
@@ -64,5 +94,6 @@ class WelcomeFacts:
             log,
             is_live=self.log.is_live,
             since=self.since,
+            review=self.review,
         )
         return replace(views, welcome=welcome)

@@ -21,6 +21,7 @@ from cockpit.decide.offline.rules.wanted_context import Item, reasons, wanted
 from cockpit.decide.offline.session_history import Step, messages_since, read_history, steps_calling
 from cockpit.decide.offline.understand_discussion import (
     CONTEXT_HELP,
+    OTHER_TASKS,
     REVIEW_HELP,
     narrow,
     wish,
@@ -147,7 +148,9 @@ def _after_action(
     if later:
         quoted = f"You said “{_short(messages[-1])}”."
         if not understood:
-            return Answer(f"{quoted} I am rules, not a model, and do not follow. {REVIEW_HELP}")
+            return Answer(
+                f"{quoted} I am rules, not a model, and do not follow. {REVIEW_HELP} {OTHER_TASKS}"
+            )
         return _propose(prompt, change, frame, wishes, f"{quoted} I {change_text}.", actions)
     if last.status == "rejected":
         return finishing("blocked", f"The review was not posted. {last.result}".strip())

@@ -23,6 +23,9 @@ REVIEW_HELP = (
     "I follow simple words here: “softer”, “shorter”, “drop the nits”, “drop the questions”, "
     "“drop src/app.py”, “comment instead”, “approve”, “request changes”, “add: …”. What should change?"
 )
+OTHER_TASKS = (
+    "/new starts a session for another task, and /model chooses a model for more than reviews."
+)
 
 _NOTHING = re.compile(
     r"\b(?:just|only)\s+(?:use\s+)?(?:the\s+)?diff\b|\bdiff\s+only\b|"

@@ -11,6 +11,7 @@ import sqlite3
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from cockpit.core.text import pluralize
 from cockpit.decide.planner.estimate import Estimate, Point, Span, Used, revise
 from cockpit.loop.planner.estimate_kinds import kind_of_session
 from cockpit.loop.planner.estimate_session import EstimateInput, estimate_kind
@@ -149,12 +150,12 @@ def measure_work(connection: sqlite3.Connection, session_id: str) -> int:
 def _find_reason(first: Estimate, now: Estimate, revised: Estimate, done: int) -> str:
     """Return why the estimate changes, in words; empty where it does not change enough."""
     if done >= now.waves.high:
-        return f"{done} waves are done, the most that was expected was {now.waves.high:g}"
+        return f"{pluralize(done, 'wave')} done, and at most {now.waves.high:g} expected"
     if _differs(now.waves, revised.waves, MATERIAL):
         longer = [point for point in first.points if point.value > done]
         if not longer:
-            return f"no past task of its kind took more than {done} waves"
-        return f"it is not done after {done} waves, so only longer past tasks count"
+            return f"no past task of its kind took more than {pluralize(done, 'wave')}"
+        return f"it is not done after {pluralize(done, 'wave')}, so only longer past tasks count"
     if _differs(now.tokens, revised.tokens, MATERIAL_TOKENS):
         return "its waves take more or fewer tokens than expected"
     return ""

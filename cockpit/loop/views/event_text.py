@@ -227,10 +227,11 @@ def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
         case estimates.EstimateRevised():
             return EventLine("≈", f"now {expected_text(detail.expected)}", "dim", detail.why)
         case estimates.EstimateLearned(expected=estimates.Expected() as expected):
-            likely = pluralize(round(expected.waves.likely), _unit_of(detail))
-            is_within = expected.waves.low <= detail.waves <= expected.waves.high
-            remark = "within the estimate" if is_within else "outside the estimate"
-            return EventLine("≈", f"took {detail.waves:,} of about {likely}", "dim", remark)
+            low, high = expected.waves.low, expected.waves.high
+            where = "within" if low <= detail.waves <= high else "outside"
+            took = pluralize(detail.waves, _unit_of(detail))
+            text = f"took {took}; expected about {round(expected.waves.likely):,}"
+            return EventLine("≈", text, "dim", f"{where} the range of {low:g} to {high:g}")
         case _:
             return None
 

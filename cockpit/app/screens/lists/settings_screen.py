@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
+from cockpit.app.dialogs.pick_theme import pick_theme
 from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.config.change_setting import (
@@ -59,7 +60,7 @@ class SettingsScreen(ListScreen[SettingRow]):
         if verb == "unset":
             await self._write(row, None)
         elif row.key.full == _THEME:
-            self._pick_theme(row)
+            pick_theme(self.host, self.read_again)
         elif choices := _choices(row):
             self._pick(
                 row,
@@ -70,18 +71,6 @@ class SettingsScreen(ListScreen[SettingRow]):
             )
         else:
             self._ask(row)
-
-    def _pick_theme(self, row: SettingRow) -> None:
-        """Pick a theme; the screen shows it at once, and the host remembers it."""
-
-        def choose(name: str | None) -> None:
-            if name:
-                self.host.choose_theme(name)
-                self.read_again()
-
-        names = sorted(self.host.available_themes)
-        rows = [(name, name, "now" if name == row.value else "") for name in names]
-        self.host.open_screen(PickOne("Themes", rows), choose)
 
     def _pick(self, row: SettingRow, rows: Sequence[PickRow]) -> None:
         self.host.open_screen(PickOne(row.key.full, rows), partial(self._accept, row))
