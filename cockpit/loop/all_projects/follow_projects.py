@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from cockpit.core.clock import Clock, SystemClock
@@ -28,6 +29,9 @@ _LOOKS_S = (0.003, 0.016, 0.05, 0.2)
 """Seconds after a write at which its commit may be readable."""
 _THREADS = 4
 _FILES = (DATABASE, f"{DATABASE}-wal")
+MOST_OPEN = 64
+"""Stores that stay open between two looks where there are more projects: those that were written to last.
+SQLite opens three files for each, of the 256 or 1,024 that a process may have."""
 _SLICE = 8
 """Projects that are read before the first of them are shown."""
 
@@ -57,6 +61,8 @@ class ProjectsFeed:
         """The projects that are being read, and whether each is to be read once more."""
         self._timers: dict[str, list[asyncio.TimerHandle]] = {}
         self._refused_at: dict[str, float] = {}
+        self._written: dict[str, None] = {}
+        """The projects that were written to last, the newest at the end."""
         self._watch: FoldersWatch | None = None
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cockpit-projects")
         self._tasks: set[asyncio.Task[None]] = set()
@@ -135,6 +141,7 @@ class ProjectsFeed:
     def _drop(self, key: str) -> None:
         reader = self._readers.pop(key)
         self.states.pop(key, None)
+        self._written.pop(key, None)
         for timer in self._timers.pop(key, ()):
             timer.cancel()
         if self._watch is not None:
@@ -152,6 +159,7 @@ class ProjectsFeed:
             return
         loop = asyncio.get_running_loop()
         for key in keys:
+            self._note_written(key)
             timers = self._timers.get(key, [])
             for timer in timers[1:]:
                 timer.cancel()
@@ -160,6 +168,15 @@ class ProjectsFeed:
             soon = timers[0] if is_due else loop.call_later(_LOOKS_S[0], self.refresh, key)
             later = [loop.call_later(pause, self.refresh, key) for pause in _LOOKS_S[1:]]
             self._timers[key] = [soon, *later]
+
+    def _note_written(self, key: str) -> None:
+        """Keep the store of a project open between looks, and close one that was written to before."""
+        self._written.pop(key, None)
+        self._written[key] = None
+        while len(self._written) > MOST_OPEN:
+            oldest = next(iter(self._written))
+            del self._written[oldest]
+            self.refresh(oldest)
 
     async def _look(self, reader: ProjectReader) -> None:
         """Read a project in a thread; while it is read, another call makes it be read once more."""
@@ -172,7 +189,8 @@ class ProjectsFeed:
         try:
             while True:
                 self._again[key] = False
-                state = await loop.run_in_executor(self._threads, reader.look)
+                look = partial(_read, reader, rests=self._rests(key))
+                state = await loop.run_in_executor(self._threads, look)
                 if self._readers.get(key) is not reader:
                     reader.close()  # it left the list while it was read
                     return
@@ -182,6 +200,10 @@ class ProjectsFeed:
         finally:
             del self._again[key]
 
+    def _rests(self, key: str) -> bool:
+        """Whether the store of a project is closed after each look."""
+        return len(self._readers) > MOST_OPEN and key not in self._written
+
     def _keep(self, key: str, state: ProjectState) -> None:
         if state.condition in ("open", "empty"):
             self._refused_at.pop(key, None)
@@ -190,6 +212,13 @@ class ProjectsFeed:
         if state != self.states.get(key):
             self.states[key] = state
             self._on_change()
+
+
+def _read(reader: ProjectReader, *, rests: bool) -> ProjectState:
+    state = reader.look()
+    if rests:
+        reader.rest()
+    return state
 
 
 def read_all(clock: Clock | None = None) -> Mapping[str, ProjectState]:

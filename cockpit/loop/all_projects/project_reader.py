@@ -6,6 +6,7 @@ again, and every read of a table is indexed and bounded. See ``docs/reference/al
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping
 from typing import Literal
@@ -31,6 +32,8 @@ _BUSY_MS = 50
 """Milliseconds that a locked store may keep a look waiting."""
 _STALE_S = 5.0
 """Seconds after which tables are read again without a change: leases of dead processes run out."""
+_TICK_NS = 100_000_000
+"""Nanoseconds within which two writes of a file may have the same time."""
 _ROWS = 500
 """Rows of the journal that one look goes through; after more it reads all tables again."""
 _QUEUE = ("proposal.", "trust.")
@@ -94,14 +97,21 @@ class ProjectReader:
         self._file = (0, 0)
         """Device and inode of the file that is open."""
         self._version = self._seq = -1
+        self._files: tuple[int, ...] = ()
+        """What the store's files were when it was read last, where a later write shows in them."""
         self._read_at = float("-inf")
         self._migrations: tuple[int, str] | None = None
         """How many migrations the store has, and the last of them, when they were checked."""
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store, and forget what was read of it."""
+        self._seq, self._files = -1, ()
+        self.rest()
+
+    def rest(self) -> None:
+        """Close the store until it is written to: the next look goes on from what was read."""
         connection, self._connection = self._connection, None
-        self._version = self._seq = -1
+        self._version = -1
         if connection is not None:
             connection.close()
 
@@ -140,23 +150,47 @@ class ProjectReader:
             info = project.database.lstat()
         except FileNotFoundError:
             return self._without("empty", "")
+        if self._file != (info.st_dev, info.st_ino):
+            self.close()
+        files = self._look_at_files(info)
+        if self._connection is None and files and files == self._files and not self._is_stale:
+            return self._with_branch()
+        self._files = files
         with translate_errors(project.database):
-            if self._connection is None or self._file != (info.st_dev, info.st_ino):
-                self.close()
+            if self._connection is None:
                 connection = connect(project.database, read_only=True, busy_timeout_ms=_BUSY_MS)
                 self._connection, self._file = connection, (info.st_dev, info.st_ino)
                 connection.execute("PRAGMA query_only=ON")
             return self._read(self._connection)
 
+    def _look_at_files(self, database: os.stat_result) -> tuple[int, ...]:
+        """Return size and time of the store's files; nothing where a write just now may not show in them."""
+        try:
+            log = os.lstat(f"{self.project.database}-wal")
+        except FileNotFoundError:
+            log = None
+        stats = [database] if log is None else [database, log]
+        now_ns = int(self._clock.now().timestamp() * 1e9)
+        if any(now_ns - each.st_mtime_ns < _TICK_NS for each in stats):
+            return ()
+        return tuple(number for each in stats for number in (each.st_size, each.st_mtime_ns))
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether tables are to be read again without a change."""
+        since = self._clock.monotonic() - self._read_at
+        return bool(self.state.running or self.state.waiting) and since >= _STALE_S
+
+    def _with_branch(self) -> ProjectState:
+        """Return the state that was read last, with the branch of now."""
+        branch = read_branch(self.project)
+        return self.state if branch == self.state.branch else _replace(self.state, branch=branch)
+
     def _read(self, connection: sqlite3.Connection) -> ProjectState:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        before = self.state
-        is_first = self._seq < 0
-        branch = read_branch(self.project)
-        since = self._clock.monotonic() - self._read_at
-        is_stale = bool(before.running or before.waiting) and since >= _STALE_S
+        is_first, is_stale = self._seq < 0, self._is_stale
         if version == self._version and not is_first and not is_stale:
-            return before if branch == before.branch else _replace(before, branch=branch)
+            return self._with_branch()
         connection.execute("BEGIN")
         try:
             # Another cockpit may have migrated the store since the last look.
@@ -172,7 +206,8 @@ class ProjectReader:
             reads_queue, reads_counts, seq = self._changes(connection)
             if is_stale:
                 reads_queue = reads_counts = True
-            state = _replace(before, condition="open", problem="", branch=branch)
+            branch = read_branch(self.project)
+            state = _replace(self.state, condition="open", problem="", branch=branch)
             now = format_time(self._clock.now())
             if reads_queue:
                 state = _read_queue(connection, state, now)

@@ -1,0 +1,114 @@
+"""Five hundred projects, and projects that lie in, beside and behind each other."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from loop.all_projects.projects_world import ask, begin, make_project, open_store
+from loop.all_projects.test_follow_projects import following, waiting
+
+from cockpit.core.project.known_projects import list_known
+from cockpit.core.project_paths import ProjectPaths, locate_project
+from cockpit.loop.all_projects.follow_projects import read_all
+
+pytestmark = pytest.mark.slow
+
+MANY = 500
+FILES = 256
+"""Files that a process may open, as on some systems by default."""
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_five_hundred_projects_are_followed_with_few_open_files(
+    user_state, tmp_path, few_files
+):
+    places = [make_project(tmp_path / f"p{number:03}") for number in range(MANY)]
+    for place in places[::100]:
+        with open_store(place) as store:
+            ask(store, begin(store, place.home), "p-1")
+    async with following() as (feed, until):
+        assert len(feed.states) == MANY
+        assert {state.condition for state in feed.states.values()} == {"open", "empty"}
+        assert sum(waiting(feed).values()) == 5
+        last = places[-1]
+        with open_store(last) as store:
+            session = begin(store, last.home)
+            ask(store, session, "p-2")
+            await until(lambda: waiting(feed)["p499"] == 1)
+        assert len(list(Path("/proc/self/fd").iterdir())) < FILES
+
+
+async def test_five_hundred_stores_are_read_with_few_open_files(user_state, tmp_path, few_files):
+    """Every project has a store: SQLite opens three files for each."""
+    places = [make_project(tmp_path / f"p{number:03}") for number in range(MANY)]
+    with open_store(places[0]) as store:
+        session = begin(store, places[0].home)
+        ask(store, session, "p-1")
+    content = places[0].database.read_bytes()
+    for place in places[1:]:
+        place.database.write_bytes(content)
+    async with following() as (feed, until):
+        assert {state.condition for state in feed.states.values()} == {"open"}
+        assert set(waiting(feed).values()) == {1}
+        assert len(list(Path("/proc/self/fd").iterdir())) < FILES
+        for place in (places[3], places[-1]):
+            with open_store(place) as store:
+                ask(store, session, f"p-{place.home.name}")
+                await until(lambda name=place.home.name: waiting(feed)[name] == 2)
+
+
+def repository(folder: Path) -> ProjectPaths:
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "begin")
+    return used(folder)
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True)
+
+
+def used(folder: Path) -> ProjectPaths:
+    """Use cockpit in a folder; returns its project."""
+    place = locate_project(folder)
+    place.prepare()
+    return place
+
+
+def test_what_lies_in_beside_and_behind_a_project_is_told_apart(user_state, tmp_path):
+    outer = repository(tmp_path / "outer")
+    inner = repository(tmp_path / "outer" / "vendor" / "inner")
+    assert outer.state != inner.state
+    with open_store(inner) as store:
+        ask(store, begin(store, inner.home), "p-inner")
+    (tmp_path / "outer" / "src").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "outer")
+    git(outer.home, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    # A folder of it, a link to it and a worktree of it are the same project.
+    for folder in ("outer/src", "link", "link/src", "side"):
+        assert used(tmp_path / folder).state == outer.state, folder
+    assert [each.home for each in list_known()] == [inner.home, outer.home]
+    assert {state.project.name: state.waiting for state in read_all().values()} == {
+        "inner": 1,
+        "outer": 0,
+    }
+    # Moved away, the old place is a row that says so; used at the new one, both are there.
+    moved = tmp_path / "moved"
+    (tmp_path / "outer" / "vendor" / "inner").rename(moved)
+    (lost,) = (state for state in read_all().values() if state.project.name == "inner")
+    assert (lost.condition, lost.waiting) == ("gone", 0)
+    again = used(moved)
+    assert {state.project.name for state in read_all().values()} >= {"moved", "outer"}
+    assert again.home == moved
