@@ -83,6 +83,18 @@ def _make_folder(folder: str) -> None:
     os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
+def _now(self: Any, *_: Any) -> float:
+    return float(self._now())
+
+
+def _seen(self: Any) -> int:
+    return int(self.seen)
+
+
+def _matched(match: Any) -> str:
+    return str(match[0])
+
+
 async def _pass_on(_: Any, message: Any) -> Any:
     return message
 
@@ -114,6 +126,16 @@ DEFENCES = (
             "api/test_api_webhooks.py::test_unsigned_wrong_and_broken_requests_do_nothing"),
     Defence("text of GitHub is fenced", "cockpit.core.fenced_text:fence_text", _first,
             "api/test_api_webhooks.py::test_a_signed_event_that_a_rule_fits_opens_one_task"),
+    Defence("a key counts for what its user saw", "cockpit.app.terminal.far_glass:FarGlass._find_moment",
+            _now, "app/test_far_glass.py"),
+    Defence("what was seen has been so for a while", "cockpit.api.remote_screen.glass:Glass.settled", _seen,
+            "api/remote_screen/test_glass.py"),
+    Defence("another machine draws and no more", "cockpit.api.remote_screen.output_filter:_choose", _matched,
+            "api/remote_screen/test_output_filter.py"),
+    Defence("an agent opens no screen over a socket",
+            "cockpit.api.web.terminal_callers:_require_no_agent", _nothing,
+            "api/web/test_terminal_callers.py"
+            "::test_an_agent_of_this_machine_is_refused_with_any_token"),
     Defence("a killed restoration is finished",
             "cockpit.store.backup.restore_state:_has_row", _no,
             "store/backup/test_backup.py"

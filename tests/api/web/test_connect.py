@@ -129,6 +129,19 @@ def test_enter_before_the_proposal_is_on_the_glass_approves_nothing(served: Web)
         approve(served, shown, pause_s=6.0)
 
 
+def test_enter_as_soon_as_the_proposal_appears_approves_nothing(served: Web) -> None:
+    """The user has seen it for no half second, although the server has shown it for longer."""
+    with over(served, delay_s=1.0) as (shown, _):
+        seen = len(shown.wrote)
+        propose(served, shown)
+        shown.until("# First", after=seen)
+        shown.watch(0.35)
+        shown.press(b"\r")
+        shown.echo("zqxz")
+        assert waiting(served) and not is_approved(served)
+        approve(served, shown, pause_s=4.0)
+
+
 def test_enter_over_a_line_that_wavers_approves_nothing_early(served: Web) -> None:
     with over(served, delay_s=0.2, jitter_s=1.5) as (shown, _):
         propose(served, shown)
@@ -182,19 +195,19 @@ def test_enter_on_half_a_frame_approves_nothing(served: Web) -> None:
 
 
 def test_enter_while_the_line_stalls_approves_nothing_when_it_comes_back(served: Web) -> None:
-    with over(served) as (shown, line):
-        shown.press(b"write the notes\r")
-        line.delay_s = 0.3
-        line.stall()
-        shown.watch(0.2)
+    with over(served, delay_s=2.0) as (shown, line):
+        seen = len(shown.wrote)
+        propose(served, shown)
+        line.stall()  # with the proposal on it
+        shown.watch(2.5)
+        assert b"# First" not in shown.wrote[seen:]
         shown.press(b"\r")
-        shown.watch(3.0)
-        shown.press(b"\r")
+        shown.watch(1.0)
         line.resume()
-        shown.until("# First")
+        shown.until("# First", after=seen)
         shown.echo("zqxz")
         assert waiting(served) and not is_approved(served)
-        approve(served, shown)
+        approve(served, shown, pause_s=6.0)
 
 
 def test_a_lost_line_comes_back_with_the_same_screen_and_draft(served: Web) -> None:
