@@ -110,7 +110,16 @@ def test_the_queue_is_first_on_a_phone_and_touched(tmp_path: Path) -> None:
         page.touch("create notes.md")
         page.until("# First")
         page.picture(PICTURES / "phone-touched.png")
-        decide(page, lambda: page.tap("[data-key=enter]"), "1 in other sessions")
+        deadline = time.monotonic() + PATIENCE_S
+        while not (
+            served.root / "notes.md"
+        ).exists():  # before the proposal is armed Enter does nothing
+            assert time.monotonic() < deadline, page.text()
+            page.tap("[data-key=enter]")
+            until = time.monotonic() + 1.5
+            while not (served.root / "notes.md").exists() and time.monotonic() < until:
+                time.sleep(0.05)
+        page.until("1 in other sessions")
         page.picture(PICTURES / "phone-left.png")
         assert (served.root / "notes.md").read_text() == "# First\n"
         page.tap("[data-key=next]")
