@@ -134,3 +134,47 @@ async def test_ten_thousand_rows_a_filter_and_hostile_text(still):
         assert screen.row == Thing("thing-9998", "new"), "the filter stays"
         await pilot.press("escape")
         await until(pilot, lambda: screen.filter == "" and len(screen.body.rows) == 11)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (100, 30), (160, 45)])
+async def test_nothing_is_accepted_that_was_not_on_the_screen(still, size):
+    """A detail below the fold is read to its end first; scrolling leaves the question open."""
+    text = "\n".join(f"line {number}" for number in range(120))
+    app = CockpitApp(still)
+    async with app.run_test(size=size) as pilot:
+        screen = await shown(pilot, [Thing("a", text), Thing("b")])
+        await pilot.press("enter")
+        assert screen._question is not None
+        await until(pilot, lambda: "read on" in drawn_keys(screen))
+        await pilot.press("y")
+        await until(pilot, lambda: screen._detail.scroll_offset.y > 0)
+        assert screen.done == [], "the rest was never on the screen"
+        await pilot.press("J", "K")
+        assert screen._question is not None
+        for _ in range(40):
+            if "read on" not in drawn_keys(screen):
+                break
+            assert screen.done == []
+            await pilot.press("y")
+            await pilot.pause()
+        assert "line 119" in drawn_text(app)
+        assert screen.done == []
+        await pilot.press("y")
+        await until(pilot, lambda: len(screen.done) == 1)
+        # To the end at once is not to have read it.
+        await pilot.press("enter")
+        screen._detail.scroll_end(animate=False)
+        await pilot.pause()
+        await pilot.press("y")
+        await pilot.pause()
+        assert len(screen.done) == 1
+        await pilot.press("escape")
+        assert screen._question is None
+
+
+def drawn_keys(screen: Things) -> str:
+    return " ".join(f"{hint.key} {hint.label}" for hint in screen.bar.hints)
+
+
+def drawn_text(app: CockpitApp) -> str:
+    return " ".join(strip.text for strip in app.screen._compositor.render_strips())

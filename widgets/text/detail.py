@@ -82,11 +82,41 @@ class Detail(ScrollView, can_focus=False):
         self._width = 0
         self._wanted: int | None = None
         """The row to scroll to, once there is a size."""
+        self._seen = 0
 
     @property
     def plain(self) -> str:
         """The drawn text, wrapped as it is."""
         return "\n".join(self._lines[y].plain for y in range(len(self._lines)))
+
+    @property
+    def seen(self) -> int:
+        """The number of lines that have been in view, from the first one on without a gap."""
+        return min(self._seen, len(self._lines))
+
+    @property
+    def count(self) -> int:
+        """The number of lines."""
+        return len(self._lines)
+
+    def read_on(self) -> None:
+        """Scroll to the first line that has not been in view."""
+        self.scroll_to(y=self.seen, animate=False)
+
+    def read_again(self) -> None:
+        """Scroll to the first line, and count from there what has been in view."""
+        self._seen = 0
+        self.scroll_home(animate=False)
+        self._note_seen()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._note_seen()
+
+    def _note_seen(self) -> None:
+        first = self.scroll_offset.y
+        if first <= self._seen:
+            self._seen = max(self._seen, first + self.content_size.height)
 
     def show(self, rows: Sequence[DetailRow]) -> None:
         """Draw ``rows``."""
@@ -109,6 +139,7 @@ class Detail(ScrollView, can_focus=False):
         """Wrap again where the width is another."""
         if self._content_width() != self._width:
             self._lay_out()
+        self._note_seen()
 
     def _content_width(self) -> int:
         # Always with room for the scrollbar: wrapping must not depend on how long the text is.
@@ -120,6 +151,8 @@ class Detail(ScrollView, can_focus=False):
         self._width = width = self._content_width()
         self._lines = WrappedRows(self._rows, width)
         self.virtual_size = Size(0, len(self._lines))
+        self._seen = 0
+        self._note_seen()
         self.refresh()
         self.call_after_refresh(self._seek)
 

@@ -62,6 +62,7 @@ def build_welcome(
     if log:
         rows += [_row(), *log]
     elif not board.rows:
+        rows += [_row()] if now else []
         rows += [_row(name, (text, DIM)) for name, text in _WORDS]
     return tuple(rows)
 

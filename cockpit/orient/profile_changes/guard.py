@@ -145,12 +145,12 @@ def safety_violations(after: Profile, base: Profile, admin: AdminPolicy) -> list
 def passed_checks() -> list[dict[str, object]]:
     """The guard's verdict on a change that it lets through, for the user who decides."""
     return [
-        {"code": "floor_below_minimum", "ok": True, "message": "every floor holds"},
+        {"code": "floor_below_minimum", "ok": True, "message": "no floor is below its minimum"},
         {"code": "over_budget", "ok": True, "message": "within the token budget"},
         {"code": "critical_source", "ok": True, "message": "no critical source is weakened"},
         {"code": "capability_relaxed", "ok": True, "message": "capabilities stay as they are"},
-        {"code": "horizon_too_long", "ok": True, "message": "the horizon is allowed"},
-        {"code": "outside_envelope", "ok": True, "message": "inside the namespace's limits"},
+        {"code": "horizon_too_long", "ok": True, "message": "it expires within the limit"},
+        {"code": "outside_envelope", "ok": True, "message": "within the limits set for agents"},
     ]
 
 

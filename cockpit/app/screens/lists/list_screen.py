@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
@@ -41,6 +41,8 @@ _FILES_S = 2.0
 _NAME_CELLS = 18
 _BACK = KeyHintView("esc", "back", press="escape")
 _CANCEL = KeyHintView("any other key", "cancel", press="escape")
+_SCROLL = KeyHintView("J K", "scroll", press="J")
+_SCROLLS = ("J", "K", "ctrl+down", "ctrl+up")
 
 
 RowT = TypeVar("RowT")
@@ -60,6 +62,8 @@ class ListScreen(BacklogScreen, Generic[RowT]):
     """The verbs of Enter: the first one that the row takes runs."""
     QUESTIONS: ClassVar[Mapping[str, str]] = {}
     """What ``y`` does, by verb."""
+    READ_FIRST: ClassVar[Collection[str]] = ("accept", "approve", "equal", "always")
+    """Questions that ``y`` answers only after the whole detail has been on the screen."""
     READS_FILES: ClassVar[bool] = False
     """Whether rows change without a row of the journal."""
     PLACEHOLDER: ClassVar[str] = "type to filter"
@@ -175,6 +179,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
 
     def on_mount(self) -> None:  # Textual calls the one of the base class as well
         self._field.display = self.SHOWS_FIELD
+        self.watch(self._detail, "scroll_y", self._note_reading, init=False)
         if self.READS_FILES:
             self.set_interval(_FILES_S, self.read_again)
 
@@ -226,8 +231,12 @@ class ListScreen(BacklogScreen, Generic[RowT]):
         """Show the verbs of the row under the cursor, or the second key of a question."""
         labels = self._labels()
         if self._question is not None:
-            label = labels.get(self._question[0], "")
-            self.bar.show([KeyHintView("y", label, strong=True, press="y"), _CANCEL])
+            label, detail = labels.get(self._question[0], ""), self._detail
+            hints = [_CANCEL]
+            if self._has_unread():
+                label = f"read on: {detail.seen:,} of {detail.count:,} lines shown"
+                hints = [_SCROLL, _CANCEL]
+            self.bar.show([KeyHintView("y", label, strong=True, press="y"), *hints])
             return
         first = self._verb_of_enter(labels)
         hints = []
@@ -238,16 +247,20 @@ class ListScreen(BacklogScreen, Generic[RowT]):
         if self._views or self.FILTER != "filter":
             hints.append(KeyHintView("/", self.FILTER, press="slash"))
         if self.row is not None:
-            hints.append(KeyHintView("J K", "scroll", press="J"))
+            hints.append(_SCROLL)
         self.bar.show([*hints, _BACK])
 
     # Keys
 
     def on_key(self, event: events.Key) -> None:
         """Take the second key, whatever it is."""
-        if self._question is None:
+        if self._question is None or event.key in _SCROLLS:
             return
         verb, key, row = self._question
+        if event.key == "y" and self._has_unread():
+            event.stop()
+            self._detail.read_on()
+            return
         self._question = None
         if event.key in ("y", "escape"):
             event.stop()
@@ -255,6 +268,21 @@ class ListScreen(BacklogScreen, Generic[RowT]):
             self._run(verb, row)
         self._draw_detail()
         self.update_hints()
+
+    def _has_unread(self) -> bool:
+        """Whether ``y`` would answer for lines that have not been on the screen."""
+        if self._question is None or self._question[0] not in self.READ_FIRST:
+            return False
+        is_whole = self._has_detail(self._question[1])
+        return not is_whole or self._detail.seen < self._detail.count
+
+    def on_resize(self) -> None:
+        """Count again how much of the detail has been on the screen."""
+        self.call_after_refresh(self._note_reading)
+
+    def _note_reading(self) -> None:
+        if self._question is not None:
+            self.update_hints()
 
     def on_queue_list_opened(self, event: QueueList.Opened) -> None:
         """Run the verb of Enter."""
@@ -274,8 +302,8 @@ class ListScreen(BacklogScreen, Generic[RowT]):
             return
         elif verb in self.QUESTIONS:
             self._question = (verb, view.key, row)
-            self._detail.scroll_home(animate=False)
             self._draw_detail()
+            self._detail.read_again()
             self.update_hints()
         else:
             self._run(verb, row)
