@@ -526,7 +526,9 @@ async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
     flood = json.dumps(tool_result("t", "x")["say"]) + "\n"
     steps = (init(), {"times": flood, "count": 30_000}, {"hang": str(marker)})
     running = asyncio.create_task(runs.run(runs.runner(*steps), stop=stop))
-    await until(marker)
+    async with asyncio.timeout(60):
+        while not runs.rows("runner.tool_ended"):
+            await asyncio.sleep(0.01)
     stop.set()
     outcome = await running
     assert outcome.status == "stopped"
