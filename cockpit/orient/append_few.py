@@ -51,6 +51,7 @@ from cockpit.store.context.packets import (
 from cockpit.store.context.profile_model import BANDS, Profile, check
 
 _REFERENCE = 2
+_HEAD_CODES = frozenset(CODES[name] for name in HEAD_BANDS)
 
 
 def compile_wave(
@@ -175,7 +176,7 @@ class _Wave(Struct, frozen=True):
             return True
         head = {name for name, (band, _) in self.shown.items() if band in HEAD_BANDS}
         fenced = [i for i, name in enumerate(facts.types) if name in FENCED_IN_HEAD_BANDS]
-        head.difference_update([facts.ids[i] for i in fenced])
+        head.difference_update([facts.ids[i] for i in fenced if facts.bands[i] in _HEAD_CODES])
         live = [i for i, is_out in enumerate(facts.superseded) if not is_out]
         head.difference_update([facts.ids[i] for i in live if facts.heads[i]])
         return bool(head) and not head <= {facts.ids[i] for i in live}

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -106,6 +106,9 @@ class Dice(random.Random):
         return FileNames(used | called | seen, called, used | called, dice.random() < 0.2)
 
 
+@example(
+    3_350
+)  # a fact that is linked twice, the second time of a fenced source and in another band
 @given(st.integers(0, 2**32))
 @settings(max_examples=150, deadline=None)
 def test_lists_compile_to_the_packet_of_arrays(seed: int) -> None:
