@@ -18,12 +18,13 @@ from cockpit.access.capability_tokens import TokenRefused, holder
 from cockpit.access.http.guarded_protocol import PEER
 from cockpit.access.principals import Caller
 from cockpit.access.socket_peer import explain_peer_absence
-from cockpit.access.token_scopes import NotAllowed
+from cockpit.access.token_scopes import PROPOSALS_DECIDE, NotAllowed
 from cockpit.access.user_presence import explain_absence_of
 from cockpit.api.served_project import ServedProject
 from cockpit.core.canonical_json import digest
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
+from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db import kept_answers
 from cockpit.store.db.database import Store
@@ -164,6 +165,17 @@ def require_presence(caller: Caller, absence: str, activity: str) -> None:
             f"Nothing was done: {activity} with the token of {caller.namespace} is for you alone, and"
             f" {absence}. Do it in a terminal of your own, or issue a service a token for it."
         )
+
+
+def require_policy(caller: Caller, absence: str, policy: str, verb: str, activity: str) -> None:
+    """Refuse a policy wider than ``reads`` to whoever may not decide proposals.
+
+    ``verb`` is that of ``activity``: "start" of "starting a session".
+    """
+    if POLICY_WIDTH[policy] > POLICY_WIDTH["reads"]:
+        _, _, what = activity.partition(" ")
+        caller.require(PROPOSALS_DECIDE, f"{verb} {what} with the policy {policy}")
+        require_presence(caller, absence, f"{activity} with the policy {policy}")
 
 
 def open_counter(

@@ -75,7 +75,7 @@ class ServedProject:
         if self._place is None or self._closing:
             raise IllegalTransition("This server runs no chains.")
         words = ("--requested-by", request.by, "--request", request.request)
-        command = await start_chain_command(self._place, (*arguments, *words))
+        command = await start_chain_command(self._place, arguments, words)
         ended = asyncio.ensure_future(command.wait())
         try:
             while True:

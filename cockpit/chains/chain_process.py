@@ -57,12 +57,19 @@ class ChainCommand:
         raise ChainCommandFailed(f"{failure}: {reason}")
 
 
-async def start_chain_command(place: ProjectPaths, arguments: Sequence[str]) -> ChainCommand:
-    """Start ``cockpit ARGUMENTS`` in a process of its own. Raises :class:`ChainCommandFailed`."""
+async def start_chain_command(
+    place: ProjectPaths, arguments: Sequence[str], hidden: Sequence[str] = ()
+) -> ChainCommand:
+    """Start ``cockpit ARGUMENTS`` in a process of its own. Raises :class:`ChainCommandFailed`.
+
+    ``hidden`` are further options, which no message names.
+    """
     name = arguments[2] if arguments[0] == "chain" else "work"
     path = place.state / "chains" / f"{name}.log"
     try:
-        log_start, process = await asyncio.to_thread(_start_process, place, arguments, path)
+        log_start, process = await asyncio.to_thread(
+            _start_process, place, (*arguments, *hidden), path
+        )
     except OSError as error:
         raise ChainCommandFailed(
             f"`cockpit {shlex.join(arguments)}` did not start: {error.strerror or error}. Fix that, then"

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller, journal_actor
-from cockpit.access.token_scopes import PROPOSALS_DECIDE, SESSIONS_RUN, WORK_READ, WORK_WRITE
+from cockpit.access.token_scopes import SESSIONS_RUN, WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
-from cockpit.api.callers import Answer, At, Counter, repeat, require_presence
+from cockpit.api.callers import Answer, At, Counter, repeat, require_policy
 from cockpit.api.declared import declared
 from cockpit.api.schemas import read_body
 from cockpit.chains.chain_request import ChainRequest, find_requested
@@ -22,7 +22,7 @@ from cockpit.chains.supervisor import request_stop
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.read_record import InvalidRecord, describe
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, Policy
+from cockpit.loop.decisions.approval_policy import Policy
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
@@ -165,7 +165,7 @@ async def start_chain(at: At, request: Request) -> Response:
         caller.require(SESSIONS_RUN, "start chains")
         given = read_body(body, NewChain, name="the chain")
         policy = given.policy or "ask"
-        _require_policy(caller, policy, absence, "starting")
+        require_policy(caller, absence, policy, "start", "starting a chain")
         return [*_scope(connection, given), f"--approve={policy}", *_options(given)]
 
     arguments = await at.read(check)
@@ -186,7 +186,7 @@ async def resume_chain(at: At, request: Request, chain_id: str) -> Response:
     def check(connection: sqlite3.Connection, caller: Caller) -> str:
         caller.require(SESSIONS_RUN, "resume chains")
         chain = _load(connection, chain_id)
-        _require_policy(caller, chain.approve, absence, "resuming")
+        require_policy(caller, absence, chain.approve, "resume", "resuming a chain")
         return chain.chain_id
 
     def check_state(connection: sqlite3.Connection, caller: Caller) -> None:
@@ -261,14 +261,6 @@ async def _run(
 
     shown = await at.write(keep)
     return answered(Answer(status, shown), location=f"{router.prefix}/{chain_id}")
-
-
-def _require_policy(caller: Caller, policy: str, absence: str, activity: str) -> None:
-    """Refuse a policy wider than ``reads`` to whoever may not decide proposals."""
-    if POLICY_WIDTH[policy] > POLICY_WIDTH["reads"]:
-        activity = f"{activity} a chain with the policy {policy}"
-        caller.require(PROPOSALS_DECIDE, activity)
-        require_presence(caller, absence, activity)
 
 
 def _scope(connection: sqlite3.Connection, given: NewChain) -> list[str]:

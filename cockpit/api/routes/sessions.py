@@ -15,9 +15,9 @@ from fastapi import APIRouter, Query, Request, Response
 from msgspec import Meta, Struct
 
 from cockpit.access.principals import Caller, journal_actor
-from cockpit.access.token_scopes import PROPOSALS_DECIDE, READ, SESSIONS_RUN
+from cockpit.access.token_scopes import READ, SESSIONS_RUN
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
-from cockpit.api.callers import Answer, At, Counter, repeat, require_presence
+from cockpit.api.callers import Answer, At, Counter, repeat, require_policy
 from cockpit.api.declared import declared
 from cockpit.api.schemas import read_body
 from cockpit.api.served_project import require_own
@@ -25,7 +25,7 @@ from cockpit.core.canonical_json import text_digest
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.read_record import describe
 from cockpit.decide.model import ModelError
-from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, Policy
+from cockpit.loop.decisions.approval_policy import Policy
 from cockpit.loop.intake.fork_session import fork_session
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.user_message import send_message
@@ -207,10 +207,8 @@ async def start_session(at: At, request: Request) -> Response:
     def check(connection: sqlite3.Connection, caller: Caller) -> tuple[Caller, NewSession]:
         caller.require(SESSIONS_RUN, "start sessions")
         given = read_body(body, NewSession, name="the session", max_characters=1_000_000)
-        if given.policy is not None and POLICY_WIDTH[given.policy] > POLICY_WIDTH["reads"]:
-            activity = f"starting a session with the policy {given.policy}"
-            caller.require(PROPOSALS_DECIDE, activity)
-            require_presence(caller, absence, activity)
+        if given.policy is not None:
+            require_policy(caller, absence, given.policy, "start", "starting a session")
         return caller, given
 
     caller, given = await at.read(check)
@@ -294,10 +292,7 @@ async def fork(at: At, request: Request, session_id: str) -> Response:
     def step(tx: Tx, caller: Caller) -> Answer:
         given = read_body(body, NewFork, name="the fork", max_characters=10_000)
         source = sessions.load(tx.connection, session_id)
-        if POLICY_WIDTH[source.policy] > POLICY_WIDTH["reads"]:
-            activity = f"forking a session with the policy {source.policy}"
-            caller.require(PROPOSALS_DECIDE, activity)
-            require_presence(caller, absence, activity)
+        require_policy(caller, absence, source.policy, "fork", "forking a session")
         forked = fork_session(tx, session_id, given.wave, actor=journal_actor(caller))
         return Answer(201, _body(at, forked.session))
 

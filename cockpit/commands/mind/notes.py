@@ -78,7 +78,7 @@ def _write(token: str, activity: str, step: Callable[[Tx, str], Note], as_json: 
         from cockpit.access.principals import journal_actor
 
         caller = find_user(tx, token, activity)
-        caller.require("work.write", activity)
+        caller.require("work.write", "change notes")
         return step(tx, journal_actor(caller))
 
     with open_store(find_project()) as store:
