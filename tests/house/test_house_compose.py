@@ -1,0 +1,71 @@
+"""The example of workers in containers names only what cockpit, the NATS server and the repository have."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cockpit.commands.chains.remote_worker import worker
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "compose.yaml"
+SERVICE = frozenset(
+    ("image", "build", "command", "environment", "volumes", "depends_on", "restart", "deploy")
+)
+"""What of a service the example uses: all of it is in the Compose Specification."""
+
+
+def example() -> dict[str, Any]:
+    body: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
+    return body
+
+
+def test_its_shape_is_that_of_a_compose_file():
+    body = example()
+    assert set(body) == {"services", "volumes"}
+    for name, service in body["services"].items():
+        assert set(service) <= SERVICE, name
+        for volume in service["volumes"]:
+            source = volume.partition(":")[0]
+            assert source.startswith("./") or source in body["volumes"], volume
+        assert set(service.get("depends_on", ())) <= set(body["services"])
+
+
+def test_the_worker_is_started_as_cockpit_takes_it():
+    service = example()["services"]["worker"]
+    command, *words = service["command"]
+    assert command == worker.name
+    given = worker.make_context(worker.name, list(words)).params
+    host = re.fullmatch(r"nats://(\w+):4222", given["connect"])
+    assert host is not None and host[1] in example()["services"]
+    mounted = [volume.split(":")[1] for volume in service["volumes"]]
+    assert given["repository"] in mounted
+    build = service["build"]
+    assert (
+        EXAMPLE.parent / build["context"] / build["dockerfile"]
+    ).resolve() == ROOT / "Containerfile"
+    image = (ROOT / "Containerfile").read_text()
+    assert 'ENTRYPOINT ["cockpit"]' in image and "nats" in image
+    providers = "".join(path.read_text() for path in (ROOT / "cockpit" / "decide").rglob("*.py"))
+    for name in service["environment"]:
+        assert f'"{name}"' in providers, name
+
+
+def test_the_server_takes_its_options(tmp_path: Path):
+    words = [
+        str(tmp_path) if word == "/data" else word
+        for word in example()["services"]["nats"]["command"]
+    ]
+    server = Path(sys.executable).with_name("nats-server")
+    subprocess.run([str(server), *words, "--version"], check=True, capture_output=True)
+
+
+def test_the_page_shows_the_example_as_it_is():
+    page = (ROOT / "docs" / "how-to" / "many-machines.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert shown == EXAMPLE.read_text()
