@@ -62,7 +62,12 @@ def test_the_server_takes_its_options(tmp_path: Path):
         for word in example()["services"]["nats"]["command"]
     ]
     server = Path(sys.executable).with_name("nats-server")
-    subprocess.run([str(server), *words, "--version"], check=True, capture_output=True)
+    started = [str(server), *words, "-a", "127.0.0.1", "-p", "-1"]  # on a port that is free
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        lines = iter(running.stderr.readline, "")
+        assert any("Server is ready" in line for line in lines), "it ended at once"
+        running.kill()
 
 
 def test_the_page_shows_the_example_as_it_is():
