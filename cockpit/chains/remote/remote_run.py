@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from cockpit.chains.remote.carried_files import write_carried
 from cockpit.chains.remote.end_tasks import end_tasks
 from cockpit.chains.remote.message_queue import MessageQueue
 from cockpit.chains.remote.messages import (
@@ -115,9 +116,10 @@ async def do_run(
             raise RunNotBegun(f"The shared repository cannot be reached: {error}") from error
         raise
     paths = ProjectPaths(root=place.clone, home=place.clone, git=True)
+    paths.prepare()
+    await asyncio.to_thread(write_carried, paths, run.files)
     settings, own_work = setup.load_settings(place.clone, run)
     approve = setup.policy if is_narrower(setup.policy, run.approve) else run.approve
-    paths.prepare()
     try:
         # In a thread: while the loop waits, nobody renews the lease. The store ends with the run.
         opening = partial(Store.open, paths.database, durable=False)

@@ -12,6 +12,7 @@ import msgspec
 
 from cockpit.backlog.import_export import import_backlog
 from cockpit.backlog.work_settings import WorkSettings
+from cockpit.chains.remote.carried_files import read_carried
 from cockpit.chains.remote.messages import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, handoffs, tasks
@@ -107,6 +108,7 @@ def describe_run(
             }
             for handoff in handoffs.select_before(connection, task_id)
         ),
+        files=read_carried(context.place.home),
     )
 
 
