@@ -94,8 +94,8 @@ class MachineQuota:
         if limits.cost_usd is None:
             return True
         costs = [each.cost_usd for each in entries]
-        known = [cost for cost in costs if cost is not None]
-        return len(known) == len(costs) and sum(known) < limits.cost_usd
+        prices = [cost for cost in costs if cost is not None]
+        return len(prices) == len(costs) and sum(prices) < limits.cost_usd
 
     @contextmanager
     def _locked(self) -> Iterator[IO[str]]:
