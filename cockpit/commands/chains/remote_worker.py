@@ -57,18 +57,18 @@ if TYPE_CHECKING:
 @click.option(
     "--tasks-per-hour",
     type=click.IntRange(1),
-    help="Begin at most this many tasks in any hour on this machine. Default: unlimited.",
+    help="Take at most this many tasks in any hour on this machine. Default: unlimited.",
 )
 @click.option(
     "--tokens-per-hour",
     type=click.IntRange(1),
-    help="Begin no task after this many tokens in an hour on this machine. Default: unlimited.",
+    help="Take no task after this many tokens in an hour on this machine. Default: unlimited.",
 )
 @click.option(
     "--cost-per-hour",
     type=click.FloatRange(0, min_open=True),
     metavar="USD",
-    help="Begin no task after this many US dollars in an hour on this machine. Default: unlimited.",
+    help="Take no task after this many US dollars in an hour on this machine. Default: unlimited.",
 )
 @click.option(
     "--name", metavar="NAME", help="Use this name in journals. Default: host and process."
