@@ -27,7 +27,8 @@ LIVE = 20
 
 _FOLDABLE = ("thought", "tool")
 _LIVE_MOST = 80
-_STRIDE = 600
+_STRIDE = 150
+"""Older turns that are laid out at once: some ten milliseconds."""
 
 
 class Conversation(VerticalScroll, can_focus=True):

@@ -15,7 +15,7 @@ from widgets.conversation.static_turns import draw, stands_close
 from widgets.text.tone import CURSOR
 from widgets.views import TurnView
 
-WINDOW = 300
+WINDOW = 100
 """How many turns are laid out at first, and how many more each time the reader comes to the top."""
 
 

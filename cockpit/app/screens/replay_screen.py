@@ -27,6 +27,7 @@ from cockpit.store.context import prune
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.details.waves import WaveCompleted, WaveCreated
+from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
 from cockpit.store.journal.prune_journal import KEPT_ACTIONS
 from widgets.frame.footer import KeyBar
@@ -85,7 +86,8 @@ class ReplayScreen(Screen[None]):
         self._waves = [
             (number, detail.ordinal)
             for number, row in enumerate(rows, 1)
-            if isinstance(detail := row.detail, WaveCreated)
+            # Few rows are read here: the others are when their moment is shown.
+            if row.action == Action.WAVE_CREATED and isinstance(detail := row.detail, WaveCreated)
         ]
         """Where each wave begins: its row, from 1, and its number."""
 

@@ -6,6 +6,7 @@ Either the context is complete, or the task does not start and says why in one s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -116,8 +117,7 @@ async def _started(
     listed = dict(named)
     if "issue" in values:
         listed["issue"] = [values["issue"]]
-    filled = {**values, **(review.values() if review else {})}
-    in_message = _in_message(filled, task_type.placeholders) if review else {}
+    filled, in_message = await asyncio.to_thread(_fill, values, review, task_type.placeholders)
     declared = await check_declared(
         task_type,
         values,
@@ -129,13 +129,26 @@ async def _started(
     in_message = {item: tokens for item, tokens in in_message.items() if item in applying}
     notices = [review.notice if review else "", declared.notice]
     return Opening(
-        text=mask(task_type.message(filled, local="range" in target)),
+        text=await asyncio.to_thread(mask, task_type.message(filled, local="range" in target)),
         scope_items=(*in_message, *declared.items),
         in_message=in_message,
         target=target,
         rev=review.rev if review else None,
         notice=" ".join(notice for notice in notices if notice),
     )
+
+
+def _fill(
+    values: Mapping[str, str], review: ReviewContext | None, placeholders: frozenset[str]
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the values of the first message, and the scope items that it contains with their tokens.
+
+    To mask a long difference and to count its tokens takes long: call it in a thread.
+    """
+    if review is None:
+        return dict(values), {}
+    filled = {**values, **review.values()}
+    return filled, _in_message(filled, placeholders)
 
 
 def _in_message(filled: Mapping[str, str], placeholders: frozenset[str]) -> dict[str, int]:
