@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -258,8 +257,7 @@ class CockpitApp(TerminalApp[int]):
     def _after_frame(self) -> None:
         from cockpit.app.store_watch import watch_store
 
-        gc.freeze()  # objects of the start-up live as long as the program: never collect them
-        gc.enable()
+        self.collect_shortly()
         # A thread that compiles a packet yields to a key five times sooner than by default.
         sys.setswitchinterval(_SWITCH_S)
         self._report_settings()

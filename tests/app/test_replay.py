@@ -105,8 +105,10 @@ async def test_the_speed_changes_and_a_fork_begins_where_one_looks(still, scene)
         await pilot.press("space")
         await until(pilot, lambda: screen.position < len(rows))
         await pilot.press(*["plus"] * 9)
-        await until(pilot, lambda: screen.position == len(rows))
-        await pilot.press("home", "f")
+        await until(pilot, lambda: screen.position == len(rows) and not screen._playing)
+        await pilot.press("home")
+        await until(pilot, lambda: screen.position == 0)
+        await pilot.press("f")
         await until(pilot, lambda: app._notifications)
         assert len(still.store.read_now(sessions.select_recent)) == 2
         ended = [n for n, row in enumerate(rows, 1) if row.action == "wave.completed"]

@@ -20,6 +20,7 @@ from textual.binding import Binding
 
 import themes
 from cockpit.app.terminal.announce import has_title, note_sequence, title_sequence
+from cockpit.app.terminal.short_collections import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
 from widgets.frame.footer import KeyBar
@@ -47,6 +48,7 @@ class TerminalApp(App[Answer], inherit_bindings=False):
         super().__init__()
         self._title_shown = ""
         self.rings_bell = True
+        self._collections = ShortCollections()
         self.unsent: list[str] = []
         """Texts of an editor that the end of the program cut off."""
 
@@ -67,6 +69,14 @@ class TerminalApp(App[Answer], inherit_bindings=False):
     def is_showing(self) -> bool:
         """True while the user can see what is drawn: the terminal is here, and reads."""
         return bool(getattr(self._driver, "is_showing", True))
+
+    def collect_shortly(self) -> None:
+        """Look for garbage in short pauses from now on: the first frame is drawn."""
+        self._collections.begin()
+        self.set_interval(REST_S, self._collections.collect_at_rest)
+
+    async def on_unmount(self) -> None:  # Textual calls that of a subclass as well
+        self._collections.end()
 
     def bell(self) -> None:
         """Ring, unless the user's settings say otherwise."""
