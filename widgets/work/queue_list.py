@@ -153,7 +153,8 @@ class QueueList(ScrollView, can_focus=True):
 
     def _content(self, y: int, width: int) -> Content:
         if not self._rows:
-            return line((self.empty, DIM)) if y == 0 else Content("")
+            rows = line((self.empty, DIM)).wrap(width)
+            return rows[y] if y < len(rows) else Content("")
         place, part = divmod(y, _TALL)
         if place >= len(self._rows):
             return Content("")

@@ -72,6 +72,7 @@ class QueueScreen(BacklogScreen):
         place = self._list.cursor
         row = self._rows[place] if place < len(self._rows) else None
         rows = queued_detail(row, place + 1, self.work.tasks) if row is not None else []
+        self._detail.display = bool(rows)
         self._detail.show(rows)
 
     @property

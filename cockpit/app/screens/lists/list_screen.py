@@ -436,6 +436,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
             if not self._has_detail(view.key) and not self._reading_detail:
                 self._reading_detail = True
                 self.host.run_in_background(self._read_detail())
+        self._detail.display = bool(rows) or row is not None
         self._detail.show(rows)
 
     async def _read_detail(self) -> None:
