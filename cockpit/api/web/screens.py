@@ -36,6 +36,7 @@ CHECK_S = 5.0
 """Seconds between two looks whether a terminal's token is still valid."""
 
 Check = Callable[[], Awaitable[Caller]]
+Note = Callable[[bool], Awaitable[None]]
 T = TypeVar("T")
 
 
@@ -62,11 +63,14 @@ class Screens:
         await self._follow(socket, self._run_page(socket))
 
     async def serve_terminal(
-        self, socket: WebSocket, caller: Caller, check: Check, protocol: str
+        self, socket: WebSocket, caller: Caller, check: Check, note: Note, protocol: str
     ) -> None:
-        """Show a screen on a terminal, of a ``caller`` whom ``check`` finds again or refuses."""
+        """Show a screen on a terminal, of a ``caller`` whom ``check`` finds again or refuses.
+
+        ``note`` is called before it is shown, with whether it was kept for this terminal.
+        """
         await socket.accept(protocol)
-        await self._follow(socket, self._run_terminal(socket, caller, check))
+        await self._follow(socket, self._run_terminal(socket, caller, check, note))
 
     async def close(self) -> None:
         """End every screen, and wait for the programs."""
@@ -102,7 +106,9 @@ class Screens:
         finally:
             await asyncio.shield(self._end(screen))
 
-    async def _run_terminal(self, socket: WebSocket, caller: Caller, check: Check) -> int | None:
+    async def _run_terminal(
+        self, socket: WebSocket, caller: Caller, check: Check, note: Note
+    ) -> int | None:
         try:
             hello = await _receive(socket, Hello)
         except WebSocketDisconnect:
@@ -120,6 +126,7 @@ class Screens:
             screen = self._start(hello, caller.cap_id)
         code: int | None = None
         try:
+            await note(is_kept)
             await socket.send_text(msgspec.json.encode(Opened(screen.name, is_kept)).decode())
             code = await self._show_while_valid(socket, screen, hello, check, again=is_kept)
         except WebSocketDisconnect:

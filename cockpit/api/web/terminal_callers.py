@@ -18,6 +18,7 @@ from cockpit.access.token_scopes import SCREEN_OPEN, NotAllowed
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
+from cockpit.store.journal.details.store import ScreenOpened
 from cockpit.store.journal.refused_requests import RefusedRequests
 
 _ACTIVITY = "open the screen"
@@ -60,6 +61,13 @@ class TerminalCallers:
             raise NotAllowed(f"{caller.namespace} may not {_ACTIVITY}: an agent decides nothing.")
         caller.require(SCREEN_OPEN, _ACTIVITY)
         return caller
+
+    async def note_opened(self, caller: Caller, *, again: bool) -> None:
+        """Write into the journal that a caller has the screen; ``again`` over another line."""
+        store = self._store
+        if store is not None:
+            detail = ScreenOpened(cap_id=caller.cap_id, namespace=caller.namespace, again=again)
+            await store.write(lambda tx: tx.journal(detail, actor=caller.namespace))
 
 
 def _require_no_agent(connection: HTTPConnection) -> None:

@@ -88,7 +88,13 @@ def web_application(
                 )
             )
             return
-        await screens.serve_terminal(socket, caller, lambda: callers.find_holder(socket), PROTOCOL)
+        await screens.serve_terminal(
+            socket,
+            caller,
+            lambda: callers.find_holder(socket),
+            lambda again: callers.note_opened(caller, again=again),
+            PROTOCOL,
+        )
 
     async def follow_link(request: Request) -> Response:
         login = None

@@ -20,6 +20,8 @@ from cockpit.access.principals import PERSON
 from cockpit.access.token_scopes import SCREEN_OPEN
 from cockpit.core.project_paths import locate_project
 from cockpit.store.db.database import Store
+from cockpit.store.journal import journal
+from cockpit.store.journal.details.store import ScreenOpened
 from cockpit.store.sessions import proposals
 
 
@@ -85,6 +87,13 @@ def waiting(served: Web) -> list[str]:
     """The ids of the proposals that wait."""
     with state_of(served.root.parent), Store.open(locate_project(served.root).database) as store:
         return [each.proposal_id for each in store.read_now(proposals.select_pending)]
+
+
+def openings(served: Web) -> list[tuple[str, bool]]:
+    """Who opened a screen, and whether it was kept for them, in order."""
+    with state_of(served.root.parent), Store.open(locate_project(served.root).database) as store:
+        rows = store.read_now(journal.rows)
+    return [(row.actor, row.detail.again) for row in rows if isinstance(row.detail, ScreenOpened)]
 
 
 def wait_for_proposal(served: Web, client: Client) -> None:

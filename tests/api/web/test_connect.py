@@ -15,6 +15,7 @@ from api.web.remote_world import (
     Client,
     client,
     modes,
+    openings,
     revoke_token,
     screens,
     token,
@@ -226,6 +227,7 @@ def test_a_lost_line_comes_back_with_the_same_screen_and_draft(served: Web) -> N
         shown.until("half a thought", after=at)
         shown.until("# First", after=at)
         assert screens(served) == running
+        assert openings(served) == [("laptop", False), ("laptop", True)]
         assert waiting(served) and not is_approved(served)
         at = len(shown.wrote)
         shown.press(b"\x7f" * 14)

@@ -33,7 +33,7 @@ class AccessRefused(Detail, frozen=True, kw_only=True):
     """Requests were refused for one reason: the caller is not known, or may not do what it asked for."""
 
     face: str
-    """The server: ``http`` or ``mcp``."""
+    """The server: ``http``, ``mcp`` or ``web``."""
     count: int
     """How many requests since the last row of this reason; a row is written once a minute at most."""
     since: str
@@ -42,6 +42,17 @@ class AccessRefused(Detail, frozen=True, kw_only=True):
     """The last of them: method and path, or the tool."""
     message: str
     """What the last of them was answered."""
+
+
+class ScreenOpened(Detail, frozen=True, kw_only=True):
+    """The holder of a token opened the screen in a terminal elsewhere, and decides there as the user."""
+
+    cap_id: str
+    """The token."""
+    namespace: str
+    """The principal who has it."""
+    again: bool
+    """Whether it is a screen that was kept while its connection was lost."""
 
 
 class StoreMigrated(Detail, frozen=True, kw_only=True):
