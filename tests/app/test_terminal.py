@@ -47,6 +47,14 @@ def env(tmp_path):
     }
 
 
+@pytest.mark.parametrize("words", [(), ("--all",)])
+def test_a_dumb_terminal_gets_no_screen(project, env, words):
+    with Terminal(*words, cwd=project, env={**env, "TERM": "dumb"}) as terminal:
+        terminal.until("--linear")
+        assert terminal.ends() == 2
+        assert b"\x1b" not in terminal.wrote
+
+
 def test_words_from_the_editor_two_keys_and_out(project, env):
     with Terminal(cwd=project, env=env) as terminal:
         terminal.until("ype a task:")

@@ -60,7 +60,7 @@ arguments = { status = "done", summary = "Notes written." }
 
 MOMENTS = (
     "start", "idle", "typing", "streaming", "command", "dialog", "palette", "editor", "after editor",
-    "suspended", "resizing", "not reading", "demo", "replay",
+    "suspended", "resizing", "not reading", "demo", "replay", "all", "web",
 )  # fmt: skip
 WAYS = ("closed", "silent", "hangup", "terminate", "shell")
 """How a terminal ends: closed with a signal from the kernel, closed without one, by a signal alone, and
@@ -83,6 +83,8 @@ class Trial:
         self.way = self.way or dice.choice(WAYS)
         if self.moment == "suspended":
             self.way = "shell"  # without one, Ctrl+Z suspends nothing
+        if self.moment == "web" and self.way == "silent":
+            self.way = "closed"  # without a terminal of the user's it serves nobody
         self.delay_s = dice.random() * (1.0 if self.moment == "start" else 0.3)
 
     def __str__(self) -> str:
@@ -209,6 +211,14 @@ def begin(trial: Trial, screen: Screen, folder: Path) -> str:
     if trial.moment == "replay":
         screen.until("seq ")
         return ""
+    if trial.moment == "all":
+        screen.until("calc")
+        screen.watch(trial.delay_s)
+        return ""
+    if trial.moment == "web":
+        screen.until("http://")
+        screen.watch(trial.delay_s)
+        return ""
     screen.until("ype a task:")
     if trial.moment in ("editor", "after editor"):
         wait = folder / "editor.sh.wait"
@@ -292,10 +302,14 @@ def try_terminal(
     words: tuple[str, ...] = ()
     if trial.moment == "demo":
         words = ("demo", "--dir", str(folder / "demo"))
-    if trial.moment == "replay":
+    if trial.moment == "all":
+        words = ("--all",)
+    if trial.moment == "web":
+        words = ("web", "--port", "0")
+    if trial.moment in ("replay", "all"):
         plain = ("run", "look", "--model", "offline", "--approve", "all")
         warm.run(plain, cwd=root, env={**env, MARK: ""}, patience_s=PATIENCE_S)
-        words = ("replay", "last")
+        words = ("replay", "last") if trial.moment == "replay" else words
     screen = Screen(words, root, env, trial.way, command)
     verdict = Verdict()
     try:
@@ -316,7 +330,7 @@ def try_terminal(
         kept = prompt_draft.load(locate_project(root))
     if kept != draft:
         verdict.lost.append(f"the draft {draft!r}: {kept!r} is on disk")
-    if trial.moment != "replay":  # whose session had ended before
+    if trial.moment not in ("replay", "all"):  # whose session had ended before
         is_demo = (
             trial.moment == "demo"
         )  # whose proposal waits for the user: nothing goes on by itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -115,11 +116,16 @@ def _ask_to_trust(title: str, text: str) -> bool:
 
 
 def require_terminal() -> None:
-    """Raise :class:`WrongUse` where there is no terminal for a screen."""
+    """Raise :class:`WrongUse` where there is no terminal, or none that can be redrawn, for a screen."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise WrongUse(
             "The screen needs a terminal for input and output. Without one, use `cockpit run TASK`,"
             " `cockpit review TARGET` or `cockpit proposals list`."
+        )
+    if os.environ.get("TERM") == "dumb":  # as in editors, where a screen would be a heap of signs
+        raise WrongUse(
+            "TERM is dumb: such a terminal cannot be redrawn. `cockpit --linear` works line by line. Where it"
+            " is another terminal, set TERM to its name, such as xterm-256color."
         )
 
 
