@@ -6,24 +6,23 @@ See ``docs/reference/agents.md``, questions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
-from cockpit.core.clock import parse_time
 from cockpit.core.errors import IllegalTransition, Stale
 from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
+from cockpit.loop.permissions.edit_permission import revise_permission
 from cockpit.loop.permissions.question_form import (
     Answer,
     check_answers,
     describe_answers,
     record_answers,
 )
-from cockpit.loop.permissions.waiting_permission import KIND, is_abandoned
+from cockpit.loop.permissions.waiting_permission import is_abandoned
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions.proposals import EDITED, Proposal
+from cockpit.store.sessions.proposals import Proposal
 
 
 async def answer_questions(
@@ -52,35 +51,17 @@ async def answer_questions(
 
     def write(tx: Tx) -> Proposal:
         decider = find_editor(tx) if find_editor else find_decider(tx, settings)
-        decide_proposal(
+        revision = revise_permission(
             tx,
             settings,
-            proposal.proposal_id,
-            "discussed",
+            proposal,
             decider,
-            shown_digest=shown_digest,
-            reason=EDITED,
-        )
-        left = None
-        if proposal.expires_at is not None:
-            left = max(timedelta(), parse_time(proposal.expires_at) - tx.clock.now())
-        revision_id = tx.ids.new("p")
-        while proposals.find(tx.connection, revision_id) is not None:
-            revision_id = tx.ids.new("p")
-        revision = proposals.create(
-            tx,
-            proposal_id=revision_id,
-            kind=KIND,
-            session_id=proposal.session_id,
-            wave_id=revision_id,
+            shown_digest,
             title=proposal.title,
             body=revised,
             risk=proposal.risk,
-            revises=proposal.proposal_id,
-            task_id=proposal.task_id,
-            deadline_s=None if left is None else left.total_seconds(),
-            actor="person",
         )
+        revision_id = revision.proposal_id
         decide_proposal(
             tx, settings, revision_id, "approved", decider, shown_digest=revision.shown_digest
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cockpit.access.principals import Caller
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
@@ -51,37 +52,62 @@ async def edit_permission(
     described = await asyncio.to_thread(_describe_change, proposal.body, text)
 
     def write(tx: Tx) -> Proposal:
-        decide_proposal(
+        decider = find_editor(tx) if find_editor else find_decider(tx, settings)
+        return revise_permission(
             tx,
             settings,
-            proposal.proposal_id,
-            "discussed",
-            find_editor(tx) if find_editor else find_decider(tx, settings),
-            shown_digest=shown_digest,
-            reason=EDITED,
-        )
-        left = None
-        if proposal.expires_at is not None:
-            left = max(timedelta(), parse_time(proposal.expires_at) - tx.clock.now())
-        revision_id = tx.ids.new("p")
-        while proposals.find(tx.connection, revision_id) is not None:
-            revision_id = tx.ids.new("p")
-        return proposals.create(
-            tx,
-            proposal_id=revision_id,
-            kind=KIND,
-            session_id=proposal.session_id,
-            wave_id=revision_id,
+            proposal,
+            decider,
+            shown_digest,
             title=described.title,
             body=described.body,
             risk=described.judged.risk,
-            revises=proposal.proposal_id,
-            task_id=proposal.task_id,
-            deadline_s=None if left is None else left.total_seconds(),
-            actor="person",
         )
 
     return await store.write(write)
+
+
+def revise_permission(
+    tx: Tx,
+    settings: RuntimeSettings,
+    proposal: Proposal,
+    decider: Caller,
+    shown_digest: str,
+    *,
+    title: str,
+    body: Mapping[str, Any],
+    risk: str,
+) -> Proposal:
+    """Put a pending revision in the place of a permission, by what ``decider`` changed of it.
+
+    What is left of the agent's patience is that of the revision. Raises the errors of
+    :func:`~cockpit.loop.decisions.decide_proposal.decide_proposal`.
+    """
+    decide_proposal(
+        *(tx, settings, proposal.proposal_id, "discussed", decider),
+        shown_digest=shown_digest,
+        reason=EDITED,
+    )
+    left = None
+    if proposal.expires_at is not None:
+        left = max(timedelta(), parse_time(proposal.expires_at) - tx.clock.now())
+    revision_id = tx.ids.new("p")
+    while proposals.find(tx.connection, revision_id) is not None:
+        revision_id = tx.ids.new("p")
+    return proposals.create(
+        tx,
+        proposal_id=revision_id,
+        kind=KIND,
+        session_id=proposal.session_id,
+        wave_id=revision_id,
+        title=title,
+        body=body,
+        risk=risk,
+        revises=proposal.proposal_id,
+        task_id=proposal.task_id,
+        deadline_s=None if left is None else left.total_seconds(),
+        actor="person",
+    )
 
 
 def _describe_change(body: Mapping[str, Any], text: str) -> PermissionProposal:
