@@ -16,13 +16,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cockpit.backlog import validation
-from cockpit.backlog.completion import (
+from cockpit.backlog.service import EPIC_FIELDS
+from cockpit.backlog.story_completion import (
     Boundaries,
     decay_handoffs,
     update_epic_status,
     update_story_status,
 )
-from cockpit.backlog.service import EPIC_FIELDS
 from cockpit.backlog.task_type_names import read_names_of_store
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.clock import parse_time

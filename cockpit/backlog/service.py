@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cockpit.backlog import validation
-from cockpit.backlog.completion import (
+from cockpit.backlog.story_completion import (
     BeforeDecay,
     Boundaries,
     decay_handoffs,

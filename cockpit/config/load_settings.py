@@ -475,13 +475,13 @@ async def _propose_branch(engine: Any, name: str, drop: bool) -> str:
 
 
 async def _carry_out_changes(engine: Any) -> None:
-    from cockpit.evolve import adopt_tool
+    from cockpit.evolve import propose_grown_tool
     from cockpit.tasks.agent_changes.carry_out import carry_out
 
     try:
         await carry_out(engine)
     finally:
-        await adopt_tool.carry_out(engine)
+        await propose_grown_tool.carry_out(engine)
 
 
 async def _grow_tool(context: Any, order: Any) -> Any:

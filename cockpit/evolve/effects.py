@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _AdoptionEffect:
-    """Adopting a tool (:mod:`cockpit.evolve.adopt_tool`)."""
+    """Adopting a tool (:mod:`cockpit.evolve.propose_grown_tool`)."""
 
     def apply(self, tx: Tx, proposal: Proposal, *, by: str) -> None:
         from cockpit.loop.decisions.queue_approved import queue_approved

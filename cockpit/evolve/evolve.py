@@ -14,10 +14,10 @@ from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
 from cockpit.decide.model_price import require_price
-from cockpit.evolve.adopt_tool import carry_out, conclude_confirmed, propose_tool
 from cockpit.evolve.dialogue import TASK_TYPE
 from cockpit.evolve.grow_tool import Grower, Grown, Wish
 from cockpit.evolve.growth import MAX_ROUNDS
+from cockpit.evolve.propose_grown_tool import carry_out, conclude_confirmed, propose_tool
 from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
 from cockpit.store.context import profiles

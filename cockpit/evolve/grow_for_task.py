@@ -5,8 +5,8 @@ See ``docs/reference/evolve.md``, in a task.
 
 from __future__ import annotations
 
-from cockpit.evolve.adopt_tool import preview_adoption
 from cockpit.evolve.grow_tool import Grower, Wish
+from cockpit.evolve.propose_grown_tool import preview_adoption
 from cockpit.loop.growth.growth_order import GrowthEnd, GrowthOrder
 from cockpit.loop.wave_context import WaveContext
 

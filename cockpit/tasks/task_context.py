@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from cockpit.backlog.completion import BeforeDecay
+from cockpit.backlog.story_completion import BeforeDecay
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings

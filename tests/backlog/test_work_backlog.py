@@ -9,7 +9,7 @@ import pytest
 from work_world import Backlog
 
 from cockpit.backlog import service
-from cockpit.backlog.completion import Boundaries, status_from_parts
+from cockpit.backlog.story_completion import Boundaries, status_from_parts
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.store.backlog import dependencies, handoffs, task_activity, tasks

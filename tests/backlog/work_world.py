@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.backlog import service
-from cockpit.backlog.completion import Boundaries
+from cockpit.backlog.story_completion import Boundaries
 from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.backlog.tasks import Task
 from cockpit.store.backlog.work_queue import Queued

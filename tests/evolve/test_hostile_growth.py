@@ -13,9 +13,9 @@ import pytest
 
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.tool_payloads import ProposeTool
-from cockpit.evolve.adopt_tool import write_message
 from cockpit.evolve.evolve import begin_evolution, evolve
 from cockpit.evolve.growth import Growth, SourceRefused, check_test
+from cockpit.evolve.propose_grown_tool import write_message
 from cockpit.evolve.try_sources import run_tests
 from cockpit.loop.growth.propose_tool import GROWTH, find_problem
 from cockpit.loop.runtime import Runtime

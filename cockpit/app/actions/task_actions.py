@@ -17,7 +17,7 @@ from cockpit.app.projection.backlog import SETTLED, TaskState
 from widgets.forms.pick_list import PickRow
 
 if TYPE_CHECKING:
-    from cockpit.backlog.completion import Boundaries
+    from cockpit.backlog.story_completion import Boundaries
     from cockpit.store.db.transaction import Tx
 
 USER = "person"
@@ -47,7 +47,7 @@ def write_to_backlog(host: Host, write: Callable[[Tx], object]) -> None:
 
 def notify_completed(host: Host, result: object) -> None:
     """Show a notice when a write completed a story or an epic."""
-    from cockpit.backlog.completion import Boundaries
+    from cockpit.backlog.story_completion import Boundaries
 
     if isinstance(result, Boundaries):
         completed = [result.story_id] if result.story_completed else []

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cockpit.backlog.completion import BeforeDecay, Boundaries
+from cockpit.backlog.story_completion import BeforeDecay, Boundaries
 from cockpit.chains.report.report_markdown import (
     BLOCKED,
     DONE,

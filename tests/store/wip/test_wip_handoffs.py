@@ -9,7 +9,7 @@ import pytest
 from store.wip.wip_world import CANARY, World
 
 from cockpit.backlog import service
-from cockpit.backlog.completion import Boundaries
+from cockpit.backlog.story_completion import Boundaries
 from cockpit.core.errors import NotFound
 from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.handoffs import MOST_DETAILS, MOST_SUMMARY, Handoff, HandoffInvalid
