@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,15 @@ def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
         bot = made.bearer("bot", *NEEDS, "proposals.decide")
         keyed = {**bot, "Idempotency-Key": "nightly-7"}
         order = {"policy": "all", "parallel": 1, "max_workers": 900, "max_wall_s": 3600}
-        begun = http.post("/api/chains", json=order, headers=keyed)
-        assert begun.status_code == 201, begun.text
+        # Two at once with one key: one chain.
+        with ThreadPoolExecutor(2) as threads:
+            both = [
+                threads.submit(http.post, "/api/chains", json=order, headers=keyed)
+                for _ in range(2)
+            ]
+            begun, twin = (each.result() for each in both)
+        assert begun.status_code == twin.status_code == 201, begun.text
+        assert begun.json()["chain_id"] == twin.json()["chain_id"]
         chain = begun.json()
         assert begun.headers["location"] == f"/api/chains/{chain['chain_id']}"
         assert (chain["approve"], chain["batch"], chain["max_wall_s"]) == ("all", "1", 3600)
@@ -64,6 +72,10 @@ def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
         again = http.post("/api/chains", json=order, headers=keyed)
         assert (again.json()["chain_id"], again.status_code) == (chain["chain_id"], 201)
         assert again.headers["idempotency-replayed"] == "true"
+        # A server that died before it kept its answer: the chain is found by the request.
+        made.store.write_now(lambda tx: tx.execute("DELETE FROM kept_answers"))
+        found = http.post("/api/chains", json=order, headers=keyed)
+        assert (found.status_code, found.json()["chain_id"]) == (201, chain["chain_id"])
         other = http.post("/api/chains", json={}, headers=keyed)
         told(other, 422, "key_reused")
         where = begun.headers["location"]
