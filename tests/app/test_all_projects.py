@@ -224,6 +224,22 @@ async def test_keys_lead_to_projects_and_out(places):
     assert (jump.session_id, jump.resumes) == (read_session(places["web"]), True)
 
 
+async def test_a_touch_puts_a_proposal_in_front(places):
+    """On the width of a phone: two lines for each proposal; Alt+Q leads to the queue, as on other screens."""
+    app = AllProjectsApp(clock=FixedClock())
+    async with app.run_test(size=(46, 50)) as pilot:
+        screen = await shown(pilot, 2)
+        assert screen._drawn_queue.front.project == "api"
+        rows = screen.panel.query_one(WaitingRows)
+        await until(pilot, lambda: rows.size.height >= 4)
+        await pilot.click(rows, offset=(10, 2))
+        await until(pilot, lambda: screen._drawn_queue.front.project == "web")
+        await pilot.press("tab")
+        assert app.focused is screen.projects
+        await pilot.press("alt+q")
+        assert app.focused is screen.panel
+
+
 def read_session(place: ProjectPaths) -> str:
     state = read_all()[place.state.name]
     return state.proposals[0].session_id

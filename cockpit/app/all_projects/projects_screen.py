@@ -44,6 +44,7 @@ from cockpit.loop.all_projects.follow_projects import ProjectsFeed
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
 from widgets.proposals.proposal_panel import ProposalPanel
+from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean
 from widgets.text.tone import DIM, WARN, Part
 from widgets.views import KeyHintView, ProposalView, QueueView
@@ -282,6 +283,11 @@ class AllProjectsScreen(DecidingScreen):
             self._on_jump(Jump(project.home, project.key, session, resumes))
         elif row is not None:
             self._open_row(row.key)
+
+    def on_waiting_rows_chosen(self, event: WaitingRows.Chosen) -> None:
+        """Put the proposal that was clicked in front."""
+        event.stop()
+        self._put_in_front(event.proposal_id)
 
     def on_queue_list_opened(self, event: QueueList.Opened) -> None:
         """Go to a project."""
