@@ -54,6 +54,7 @@ _OWNER = "cockpit project "
 _WORKERS, _COORDINATOR = "workers", "coordinator"
 _CONNECT_S = 5
 _RECONNECT_S = 1
+_LEAST_PING_S = 5.0
 _BREATH_S = 0.05
 _AGAIN_S = 1
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -355,8 +356,10 @@ async def open_queue(scale: ScaleSettings, *, name: str) -> AsyncIterator[Messag
     nats = _load_nats()
     from nats.errors import Error, NoServersError
 
-    # A connection over which nothing comes is lost within a lease, not after four minutes.
-    options: dict[str, Any] = {"ping_interval": scale.lease_s / 3, "max_outstanding_pings": 2}
+    # A connection over which nothing comes is lost within a lease, not after four minutes; a busy machine
+    # may need seconds to answer.
+    ping_s = max(_LEAST_PING_S, scale.lease_s / 3)
+    options: dict[str, Any] = {"ping_interval": ping_s, "max_outstanding_pings": 2}
     if scale.credentials:
         options["user_credentials"] = scale.credentials
     try:
