@@ -394,15 +394,21 @@ class Coordinator:
         A word of a worker about an earlier delivery, late by a lost connection, takes a run out that another
         worker has by then; should that one die, nobody would get it.
         """
-        for task_id, run in tuple(self._waiting):
-            remote = self._store.read_now(lambda c, t=task_id, r=run: remote_runs.load(c, t, r))  # type: ignore[misc]  # a default keeps the loop's value
-            message = self._store.read_now(lambda c, r=remote: self._describe(c, r))  # type: ignore[misc]  # as above
-            try:
-                await self._put(remote, message)
-            except QueueUnreachable:
-                return  # the next look comes
-            except RunTooLarge as error:
-                self._say(str(error))
+        try:
+            held = await self._queue.list_runs()
+            for task_id, run in tuple(self._waiting):
+                if self._queue.subjects.run(task_id, run) not in held:
+                    await self._put_lost_run(task_id, run)
+        except QueueUnreachable:
+            return  # the next look comes
+
+    async def _put_lost_run(self, task_id: str, run: int) -> None:
+        remote = self._store.read_now(lambda c: remote_runs.load(c, task_id, run))
+        message = self._store.read_now(lambda c: self._describe(c, remote))
+        try:
+            await self._put(remote, message)
+        except RunTooLarge as error:
+            self._say(str(error))
 
     def _describe(self, connection: sqlite3.Connection, remote: RemoteRun) -> RunMessage:
         branch = base_branch(self._chain.chain_id)

@@ -198,6 +198,13 @@ class MessageQueue(Struct):
             return 0
         return int(held.seq or 0)
 
+    async def list_runs(self) -> frozenset[str]:
+        """Return the subjects of all runs that are in the queue or with workers."""
+        names = self.subjects
+        every = f"cockpit.{names.queue}.runs.>"
+        look = partial(self.stream.stream_info, names.runs_stream, subjects_filter=every)
+        return frozenset((await _ask(look)).state.subjects or ())
+
     async def remove(self, stream: str, number: int) -> None:
         """Delete a message; one that is gone already is no error."""
         from nats.js.errors import Error

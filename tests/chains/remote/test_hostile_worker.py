@@ -186,7 +186,9 @@ def test_a_queue_serves_one_project_and_takes_what_fits(tmp_path):
             await other.prepare()
             with pytest.raises(QueueTaken, match="another project"):
                 await other.prepare("project-2")
+            assert await one.list_runs() == frozenset()
             await one.send_run(one.subjects.run("T-1", 1), run)
+            assert await one.list_runs() == {one.subjects.run("T-1", 1)}
             (message,) = await fetch(await other.take_runs(), 1, 5)
             assert read_run(message.data) == run
             noise = msgspec.structs.replace(run, handoffs=({"summary": os.urandom(900_000).hex()},))
