@@ -22,6 +22,7 @@ from widgets.text.tone import DIM, Part
 from widgets.work.queue_list import QueueList
 
 if TYPE_CHECKING:
+    from cockpit.app.actions.action import Action
     from cockpit.store.backlog.work_queue import Queued
 
 _WIDE = 110
@@ -35,11 +36,11 @@ class QueueScreen(BacklogScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]  # noqa: RUF012 -- Textual's way
     DEFAULT_CSS = """
     QueueScreen #queue-body { height: 1fr; layout: vertical; }
-    QueueScreen #queue-detail { height: 40%; width: 1fr; padding: 0 1; border-top: solid $rule; }
+    QueueScreen #queue-detail { height: 1fr; width: 1fr; padding: 0 1; border-top: solid $rule; }
     QueueScreen.-wide #queue-body { layout: horizontal; }
     QueueScreen.-wide #queue-detail { height: 1fr; border-top: none; border-left: solid $rule; }
-    QueueScreen #queue-body QueueList { height: 1fr; width: 1fr; }
-    QueueScreen.-wide #queue-body QueueList { width: 3fr; }
+    QueueScreen #queue-body QueueList { height: auto; min-height: 4; max-height: 50vh; width: 1fr; }
+    QueueScreen.-wide #queue-body QueueList { height: 1fr; max-height: 100vh; width: 3fr; }
     QueueScreen.-wide #queue-detail { width: 2fr; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual's way
@@ -62,6 +63,10 @@ class QueueScreen(BacklogScreen):
     @property
     def first_focus(self) -> QueueList:
         return self._list
+
+    def footer_actions(self) -> Sequence[Action[Host]]:
+        """Return the actions that the footer may show: not the one that leads here."""
+        return [action for action in super().footer_actions() if action.id != "queue"]
 
     def action_scroll_reasons(self, lines: int) -> None:
         """Scroll the reasons of the task under the cursor."""

@@ -74,8 +74,10 @@ class ListScreen(BacklogScreen, Generic[RowT]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]  # noqa: RUF012 -- Textual's way
     DEFAULT_CSS = """
     ListScreen #list-body { height: 1fr; layout: vertical; }
-    ListScreen #list-rows { height: 1fr; width: 1fr; }
-    ListScreen #list-detail { height: 45%; width: 1fr; padding: 0 1; border-top: solid $rule; }
+    ListScreen #list-rows { height: auto; width: 1fr; }
+    ListScreen QueueList { height: auto; min-height: 4; max-height: 50vh; }
+    ListScreen.-wide #list-rows, ListScreen.-wide QueueList { height: 1fr; max-height: 100vh; }
+    ListScreen #list-detail { height: 1fr; width: 1fr; padding: 0 1; border-top: solid $rule; }
     ListScreen #list-filter { border: none; height: 1; padding: 0 1; background: transparent; }
     ListScreen.-wide #list-body { layout: horizontal; }
     ListScreen.-wide #list-detail { height: 1fr; border-top: none; border-left: solid $rule; }
