@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import warm
 from state_for_tests import state_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
-def _run(project: Path, name: str, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1])}
+def _run(project: Path, name: str, *arguments: str, start: Sequence[str] = ()) -> str:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments],
+        [*(start or warm.script()), str(EXAMPLES / name), *arguments],
         cwd=project,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1])},
         capture_output=True,
         text=True,
         check=False,
@@ -51,7 +52,11 @@ def test_approve_in_python_is_refused_below_an_agent(
 ) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     with pytest.raises(AssertionError, match="to approve by a callback is for you alone"):
-        _run(project, "approve_in_python.py", model, "Fix the bug in calc.py")
+        _run(
+            project,
+            *("approve_in_python.py", model, "Fix the bug in calc.py"),
+            start=[sys.executable],  # from nothing: it is judged as on a user's machine
+        )
     assert not (state_of(project) / "cockpit.db").exists()
 
 
