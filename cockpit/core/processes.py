@@ -6,8 +6,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """The first namespace of processes; the kernel gives it this number (``PROC_PID_INIT_INO``)."""
@@ -22,7 +26,32 @@ def interrupt_on_termination() -> None:
         return
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+            signal.signal(number, _interrupt)
+
+
+_asked_to_end: list[int] = []
+
+
+def _interrupt(number: int, frame: object) -> None:
+    del frame
+    _asked_to_end.append(number)
+    signal.raise_signal(signal.SIGINT)
+
+
+def is_asked_to_end() -> bool:
+    """Whether SIGTERM or SIGHUP came since :func:`interrupt_on_termination`.
+
+    While a program starts, the ``KeyboardInterrupt`` can be lost: Python ignores what is raised in a callback
+    of a module's import. Who takes over the signals asks here what came before.
+    """
+    return bool(_asked_to_end)
+
+
+def stop_on_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> None:
+    """Call ``stop`` in the loop on SIGINT, and once where the end was asked for before."""
+    loop.add_signal_handler(signal.SIGINT, stop)
+    if is_asked_to_end():
+        loop.call_soon(stop)
 
 
 def current_process() -> str:

@@ -23,6 +23,7 @@ from cockpit.app.terminal.announce import has_title, note_sequence, title_sequen
 from cockpit.app.terminal.short_collections import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
+from cockpit.core.processes import is_asked_to_end
 from widgets.frame.footer import KeyBar
 from widgets.text.clean import clean
 
@@ -217,6 +218,8 @@ async def run_at_terminal(app: TerminalApp[Any]) -> int:
         app.terminal_watch = watch
         # A signal that came before has cancelled this task: Textual would swallow that, and go on.
         await asyncio.sleep(0)
+        if is_asked_to_end():
+            return INTERRUPTED  # and so may Python have, where it was raised while a module was imported
         code = await app.run_async()
     if watch.is_leaving:
         return INTERRUPTED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from cockpit.cli_options import MODEL, examples
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import WrongUse, load_project_settings
 from cockpit.commands.terminal import say
+from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project_paths import ProjectPaths
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ async def _work(
                 say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
             remote.stop.set()
 
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)  # SIGTERM becomes SIGINT
+        stop_on_interrupt(asyncio.get_running_loop(), stop)  # SIGTERM becomes SIGINT
         say(f"{name} takes tasks of the queue {scale.queue} at {scale.server_for_people}.")
         try:
             await working

@@ -10,6 +10,7 @@ from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import find_project, load_project_settings, open_store
 from cockpit.commands.terminal import say
 from cockpit.core.errors import IllegalTransition
+from cockpit.core.processes import stop_on_interrupt
 from cockpit.store.chains import chains
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ async def _run_logged(
         stop_requests.append(asyncio.create_task(request))
 
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
+    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
     try:
         worker = await working
     finally:

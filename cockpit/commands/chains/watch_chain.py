@@ -18,6 +18,7 @@ from cockpit.commands.open_project import open_store
 from cockpit.commands.terminal import is_terminal, output_width, ring_terminal, say, show, show_json
 from cockpit.commands.unconfined import record_unconfined, settle_unconfined
 from cockpit.core.errors import CockpitError, NotFound
+from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.text import pluralize
 from cockpit.loop.views.barred_text import cut_columns
 from cockpit.store.chains import chains, task_runs
@@ -210,7 +211,7 @@ async def _supervise_and_print(
             say("Stopping after the steps in progress. Press Ctrl+C again to stop now.")
 
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
+    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
     try:
         await asyncio.wait({supervising, printing}, return_when=asyncio.FIRST_COMPLETED)
         if printing.done():  # the reader of stdout is gone

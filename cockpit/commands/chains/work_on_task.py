@@ -16,6 +16,7 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.commands.unconfined import settle_unconfined
+from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
 from cockpit.store.backlog import tasks
@@ -230,7 +231,7 @@ async def _do(
         context.stop.set()
         say("Stopping after this step. Press Ctrl+C again to stop now.")
 
-    loop.add_signal_handler(signal.SIGINT, stop)  # the command line turns SIGTERM into SIGINT
+    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM into SIGINT
     try:
         return await running
     except asyncio.CancelledError:

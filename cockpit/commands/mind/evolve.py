@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from cockpit.commands.open_project import (
     open_project_runtime,
 )
 from cockpit.commands.terminal import say, show, show_json
+from cockpit.core.processes import stop_on_interrupt
 
 if TYPE_CHECKING:
     from cockpit.loop.wave_context import Engine
@@ -91,7 +91,7 @@ async def _evolve(
             session_id = await begin_evolution(engine, want)
             say(f"{session_id}: the tool grows.")
         work = asyncio.create_task(grow(engine, session_id, rounds=rounds))
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, work.cancel)
+        stop_on_interrupt(asyncio.get_running_loop(), work.cancel)
         telling = asyncio.create_task(_tell_proposals(engine, session_id))
         try:
             session = await work

@@ -35,6 +35,7 @@ from cockpit.commands.terminal import (
 from cockpit.commands.unconfined import settle_unconfined
 from cockpit.config.load_settings import Settings
 from cockpit.core.errors import NotFound
+from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime
@@ -263,9 +264,7 @@ async def run_and_print(runtime: Runtime, session_id: str, printer: RowPrinter) 
         signalled.append(signal.SIGINT)
         work.cancel()
 
-    loop.add_signal_handler(
-        signal.SIGINT, stop
-    )  # the command line turns SIGTERM and SIGHUP into SIGINT
+    stop_on_interrupt(loop, stop)  # the command line turns SIGTERM and SIGHUP into SIGINT
     try:
         await asyncio.wait({work, printing}, return_when=asyncio.FIRST_COMPLETED)
         if printing.done():
