@@ -17,11 +17,25 @@ def install(items: Iterable[pytest.Item]) -> None:
     times = float(os.environ.get(VARIABLE) or 1)
     if times == 1:
         return
+    for machine in {
+        id(each): each for each in map(_find_machine, items) if each is not None
+    }.values():
+        machine.settings = _multiply(machine.settings, times)
     functions = {id(each): each for each in map(_find_function, items) if each is not None}
     for function in functions.values():
         named = function._hypothesis_internal_use_settings
-        number = max(1, round(named.max_examples * times))
-        function._hypothesis_internal_use_settings = hypothesis.settings(named, max_examples=number)
+        function._hypothesis_internal_use_settings = _multiply(named, times)
+
+
+def _multiply(named: hypothesis.settings, times: float) -> hypothesis.settings:
+    return hypothesis.settings(named, max_examples=max(1, round(named.max_examples * times)))
+
+
+def _find_machine(item: pytest.Item) -> Any:
+    """Return the class of a test that is a machine of states; None for any other."""
+    kind = getattr(item, "cls", None)
+    is_machine = isinstance(getattr(kind, "settings", None), hypothesis.settings)
+    return kind if is_machine and hasattr(kind, "runTest") else None
 
 
 def _find_function(item: pytest.Item) -> Any:

@@ -17,7 +17,6 @@ from cockpit.acp.client_link import ClientLink, RequestIds
 from cockpit.acp.session_updates import Wording
 from cockpit.agents.acp.bounded_transport import BoundedTransport
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.decide.model import ModelError
 
 _INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
@@ -96,7 +95,7 @@ def _handle_with(
             raise request_error(-32601, f"cockpit has no method {method[:100]}.") from None
         except NotFound as error:
             raise request_error(_NOT_FOUND, str(error), {"code": error.code}) from None
-        except (CockpitError, ModelError) as error:
+        except CockpitError as error:
             code = _INVALID_PARAMS if error.code == _USAGE else _INTERNAL_ERROR
             raise request_error(code, str(error), {"code": error.code}) from None
         except Exception as error:

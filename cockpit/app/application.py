@@ -85,6 +85,8 @@ class CockpitApp(TerminalApp[int]):
     runs: SessionRuns
     completions: CompletionCache
     draft: Draft
+    words_folder = ""
+    """Where it is kept which words were explained to the user; empty explains none."""
 
     def __init__(
         self,

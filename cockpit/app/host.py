@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cockpit.app.projection.fold import State
     from cockpit.app.projection.header import SessionState
     from cockpit.app.projection.kanban import Looking
+    from cockpit.app.screens.first_words import FirstWords
     from cockpit.app.screens.panes import Panes
     from cockpit.app.screens.welcome_facts import WelcomeFacts
     from cockpit.app.session_runs import SessionRuns
@@ -45,6 +46,14 @@ class MainScreen(Protocol):
     """What the conversation was searched for last; empty before."""
     wider_policy: str
     """The approval policy that waits for its second key; empty without one."""
+
+    words: FirstWords
+    """Which words were explained to the user."""
+
+    @property
+    def word(self) -> str:
+        """The word that is explained; empty for none."""
+        ...
 
     @property
     def prompt(self) -> Prompt: ...

@@ -12,7 +12,6 @@ from cockpit.app.key_policy import KeyPolicy
 from cockpit.app.projection.header import SessionState
 from widgets.views import KeyHintView, QueueView
 
-_START = "type a task: /review-pr 24, main..HEAD, words"
 _STRONG = ("approve", "second", "discuss")
 _DECIDING = ("approve", "discuss", "narrow", "edit", "reject", "next")
 
@@ -124,14 +123,19 @@ def prompt_text(
     wider_policy: str,
     starting: bool,
     queue: QueueView,
+    review: str = "",
 ) -> PromptText:
     """Return the text of the prompt.
 
     ``note`` is shown until the next key. ``wider_policy`` waits for its second key. ``starting``: a
-    session is being created. Without a proposal in view, Enter goes to one of ``queue``.
+    session is being created. Without a proposal in view, Enter goes to one of ``queue``. ``review`` is what
+    can be reviewed here.
     """
     policy = session.policy if session is not None else ""
-    placeholder = _placeholder(context, session, starting, is_read=key_policy.is_read)
+    start = (
+        f"type a task: /review {review}, words" if review else "type a task: words, / for commands"
+    )
+    placeholder = _placeholder(context, session, starting, is_read=key_policy.is_read) or start
     on_enter = ""
     if queue.front is not None and key_policy.front is None:
         placeholder, on_enter = "a proposal waits: ⏎ shows it", "show it"
@@ -169,7 +173,7 @@ def _placeholder(
     if starting:
         return "starting…"
     if session is None:
-        return _START
+        return ""
     if session.agent and not session.has_agent:
         if session.in_chain:
             return "this agent works for a chain: decide here what it asks"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import themes
 from cockpit.app.application import CockpitApp
 from cockpit.app.terminal.terminal_app import choose_theme, run_at_terminal
+from cockpit.core.state_folder import state_root
 
 # The first frame is shown before anything else is imported.
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ async def run_app(
         on_draft=on_draft,
     )
     app.rings_bell = rings_bell
+    app.words_folder = state_root()
     if notifier is not None:
         app.notifier, notifier.on_error = notifier, app.show_error
     code = await run_at_terminal(app)

@@ -29,12 +29,12 @@ def report_error(error: Exception) -> Exit:
         return Exit.PIPE_CLOSED
     if os.environ.get("COCKPIT_DEBUG", "") not in ("", "0"):
         say(mask("".join(traceback.format_exception(error))).rstrip())
-    if isinstance(error, CockpitError):
-        say(f"cockpit: {mask(str(error))}")
-        return exit_code_of_error(error)
     if isinstance(error, ModelError):
         say(f"cockpit: {mask(str(error))}")
         return Exit.WRONG_USE if error.code in ("config", "script") else Exit.FAILED
+    if isinstance(error, CockpitError):
+        say(f"cockpit: {mask(str(error))}")
+        return exit_code_of_error(error)
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         # Only a name from outside is so long; each place that looks at a path would have to say this.
         say(f"cockpit: {str(error.filename)[:60]}… is too long for the name of a file.")

@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 
+from cockpit.core.errors import CockpitError
+
 
 class ToolSpec(Struct, frozen=True):
     """A tool as a model sees it: name, one-paragraph description, JSON Schema of its arguments."""
@@ -161,14 +163,13 @@ class Done(Struct, frozen=True):
 ModelEvent = TextDelta | ToolCall | Thought | Retrying | Done
 
 
-class ModelError(Exception):
+class ModelError(CockpitError):
     """A call that cannot succeed. ``code`` is stable ('auth', 'not_found', 'rate_limit', 'network',
     'bad_request', 'content_filter', 'empty_answer', 'script', 'config'); the message says what happened
     and what to do."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+        super().__init__(message, code=code)
 
 
 class Model(Protocol):

@@ -13,6 +13,7 @@ from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
+from cockpit.decide.model import ModelError
 from cockpit.decide.model_price import require_price
 from cockpit.evolve.dialogue import TASK_TYPE
 from cockpit.evolve.grow_tool import Grower, Grown, Wish
@@ -122,6 +123,8 @@ async def evolve(engine: Engine, session_id: str, *, rounds: int = MAX_ROUNDS) -
             if lost.is_set():
                 raise Stale(f"Another process took over session {session_id}.") from None
             raise
+        except ModelError:
+            raise  # it can be resumed with another model
         except CockpitError as error:
             return await _close(engine, session_id, "blocked", str(error))
         finally:

@@ -13,7 +13,6 @@ from functools import partial
 from msgspec import UNSET, Struct, UnsetType
 
 from cockpit.core.errors import CockpitError, Stale
-from cockpit.decide.model import ModelError
 from cockpit.learn.decision_quality import measure_version
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.decisions.await_decision import DeadlinePassed
@@ -193,7 +192,7 @@ async def _run_waves(engine: Engine, lease: _Lease, step: _Step | None) -> Sessi
         return step.session
     except DeadlinePassed as error:
         return await store.write(_mark_waiting(session_id, str(error)))
-    except (CockpitError, ModelError) as error:
+    except CockpitError as error:
         await store.write(_mark_failed(session_id, wave, error.code, str(error)))
         raise
     except Exception as error:

@@ -22,7 +22,6 @@ from cockpit.backlog import service
 from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.errors import CockpitError, Stale
-from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
 from cockpit.loop.intake.task_types import TaskType, load_task_types
 from cockpit.loop.planner.estimate_run import (
@@ -196,7 +195,7 @@ class _TaskRun:
                 await self._take_step(step, steps)
             except Stale as error:
                 return _RunEnd("interrupted", str(error), reason="elsewhere")
-            except (CockpitError, ModelError) as error:
+            except CockpitError as error:
                 if reason := outage_reason(error):
                     return _RunEnd("interrupted", str(error), reason=reason)
                 if not await self._give_up_step(step, error):
@@ -489,7 +488,7 @@ class _TaskRun:
     async def _end_step(self, step: Step, outcome: str, **detail: Any) -> None:
         await self._write_end(lambda tx: task_runs.end(tx, step, outcome, **detail))
 
-    async def _give_up_step(self, step: Step, error: CockpitError | ModelError) -> bool:
+    async def _give_up_step(self, step: Step, error: CockpitError) -> bool:
         """Count an error that the task did not cause; return whether it ends the step."""
         current = self._reload(step)
         count = int(current.detail.get("trouble", 0)) + 1

@@ -4,10 +4,19 @@ goes to another session than the header names; no draft is lost.
 
 from __future__ import annotations
 
+import re
+from typing import ClassVar, get_args
+
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from msgspec.structs import replace
 
 from cockpit.app.key_policy import (
@@ -29,6 +38,7 @@ from widgets.proposals.reading import Part, Reading
 from widgets.views import ProposalView
 
 SESSIONS = ("", "s-1", "s-2")
+_MOMENT_S = 0.001
 KINDS = ("action", "context", "permission", "profile", "skill")
 
 
@@ -40,11 +50,16 @@ class Press(msgspec.Struct):
     header: str
     front: ProposalView | None
     armed: bool
+    down: float
+    """When it went down, in seconds; it may reach the screen later."""
     stamp: float
 
 
 class Keys(RuleBasedStateMachine):
     """A screen around the policy, with an onlooker who keeps their own books of what is drawn."""
+
+    reached: ClassVar[set[type[Step]]] = set()
+    """The steps that any of the runs came to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +73,13 @@ class Keys(RuleBasedStateMachine):
         self.has_dialog = self.is_tab_away = False
         self.prompt = ""
         self.stamp = 0.0
+        self.underway: list[Press] = []
+        """Keys that went down and did not reach the busy screen yet."""
         self.pressed: list[Press] = []
-        """Keys that went down and were not handled yet."""
+        """Keys that reached the screen, and no widget has handled yet."""
+        self.words = self.arrived = 0
+        self.deliveries: list[str] = []
+        """What was sent or went along with a decision."""
         self.reading = Reading()
         # What is drawn, and the onlooker's books.
         self.header = ""
@@ -102,6 +122,45 @@ class Keys(RuleBasedStateMachine):
     def attach(self, session: str) -> None:
         self.followed = session
 
+    @rule(
+        kind=st.sampled_from(KINDS),
+        lines=st.sampled_from([1, 19, 60]),
+        second=st.booleans(),
+        session=st.sampled_from(SESSIONS),
+        reads=st.sampled_from([800, 800, 800, 20]),
+        keys=st.sampled_from([(), ("enter",), ("escape", "enter"), ("word", "enter"), ("escape",)]),
+    )
+    def look_at_a_proposal(
+        self, kind: str, lines: int, second: bool, session: str, reads: int, keys: tuple[str, ...]
+    ) -> None:
+        """Follow a session, read what it asks, wait until the keys work, and press some."""
+        if not any(front.session == session for front, _ in self.pending.values()):
+            self.arrive(session, kind, lines, second)
+        if self.has_dialog:
+            self.open_or_close_dialog()
+        self.followed, self.is_tab_away = session, False
+        self.height, self.width = 20, 80
+        self.draw()
+        for top in range(0, reads, self.height):
+            self.top = top
+            self.draw()
+        self.clock.advance(0.6)
+        self.draw()
+        for key in keys:
+            self.push(key, slow=False)
+            self.clock.advance(0.6)
+            self.draw()
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def go_to_another(self, data: st.DataObject) -> None:
+        """Alt+N: put a proposal in front, and follow its session."""
+        name = data.draw(st.sampled_from(sorted(self.pending)))
+        assert self.policy.handle_second_key("alt+n") in (None, LeaveMode())
+        self.reach(self.go_down("alt+n"))
+        self.front_id, self.followed = name, self.pending[name][0].session
+        self.draw()
+
     @rule(height=st.sampled_from([0, 4, 20, 60]), width=st.sampled_from([10, 60, 100]))
     def resize(self, height: int, width: int) -> None:
         self.height, self.width = height, width
@@ -136,6 +195,7 @@ class Keys(RuleBasedStateMachine):
 
     def draw(self) -> None:
         """Draw a frame, as the screen does."""
+        self.clock.advance(_MOMENT_S)
         now = self.clock.monotonic()
         own = [front for front, _ in self.pending.values() if front.session == self.followed]
         waiting = next((each for each in own if each.proposal_id == self.front_id), None)
@@ -143,6 +203,8 @@ class Keys(RuleBasedStateMachine):
         self.front_id = waiting.proposal_id if waiting is not None else ""
         self.header = self.followed
         self.policy.note_session(self.followed, waiting)
+        if waiting is None or (self.discussed and waiting.digest != self.discussed.digest):
+            self.discussed = None
         if self.has_dialog:
             return
         visible = None if self.is_tab_away or not self.height else waiting
@@ -170,49 +232,91 @@ class Keys(RuleBasedStateMachine):
 
     # Keys
 
-    def press(self, key: str, text: str = "") -> None:
+    def go_down(self, key: str) -> Press:
+        """Press a key, and note what an onlooker saw then. No two things happen at once."""
+        self.clock.advance(_MOMENT_S)
         now = self.clock.monotonic()
         quiet = now - max(self.drawn_since, self.last_key) >= ARM_S
         front = self.drawn
         armed = front is not None and quiet and front.digest in self.whole
         self.stamp += 1
-        self.policy.note_key(stamp=self.stamp)
-        self.pressed.append(Press(key, text, self.header, front, armed, self.stamp))
         self.last_key = now
+        return Press(key, "", self.header, front, armed, now, self.stamp)
 
-    @precondition(lambda self: not self.has_dialog)
-    @rule(text=st.sampled_from(["a", "fix it", "no"]))
-    def type(self, text: str) -> None:
-        assert self.policy.handle_second_key("x") in (None, LeaveMode())
-        self.press("x")
-        self.pressed.pop()
-        self.prompt += text
+    def reach(self, press: Press) -> None:
+        """Let a key reach the screen, before any widget."""
+        self.arrived += 1
+        waited = self.clock.monotonic() - press.down
+        self.policy.note_key(waited_s=waited, stamp=press.stamp)
 
-    @precondition(lambda self: not self.has_dialog)
+    def push(self, key: str, *, slow: bool, later: bool = False) -> None:
+        """Press a key: on a ``slow`` machine it reaches the screen later, and a widget may be ``later``."""
+        press = self.go_down(key)
+        self.underway.append(press)
+        if not slow:
+            self.catch_up(later)
+
     @rule(later=st.booleans())
-    def press_enter(self, later: bool) -> None:
+    def catch_up(self, later: bool) -> None:
+        """Let the keys that went down reach the screen, in order."""
+        presses, self.underway = self.underway, []
+        for press in presses:
+            if self.has_dialog:
+                continue  # the dialog has them
+            getattr(self, f"take_{press.key}")(press, later)
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(slow=st.booleans())
+    def type(self, slow: bool) -> None:
+        self.push("word", slow=slow)
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(slow=st.booleans(), later=st.booleans())
+    def press_enter(self, slow: bool, later: bool) -> None:
+        self.push("enter", slow=slow, later=later)
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(slow=st.booleans(), later=st.booleans())
+    def press_escape(self, slow: bool, later: bool) -> None:
+        self.push("escape", slow=slow, later=later)
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(slow=st.booleans())
+    def press_y(self, slow: bool) -> None:
+        self.push("y", slow=slow)
+
+    @precondition(lambda self: not self.has_dialog)
+    @rule(slow=st.booleans())
+    def press_always(self, slow: bool) -> None:
+        """A key of the proposal's pane that approves with a rule."""
+        self.push("always", slow=slow)
+
+    def take_word(self, press: Press, later: bool) -> None:
+        assert self.policy.handle_second_key("x") in (None, LeaveMode())
+        self.reach(press)
+        self.handle()  # a prompt handles its keys in order
+        self.words += 1
+        self.prompt += f"w{self.words};"
+
+    def take_enter(self, press: Press, later: bool) -> None:
         assert self.policy.handle_second_key("enter") in (None, LeaveMode())
-        self.press("enter", self.prompt)
+        self.reach(press)
+        self.pressed.append(replace(press, text=self.prompt))
         self.prompt = ""  # what was entered is on its way
         if not later:
             self.handle()
 
-    @precondition(lambda self: not self.has_dialog)
-    @rule(later=st.booleans())
-    def press_escape(self, later: bool) -> None:
+    def take_escape(self, press: Press, later: bool) -> None:
         is_taken = self.policy.handle_second_key("escape") is not None
-        self.press("escape")
-        if is_taken:
-            self.pressed.pop()
-        elif not later:
+        self.reach(press)
+        if not is_taken:
+            self.pressed.append(press)
+        if not later:
             self.handle()
 
-    @precondition(lambda self: not self.has_dialog)
-    @rule()
-    def press_y(self) -> None:
+    def take_y(self, press: Press, later: bool) -> None:
         step = self.policy.handle_second_key("y")
-        self.press("y")
-        self.pressed.pop()
+        self.reach(press)
         if isinstance(step, Approve):
             assert step.proposal.digest in self.whole
             assert self.drawn is not None
@@ -220,13 +324,28 @@ class Keys(RuleBasedStateMachine):
             assert step.proposal.session == self.header
             self.decide(step.proposal)
         else:
-            self.prompt += "y"
+            self.handle()
+            self.words += 1
+            self.prompt += f"w{self.words};"
+
+    def take_always(self, press: Press, later: bool) -> None:
+        assert self.policy.handle_second_key("a") in (None, LeaveMode())
+        self.reach(press)
+        front = self.policy.take_armed()
+        if front is not None:
+            assert press.armed
+            assert press.front is not None
+            assert press.front.digest == front.digest
+            assert self.drawn is not None
+            assert self.drawn.digest == front.digest
+            assert front.session == press.header
+            self.decide(front)
 
     @rule()
     def handle(self) -> None:
-        """Let the widgets handle the keys that went down before."""
-        keys, self.pressed = self.pressed, []
-        for press in keys:
+        """Let the widgets handle the keys that reached the screen before."""
+        presses, self.pressed = self.pressed, []
+        for press in presses:
             if press.key == "enter":
                 step = self.policy.handle_enter(press.text, stamp=press.stamp)
                 self.check_enter(press, step)
@@ -234,6 +353,7 @@ class Keys(RuleBasedStateMachine):
                 self.check_escape(press, self.policy.handle_escape(self.prompt, stamp=press.stamp))
 
     def check_enter(self, press: Press, step: Step) -> None:
+        self.reached.add(type(step))
         match step:
             case Approve(front) | AskSecondKey(front):
                 assert press.text == ""
@@ -249,6 +369,7 @@ class Keys(RuleBasedStateMachine):
             case Send(text, session):
                 assert text == press.text
                 assert session == press.header == self.header
+                self.deliveries.append(text)
             case Discuss(front, text) | Refuse(front, text):
                 assert text == press.text
                 assert front.session == press.header == self.header
@@ -256,7 +377,7 @@ class Keys(RuleBasedStateMachine):
                 assert about is not None
                 assert about.digest == front.digest
                 assert text or isinstance(step, Refuse)
-                self.decide(front)
+                self.decide(front, text)
             case ReadOn():
                 assert press.text == ""
                 assert self.drawn is not None
@@ -269,6 +390,7 @@ class Keys(RuleBasedStateMachine):
                 raise AssertionError(other)
 
     def check_escape(self, press: Press, step: Step) -> None:
+        self.reached.add(type(step))
         match step:
             case OpenDiscussion(front):
                 assert front.session
@@ -288,9 +410,16 @@ class Keys(RuleBasedStateMachine):
             case other:
                 raise AssertionError(other)
 
-    def decide(self, front: ProposalView) -> None:
+    def decide(self, front: ProposalView, text: str = "") -> None:
         self.discussed = None
         self.policy.lock(front)
+        if front.proposal_id in self.pending and self.stamp % 5 == 0:
+            # The engine refuses it: the proposal is open again, and what was written comes back.
+            self.policy.unlock(front)
+            self.prompt = text + self.prompt
+            self.drawn_since = self.clock.monotonic()
+            return
+        self.deliveries.append(text)
         self.pending.pop(front.proposal_id, None)
 
     @invariant()
@@ -301,6 +430,26 @@ class Keys(RuleBasedStateMachine):
         else:
             self.discussed = None
 
+    @invariant()
+    def no_draft_is_lost_or_sent_twice(self) -> None:
+        """Each word that was typed is in the prompt, on its way, or was sent once; in the order of typing."""
+        places = ["".join(self.deliveries), *(press.text for press in self.pressed), self.prompt]
+        found = [int(number) for number in re.findall(r"w(\d+);", "".join(places))]
+        assert sorted(found) == list(range(1, self.words + 1))
 
-Keys.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+    @invariant()
+    def the_header_names_the_session_of_what_is_in_front(self) -> None:
+        if self.drawn is not None:
+            assert self.drawn.session == self.header
+            assert self.policy.session == self.header
+
+
+Keys.TestCase.settings = settings(max_examples=250, stateful_step_count=50, deadline=None)
 TestKeys = Keys.TestCase
+
+
+def test_the_machine_comes_to_every_step() -> None:
+    """It would prove nothing about an approval if no run ever came to one."""
+    Keys.reached.clear()
+    run_state_machine_as_test(Keys, settings=settings(Keys.TestCase.settings, derandomize=True))  # type: ignore[no-untyped-call]
+    assert set(get_args(Step)) - Keys.reached == set()

@@ -340,8 +340,8 @@ def test_a_call_is_paid_by_the_bands_whose_tokens_were_sent() -> None:
         )  # fmt: skip
     # What was cached is shared by what each band had before; what is new is the situational band's.
     assert [(band.name, band.cost) for band in session.meter.bands] == [
-        ("identity", "$0.04"),
-        ("situational", "$0.96"),
+        ("identity", "≈$0.04"),
+        ("situational", "≈$0.96"),
         ("reserve", "$0.50"),
     ]
     first, second = session.meter.history

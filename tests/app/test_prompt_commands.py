@@ -11,13 +11,13 @@ from textual.widgets import Input
 from cockpit.app.actions.palette import Command, rank
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.application import CockpitApp
-from cockpit.app.commands.offline_limits import _WITHIN
 from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
 from cockpit.app.dialogs.help import Help
 from cockpit.app.dialogs.question import PickOne
 from cockpit.core.clock import SystemClock
 from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings
+from cockpit.decide.offline.limits import is_within_rules
 from cockpit.store.sessions import messages, sessions
 
 WIDE = (120, 40)
@@ -158,6 +158,15 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await enter(pilot, "/model")
             await until(pilot, lambda: isinstance(app.screen, PickOne))
             await pilot.press("escape")
+            # In a session a name is checked, too, and what is wrong stays in the prompt.
+            model = runtime.store.read_now(lambda c: sessions.load(c, first)).model
+            for name in ("nobody:none", "haiku", "script:none-such.toml"):
+                await enter(pilot, f"/model {name}")
+                await until(pilot, lambda name=name: screen.prompt.text == f"/model {name}")
+                screen.prompt.clear()
+            assert runtime.store.read_now(lambda c: sessions.load(c, first)).model == model
+            assert "'nobody:none' is not a model's name" in notes_of(app)
+            assert "Internal" not in notes_of(app)
             # What nobody knows is sent to nobody, and stays in the prompt.
             for text in ("/estimte now", "/frobnicate", "/help me please"):
                 await enter(pilot, text)
@@ -221,4 +230,4 @@ async def test_offline_limits_are_shown_before_a_session_starts(opened, monkeypa
     ],
 )
 def test_what_the_offline_rules_can_do(text, is_within):
-    assert bool(_WITHIN.match(text)) is is_within
+    assert is_within_rules(text) is is_within

@@ -10,6 +10,8 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.welcome_facts import suggest_review
 from cockpit.backlog import service
+from cockpit.core.clock import SystemClock
+from cockpit.decide.choose_model import ModelSettings
 from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import wrap_row
 from widgets.views import WorkPaneView, WorkRowView
@@ -68,6 +70,39 @@ def test_every_line_fits(width):
     assert all(
         piece.cell_length <= max(width, 18) for row in rows for piece in wrap_row(row, width)
     )
+
+
+@pytest.mark.parametrize("review", ["", "main..HEAD", "topic", "HEAD~1..HEAD"])
+def test_it_suggests_a_review_that_exists_here(review):
+    shown = text(build_welcome("anthropic:x", (), NOTHING, 0, review=review))
+    assert (f"/review {review}" in shown) == bool(review)
+    assert shown.count("/review") == bool(review)
+
+
+async def test_a_model_that_cannot_be_used_is_said_in_clear_words(opened, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name, says in [("nobody:none", "not a model's name"), ("anthropic:x", "ANTHROPIC_API_KEY")]:
+        async with opened(SystemClock(), model=ModelSettings(model=name)) as runtime:
+            app = CockpitApp(runtime)
+            async with app.run_test(size=(160, 40)) as pilot:
+                screen = await settled(pilot)
+                drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+                assert "cannot be used" in drawn and says in drawn
+                assert "none installed" in drawn, "the agents are said all the same"
+                screen.prompt.put("explain calc.py")
+                await pilot.pause()
+                await pilot.press("enter")
+                await until(pilot, lambda app=app: app._notifications)
+                notes = " ".join(str(note.message) for note in app._notifications)
+                assert says in notes and "Internal" not in notes
+                await until(pilot, lambda screen=screen: screen.prompt.text == "explain calc.py")
+                screen.prompt.put("/model offline")
+                await pilot.pause()
+                await pilot.press("enter")
+                await until(pilot, lambda app=app: app.welcome.model == "offline")
+                await settled(pilot)
+                drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+                assert "cannot be used" not in drawn
 
 
 async def test_it_tells_what_happened_since_the_screen_was_open_last(still, project):

@@ -345,3 +345,11 @@ def test_debug_shows_where_it_came_from(project: Project) -> None:
     _, errors = process.communicate(timeout=60)
     assert "Traceback" in errors
     assert process.returncode == 2
+
+
+def test_the_limits_of_the_offline_rules_come_before_the_first_wave(project: Project) -> None:
+    words = ["run", "what does add do?", "--approve", "all"]
+    told = project.run(*words, expect=1).stderr
+    assert "offline rules review changes, but write no code" in told.splitlines()[0]
+    assert "write no code" not in project.run(*words, "--model", "offline", expect=1).stderr
+    assert "write no code" not in project.run("run", REVIEW, "--approve", "all").stderr

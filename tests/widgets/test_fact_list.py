@@ -29,3 +29,15 @@ async def test_sources_are_told_apart_and_reasons_end_with_an_ellipsis(
         for row in rows:
             assert "band ceiling" in row
             assert "situational" in row or "…" in row
+
+
+async def test_a_click_takes_the_cursor_and_a_second_opens(stage: Any) -> None:
+    async with stage(FactList(ROWS), size=(100, 12)) as pilot:
+        await pilot.pause()
+        for number in (5, 0, 3):
+            place = next(y for y, row in enumerate(pilot.app.rows) if f"part_{number:05}" in row)
+            await pilot.click(offset=(20, place))
+            assert pilot.app.query_one(FactList).at_cursor.key == str(number)
+        assert not pilot.app.got(FactList.Opened)
+        await pilot.click(offset=(20, place), times=2)
+        assert [each.key for each in pilot.app.got(FactList.Opened)] == ["3"]

@@ -154,3 +154,16 @@ async def test_text_of_a_diff_can_be_selected(stage: Any) -> None:
         await pilot.pause()
         assert "one = 1" in (pilot.app.screen.get_selected_text() or "")
         assert "two = 2" in (pilot.app.screen.get_selected_text() or "")
+
+
+async def test_a_click_on_a_title_folds_its_file(stage: Any) -> None:
+    files = tuple(FileDiffView(name, "one = 1\n", "two = 2\n") for name in ("a.py", "b.py"))
+    async with stage(DiffList(files), size=(80, 30)) as pilot:
+        for name, other in (("a.py", "b.py"), ("b.py", "a.py")):
+            for sign in ("▸", "▾"):
+                place = next(y for y, row in enumerate(pilot.app.rows) if name in row)
+                await pilot.click(offset=(4, place))
+                await pilot.pause()
+                rows = [row for row in pilot.app.rows if name in row]
+                assert sign in rows[0]
+                assert "▾" in next(row for row in pilot.app.rows if other in row)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from widgets.forms.pick_list import PickList
+from widgets.forms.pick_list import PickList, mark_current
 
 ROWS = [
     ("a", "review pr 24", "2 h ago"),
@@ -38,6 +38,16 @@ async def test_nothing_found_picks_nothing(stage: Any) -> None:
         await pilot.press(*"zzz", "down", "enter")
         assert "No row matches." in pilot.app.drawn
         assert not pilot.app.got(PickList.Picked)
+
+
+async def test_the_current_row_is_marked(stage: Any) -> None:
+    async with stage(PickList("p", mark_current(ROWS, "b"), first="b")) as pilot:
+        marked = [row for row in pilot.app.rows if "now" in row]
+        assert len(marked) == 1
+        assert "fix login" in marked[0]
+        assert "yesterday" in marked[0]
+        await pilot.press("enter")
+        assert [each.key for each in pilot.app.got(PickList.Picked)] == ["b"]
 
 
 async def test_escape_leaves(stage: Any) -> None:

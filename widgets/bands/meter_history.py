@@ -31,7 +31,7 @@ _MARKS: tuple[tuple[Part, ...], ...] = (
     (("│", DIM), (" ceiling", DIM)),
     (("▲", "bold $tone-warn"), (" full", DIM)),
     (("−n", STRONG), (" facts left out", DIM)),
-    (("$", STRONG), (" a band's share of the call", DIM)),
+    (("≈$", STRONG), (" a band's share of the call, estimated", DIM)),
 )
 _CACHE: tuple[tuple[Part, ...], ...] = (
     (("cached", STRONG), (" the provider had it", DIM)),

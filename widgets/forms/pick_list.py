@@ -160,6 +160,14 @@ class PickList(Vertical):
         note.display = not self._shown
 
 
+def mark_current(rows: Iterable[PickRow], current: str) -> list[PickRow]:
+    """Say ``now`` in the hint of the row with the key ``current``."""
+    return [
+        (key, text, " · ".join(filter(None, ("now", hint))) if key == current else hint)
+        for key, text, hint in rows
+    ]
+
+
 def _row(row: PickRow, width: int) -> Content:
     text, hint = line(row[1]), line((row[2], DIM))
     if not row[2] or hint.cell_length > width // 2:

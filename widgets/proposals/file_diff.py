@@ -27,7 +27,8 @@ class FileDiff(LineView):
     """Draw one :class:`FileDiffView`; split or unified, with ``+`` and ``-`` next to the colours.
 
     A file that is new or removed has one column. ``around`` is the context around each change, in lines;
-    None draws all of both files. While it is ``folded`` only its title is drawn.
+    None draws all of both files. While it is ``folded`` only its title is drawn. What of the title
+    stands in ``above`` already (path, counts of lines) is left out.
     """
 
     DEFAULT_CSS = "FileDiff { margin: 0 0 1 0; }"
@@ -44,8 +45,10 @@ class FileDiff(LineView):
         split: bool = False,
         around: int | None = AROUND,
         folded: bool | None = None,
+        above: str = "",
     ) -> None:
         super().__init__()
+        self._above = f" {above} "
         self.set_reactive(FileDiff.split, split)
         self.set_reactive(FileDiff.folded, bool(folded))
         self._foldable = folded is not None
@@ -66,13 +69,15 @@ class FileDiff(LineView):
         text = self.text
         state = "new" if text.is_new else "removed" if text.is_removed else ""
         parts: list[Part] = [("▸ " if self.folded else "▾ ", DIM)] if self._foldable else []
-        parts.append((text.path, STRONG))
+        if f" {text.path} " not in self._above:
+            parts.append((f"{text.path}  ", STRONG))
         if state:
-            parts.append((f"  {state} file", DIM))
-        parts += ["  ", (f"+{text.added}", GOOD), " ", (f"−{text.removed}", BAD)]
+            parts.append((f"{state} file  ", DIM))
+        if f"(+{text.added} −{text.removed})" not in self._above:
+            parts += [(f"+{text.added}", GOOD), " ", (f"−{text.removed}", BAD), "  "]
         if self._note:
-            parts.append((f"  ! {self._note}", WARN))
-        return line(*parts)
+            parts.append((f"! {self._note}", WARN))
+        return line(*parts).rstrip()
 
     def on_click(self, event: events.Click) -> None:
         """Fold or unfold the file with a click on its title."""
@@ -167,6 +172,8 @@ class FileDiff(LineView):
 
     def _titles(self, width: int) -> list[Content]:
         title = self.title
+        if not title and self._layout(width).height:
+            return []
         rows = title.wrap(max(1, width)) if title.cell_length > width else [title]
         if self.marked:
             rows = [row.pad_right(max(0, width - row.cell_length)).stylize(CURSOR) for row in rows]

@@ -23,7 +23,7 @@ from widgets.proposals.context_checklist import Checklist
 from widgets.proposals.proposal_fields import Fields
 from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
-from widgets.text.clean import hidden
+from widgets.text.clean import clean, hidden
 from widgets.text.numerals import duration
 from widgets.text.tone import ACCENT, BADGE, DIM, STRONG, WARN, block, line, spread
 from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
@@ -35,6 +35,9 @@ _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
 _TITLE_LEAST = 12
 _WAIT = line(("…  ", DIM))
+_IN_TITLES = ("path", "argv", "command")
+"""Fields that are left out where the title has all of their value."""
+_NOTHING_MORE = "Nothing more to show: the title is the whole proposal."
 _TITLE_LINES = 2
 """Lines of a title that stand above the proposal; a longer one is a part of it, too."""
 
@@ -214,9 +217,12 @@ class ProposalPanel(Vertical, can_focus=True):
             yield Static(line((words, DIM)), classes="-none")
             return
         yield Static(line((front.title, STRONG)), classes="whole-title")
-        if front.card_rule and self._unfolded != front.proposal_id:
-            yield from self._card(front)
-            return
+        is_card = bool(front.card_rule) and self._unfolded != front.proposal_id
+        parts = list(self._card(front) if is_card else self._all_parts(front))
+        yield from parts or [Static(line((_NOTHING_MORE, DIM)))]
+
+    def _all_parts(self, front: ProposalView) -> Iterator[Widget]:
+        """Yield all of a proposal below its title; nothing for one that is its title alone."""
         if front.revises or front.changes:
             yield Static(_revision(front))
         yield from _notes(front)
@@ -232,7 +238,7 @@ class ProposalPanel(Vertical, can_focus=True):
             yield from self._diffs(front.diffs)
         if fields := _unrepeated(front):
             yield Fields(fields)
-        if front.body.strip():
+        if clean(front.body).strip():
             yield from self._body(front.body)
         if not is_change:
             yield from self._diffs(front.diffs)
@@ -243,7 +249,7 @@ class ProposalPanel(Vertical, can_focus=True):
             summary = " · ".join(f"{name} {value}" for name, value in front.fields)
             yield Static(line((summary, DIM)))
         yield from _notes(front)
-        if front.body.strip():
+        if clean(front.body).strip():
             yield from self._body(front.body)
         yield from self._diffs(front.diffs)
         yield Static(
@@ -317,7 +323,9 @@ class ProposalPanel(Vertical, can_focus=True):
             from widgets.proposals.file_diff import FileDiff  # late: an empty screen shows none
 
             split = self._wide if self._split is None else self._split
-            yield from (FileDiff(diff, split=split) for diff in diffs)
+            front = self.view.front
+            above = front.title if front is not None and len(diffs) == 1 else ""
+            yield from (FileDiff(diff, split=split, above=above) for diff in diffs)
 
     def _body(self, body: str) -> Iterator[Widget]:
         from widgets.conversation.markdown import (  # late: an empty screen shows none
@@ -325,8 +333,12 @@ class ProposalPanel(Vertical, can_focus=True):
             renders_every_word,
         )
 
-        if len(body) <= _PLAIN_FROM and renders_every_word(body):
+        has_words = any(map(str.isalnum, body))  # of signs alone, Markdown may draw nothing
+        if len(body) <= _PLAIN_FROM and has_words and renders_every_word(body):
             yield SafeMarkdown(body)
+            return
+        if not has_words:
+            yield Static(block(body))
             return
         yield Static(line(("Shown as source: rendered Markdown would leave part of it out.", DIM)))
         yield Static(block(body))
@@ -407,7 +419,13 @@ def _unrepeated(front: ProposalView) -> tuple[tuple[str, str], ...]:
         (name, value)
         for name, value in front.fields
         if not (front.diffs and (value in paths or f"({value})" in front.title))
+        and not (name in _IN_TITLES and _stands_in(value, front.title))
     )
+
+
+def _stands_in(text: str, title: str) -> bool:
+    """Return whether ``text`` stands in a title, as a whole word or several."""
+    return bool(text.strip()) and f" {text} " in f" {title} "
 
 
 def _notes(front: ProposalView) -> Iterator[Widget]:

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 from msgspec import Struct
 
 from cockpit.app.actions.context import ActionContext, Pane
+from widgets.views import KeyHintView
 
 HostT = TypeVar("HostT")
 Group = Literal["Decide", "Say", "Session", "Look", "Lists", "Chains", "Tasks", "Program"]
@@ -72,6 +73,11 @@ class Action(Struct, Generic[HostT], frozen=True):
         """The same key as Textual names it."""
         keys = self.keys or self.pane_keys
         return keys[0] if keys else ""
+
+    @property
+    def hint(self) -> KeyHintView:
+        """The key with what it does; a click presses it."""
+        return KeyHintView(self.key, self.label, press=self.press)
 
 
 AnyAction = Action[Any]

@@ -13,7 +13,7 @@ from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import has_task, task_at_cursor
 from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
-from widgets.forms.pick_list import PickRow
+from widgets.forms.pick_list import PickRow, mark_current
 
 if TYPE_CHECKING:
     from cockpit.app.dialogs.backlog_form import Draft
@@ -95,7 +95,14 @@ def pick_scope(host: Host) -> None:
         if scope is not None:
             board.filter_tasks(scope=scope)
 
-    host.open_screen(PickOne("Show only the tasks of", rows), choose)
+    host.open_screen(
+        PickOne(
+            "Show only the tasks of",
+            mark_current(rows, host.board_filter.scope),
+            first=host.board_filter.scope,
+        ),
+        choose,
+    )
 
 
 def ask_filter(host: Host) -> None:

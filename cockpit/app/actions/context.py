@@ -64,6 +64,8 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True once a wave of the followed session has a packet."""
     proposal_count: int = 0
     """The number of proposals in the queue."""
+    has_word: bool = False
+    """True while a word is explained above the footer."""
     has_selection: bool = False
     """True while text in the prompt is selected."""
     list_open: bool = False

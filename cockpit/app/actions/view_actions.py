@@ -11,6 +11,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.decision_actions import prompt_is_undisturbed
 from cockpit.app.host import Host
+from cockpit.app.screens.first_words import WORDS
 from cockpit.app.screens.panes import PANES
 
 
@@ -55,14 +56,15 @@ def expand_pane(host: Host) -> None:
     show_only(host, pane)
 
 
-def scroll_up(host: Host) -> None:
-    """Scroll the conversation up by a page."""
-    host.main.panes.conversation.scroll_page_up(animate=False)
-
-
-def scroll_down(host: Host) -> None:
-    """Scroll the conversation down by a page."""
-    host.main.panes.conversation.scroll_page_down(animate=False)
+def scroll_by_page(host: Host, way: int) -> None:
+    """Scroll the proposal in front where not all of it has room, else the conversation."""
+    panes = host.main.panes
+    if panes.is_visible("proposals") and host.main.key_policy.front and panes.proposals.is_cut_off:
+        panes.proposals.action_page(way)
+    elif way < 0:
+        panes.conversation.scroll_page_up(animate=False)
+    else:
+        panes.conversation.scroll_page_down(animate=False)
 
 
 def fold_thoughts(host: Host, *, folded: bool) -> None:
@@ -89,6 +91,22 @@ def open_help(host: Host) -> None:
     from cockpit.app.dialogs.help import Help
 
     host.open_screen(Help(host.actions, host.prompt_commands), partial(_do_by_id, host))
+
+
+def explain_words(host: Host) -> None:
+    """List the words of the screen with their meanings."""
+    from cockpit.app.dialogs.words import Words
+
+    host.open_screen(Words(WORDS))
+
+
+def dismiss_word(host: Host) -> None:
+    """Explain the word above the footer no more, for good."""
+    try:
+        host.main.words.dismiss(host.main.word)
+    except OSError as error:
+        host.show_error(f"The word comes back at the next start: {error.strerror or error}")
+    host.main.paint()
 
 
 def _do_by_id(host: Host, action_id: str | None) -> None:
@@ -167,13 +185,14 @@ VIEW_ACTIONS: tuple[Action[Host], ...] = (
         run=expand_pane,
     ),
     Action(
-        "page_up", "Look", "Scroll the conversation up", "scroll up", ("pageup",), run=scroll_up,
+        "page_up", "Look", "Scroll up: the proposal, or the conversation", "scroll up",
+        ("pageup",), run=partial(scroll_by_page, way=-1),
         when=lambda c: c.pane == "prompt", needs="focus in the prompt", palette=False,
     ),
     Action(
-        "page_down", "Look", "Scroll the conversation down", "scroll down", ("pagedown",),
-        run=scroll_down, when=lambda c: c.pane == "prompt", needs="focus in the prompt",
-        palette=False,
+        "page_down", "Look", "Scroll down: the proposal, or the conversation", "scroll down",
+        ("pagedown",), run=partial(scroll_by_page, way=1), when=lambda c: c.pane == "prompt",
+        needs="focus in the prompt", palette=False,
     ),
     Action(
         "unfold_thoughts", "Look", "Unfold what the agent thought", "unfold", (), ("right",),
@@ -209,6 +228,15 @@ PROGRAM_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "help", "Program", "Show keys and commands", "help", ("f1",), run=open_help, footer=14,
         command="help", synonyms="shortcuts bindings how what",
+    ),
+    Action(
+        "words", "Program", "Explain the words of the screen", "words", run=explain_words,
+        command="words", synonyms="jargon glossary terms meaning what",
+    ),
+    Action(
+        "dismiss_word", "Program", "Dismiss the word that is explained", "dismiss", ("alt+x",),
+        run=dismiss_word, when=lambda c: c.has_word, needs="a word that is explained",
+        synonyms="jargon hide",
     ),
     Action(
         "leave", "Program", "Quit, when the prompt is empty", "quit", ("ctrl+d",),

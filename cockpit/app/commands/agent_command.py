@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cockpit.app.commands.prompt_command import PromptCommand
 from cockpit.app.dialogs.question import PickOne
 from cockpit.core.errors import CockpitError
+from widgets.forms.pick_list import mark_current
 
 if TYPE_CHECKING:
     from cockpit.app.host import Host
@@ -60,11 +61,14 @@ async def pick_agent(host: Host) -> None:
         if name:
             host.request(lambda: start_agent(host, name))
 
-    rows = [
-        (each.name, each.title, f"{each.name} · {describe_installed(each)}")
-        for each in await host.engine.list_agents()
-    ]
-    host.open_screen(PickOne("Start a session with", rows), start)
+    agents = await host.engine.list_agents()
+    rows = [(each.name, each.title, f"{each.name} · {describe_installed(each)}") for each in agents]
+    session = host.session
+    here = session.agent if session is not None else ""
+    current = next((each.name for each in agents if not here and each.has_new_sessions), here)
+    host.open_screen(
+        PickOne("Start a session with", mark_current(rows, current), first=current), start
+    )
 
 
 def describe_installed(entry: AgentEntry) -> str:
@@ -91,11 +95,10 @@ async def choose(host: Host, kind: str, words: str) -> None:
         if value and value != choice.current:
             host.request(lambda: host.engine.choose(session_id, kind, value))
 
-    rows = [
-        (value, name or value, "now" if value == choice.current else value)
-        for value, name in choice.values
-    ]
-    host.open_screen(PickOne(choice.name, rows), change)
+    rows = [(value, name or value, value) for value, name in choice.values]
+    host.open_screen(
+        PickOne(choice.name, mark_current(rows, choice.current), first=choice.current), change
+    )
 
 
 async def _change_built_in(host: Host, kind: str, words: str) -> None:

@@ -5,23 +5,11 @@ Specified in ``docs/reference/screen.md``, offline rules.
 
 from __future__ import annotations
 
-import re
-
 from cockpit.app.commands.prompt_command import CommandRefused
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.decide.choose_model import OFFLINE
-
-_WITHIN = re.compile(
-    r"/(?:review|plan)\b|.*(?:\breview|\w\.{2,3}\w|#\d|/pull/\d)", re.IGNORECASE | re.DOTALL
-)
-"""Texts that ask for a review or a plan, which the rules can do."""
-
-LIMITS = (
-    "Nothing was started: without a model, offline rules review changes, but write no code and answer no"
-    " questions. Enter again lets them look around and plan. /review main..HEAD reviews;"
-    " ANTHROPIC_API_KEY, OPENAI_API_KEY or --model sets a model."
-)
+from cockpit.decide.offline.limits import LIMITS, SETS_A_MODEL, is_within_rules
 
 
 async def check_offline(host: Host, text: str) -> None:
@@ -29,14 +17,17 @@ async def check_offline(host: Host, text: str) -> None:
 
     Raises :class:`CommandRefused` the first time; later texts of the same run of the screen are started.
     """
-    if host.knows_offline_limits or _WITHIN.match(text.strip()):
+    if host.knows_offline_limits or is_within_rules(text):
         return
     if await host.engine.default_model() != OFFLINE:
         return
     if await _has_agent(host):
         return
     host.knows_offline_limits = True
-    raise CommandRefused(LIMITS)
+    review = f" /review {host.welcome.review} reviews." if host.welcome.review else ""
+    raise CommandRefused(
+        f"Nothing was started: {LIMITS}. Enter again lets them look around and plan.{review} {SETS_A_MODEL}"
+    )
 
 
 async def _has_agent(host: Host) -> bool:

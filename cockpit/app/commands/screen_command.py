@@ -14,6 +14,7 @@ from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
 from cockpit.app.dialogs.question import PickOne
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
+from widgets.forms.pick_list import mark_current
 
 if TYPE_CHECKING:
     from cockpit.app.host import Host
@@ -79,8 +80,11 @@ async def _policy(host: Host, words: str) -> None:
     from cockpit.app.actions.session_actions import set_policy
 
     if not words:
-        rows = [(name, name, "now" if name == session.policy else "") for name in POLICY_WIDTH]
-        host.open_screen(PickOne("Approval policy", rows), partial(_pick_policy, host))
+        rows = [(name, name, "") for name in POLICY_WIDTH]
+        dialog = PickOne(
+            "Approval policy", mark_current(rows, session.policy), first=session.policy
+        )
+        host.open_screen(dialog, partial(_pick_policy, host))
         return
     if words not in POLICY_WIDTH:
         raise CommandRefused(
@@ -126,7 +130,10 @@ async def _show_branch(host: Host, words: str) -> None:
 async def _review(host: Host, words: str) -> None:
     """Start a review of a pull request, branch or range in a session of its own."""
     if not words:
-        raise CommandRefused("/review takes what to review: /review 24, /review main..HEAD.")
+        here = f" Here: /review {host.welcome.review}." if host.welcome.review else ""
+        raise CommandRefused(
+            f"/review takes the number of a pull request, a branch or a range of commits.{here}"
+        )
     await host.start_session(f"/review-pr {words}")
 
 

@@ -89,11 +89,18 @@ def with_reported_cache(view: MeterView, row: Row) -> MeterView:
     )
     of_bands = _costs_of_bands(view.history, usage)
     bands = tuple(
-        msgspec.structs.replace(band, cost=money(of_bands.get(band.name, 0.0)) if of_bands else "")
-        for band in view.bands
+        msgspec.structs.replace(band, cost=_share(band.name, of_bands)) for band in view.bands
     )
     history = (*view.history[:-1], *history)
     return msgspec.structs.replace(view, cache=cache, bands=bands, history=history)
+
+
+def _share(name: str, of_bands: Mapping[str, float]) -> str:
+    """Return what a band cost; the price of the answer is known, all other shares are estimated."""
+    if not of_bands:
+        return ""
+    sign = "" if name == _ANSWER else "≈"
+    return f"{sign}{money(of_bands.get(name, 0.0))}"
 
 
 def _costs(usage: ModelCompleted, stale: int) -> tuple[str, str, str]:

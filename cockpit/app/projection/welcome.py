@@ -14,6 +14,7 @@ from widgets.views import WorkPaneView
 
 _CELLS = 9
 _AGENTS = 4
+_REVIEWS = {"HEAD~1..HEAD": "review the last commit"}
 _OFFLINE = "offline"
 _WORDS = (
     ("wave", "one round of a task: observe, orient, decide, act, learn"),
@@ -33,6 +34,7 @@ def build_welcome(
     is_live: bool = False,
     since: str = "",
     review: str | None = None,
+    problem: str = "",
 ) -> tuple[DetailRow, ...]:
     """Return the rows: ``model`` is that of a new session, ``agents`` those that are installed.
 
@@ -40,7 +42,7 @@ def build_welcome(
     wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
     the events of the newest chain, which come first while it runs (``is_live``). ``since`` says what
     happened since the screen was open last. ``review`` is a range to review, '' where there are no
-    commits and None while that is not known.
+    commits and None while that is not known; ``problem`` says why new sessions have no model.
     """
     head = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),
@@ -48,7 +50,7 @@ def build_welcome(
         _row(),
     ]
     how = [
-        *(_models(model) if agent is None else _agent(agent)),
+        *(_models(model, problem) if agent is None else _agent(agent)),
         *_agents(agents),
         _row(),
         *_to_try(model, agents or (), agent, review),
@@ -71,8 +73,11 @@ def _row(name: str = "", *parts: Part) -> DetailRow:
     return DetailRow(line(*parts), line((f"{name:<{_CELLS}}", DIM)), line(" " * _CELLS))
 
 
-def _models(model: str) -> Iterator[DetailRow]:
-    if not model:
+def _models(model: str, problem: str) -> Iterator[DetailRow]:
+    if problem:
+        yield _row("Model", ("cannot be used. ", WARN), (problem, ""))
+        yield _row("", ("/model NAME chooses another now, /settings for good.", DIM))
+    elif not model:
         yield _row("Model", ("…", DIM))
     elif model.startswith(_OFFLINE):
         limits = ": rules review changes and answer no questions"
@@ -106,10 +111,11 @@ def _agents(agents: Sequence[str] | None) -> Iterator[DetailRow]:
 def _to_try(
     model: str, agents: Sequence[str], agent: AgentEntry | None, review: str | None
 ) -> Iterator[DetailRow]:
-    tries = [(f"/review {review or 'main..HEAD'}", "review what you changed")]
+    tries = (
+        [(f"/review {review}", _REVIEWS.get(review, "review what you changed"))] if review else []
+    )
     if review == "":
         yield _row("Git", ("no commits here: reviews and chains need some", WARN))
-        tries = []
     if agent is not None:
         tries = [("fix the failing …", "a task in your own words"), ("/help", "keys and commands")]
     elif model and not model.startswith(_OFFLINE):

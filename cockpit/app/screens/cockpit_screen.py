@@ -5,7 +5,7 @@ Specified in ``docs/reference/screen.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from textual import events
@@ -27,18 +27,20 @@ from cockpit.app.actions import (
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.actions.screen_actions import ScreenActions, bindings
-from cockpit.app.all_projects.open_from_project import notify_pending
 from cockpit.app.commands import prompt_commands
 from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.host import Host, LiveScreen
 from cockpit.app.key_policy import Approve, DoNothing
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
-from cockpit.app.screens.panes import OVER, PANES, PHONE, Panes, Tab
+from cockpit.app.screens.first_words import WORDS, FirstWords
+from cockpit.app.screens.new_proposals import NewProposals
+from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
 from widgets.frame.footer import KeyBar
 from widgets.frame.header import HeaderBar
+from widgets.frame.word_bar import WordBar
 from widgets.prompt.completions import Completions
 from widgets.prompt.prompt import Prompt
 from widgets.proposals.proposal_panel import ProposalPanel
@@ -69,6 +71,7 @@ class MainHost(Host, Protocol):
     completions: CompletionCache
     is_starting: bool
     draft: Draft
+    words_folder: str
 
     @property
     def is_showing(self) -> bool:
@@ -105,14 +108,14 @@ class CockpitScreen(DecidingScreen):
         self.prompt.stash = host.draft.load_stash()
         self.panes = Panes(self.prompt)
         self.trees = Trees()
+        self.words = FirstWords(host.words_folder)
         self.front_id = ""
         self.queue = QueueView()
         self.kept_items: tuple[str, ...] | None = None
         self.wider_policy = self.found_words = ""
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
-        self._seen_proposals: set[str] = set()
-        self._turned_to_proposals = self._stays_in_queue = False
+        self._new_proposals = NewProposals(self)
         self._age_ticks = 0
         self._room = 0
         """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""
@@ -121,6 +124,7 @@ class CockpitScreen(DecidingScreen):
     def compose(self) -> ComposeResult:
         yield HeaderBar()
         yield self.panes
+        yield WordBar(self._actions.get("dismiss_word").hint)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -155,6 +159,11 @@ class CockpitScreen(DecidingScreen):
         return "prompt" if focused is self.prompt else ""
 
     @property
+    def word(self) -> str:
+        """The word that is explained; empty for none."""
+        return self.query_one(WordBar).word
+
+    @property
     def context(self) -> ActionContext:
         """The state on which the validity of actions depends, now."""
         host, front = self.host, self.key_policy.open
@@ -179,6 +188,7 @@ class CockpitScreen(DecidingScreen):
             has_agent=host.session is not None and host.session.has_agent,
             has_packet=bool(host.packet_wave_id),
             proposal_count=self.queue.total,
+            has_word=bool(self.word),
             has_selection=bool(self.prompt.selected_text) and self.pane == "prompt",
             list_open=any(completions.open for completions in self.query(Completions)),
             task_status=task.status if task is not None else "",
@@ -375,7 +385,7 @@ class CockpitScreen(DecidingScreen):
 
     def on_tab_chosen(self, event: Tab.Chosen) -> None:
         """Turn to the clicked tab."""
-        self._stays_in_queue = False
+        self._new_proposals.note_tab_chosen()
         self.panes.turn_to(event.pane)
         self.schedule_paint()
 
@@ -400,10 +410,12 @@ class CockpitScreen(DecidingScreen):
         if not host.feed.ready:
             return
         self.queue = views.queue
-        self._announce(host.pending)
+        self._new_proposals.announce(host.pending, rings=self._painted)
         self._make_room()
         with self.app.batch_update():
             self.panes.paint(views, host.session_id, self._proposal_hints(views.queue))
+            word = self.words.find(views)
+            self.query_one(WordBar).show(word, WORDS.get(word, ""))
         front = views.queue.front
         if front is None or front.proposal_id != self.front_id:
             self.front_id = front.proposal_id if front is not None else ""
@@ -441,43 +453,6 @@ class CockpitScreen(DecidingScreen):
         """Draw again where the proposal needs more room."""
         if self._needs_room:
             self.schedule_paint()
-
-    def _announce(self, pending: Sequence[str]) -> None:
-        """Ring for new proposals without taking the focus; turn the tab while no pane is in use."""
-        new = set(pending) - self._seen_proposals
-        waiting = f" · {len(pending)} waiting" if pending else ""
-        note = ""
-        if new and self._painted:
-            self.app.bell()
-            title = next((row.title for row in self.queue.waiting if row.proposal_id in new), "")
-            front = self.queue.front
-            if front is not None and front.proposal_id in new:
-                title = front.title
-            note = f"{title or 'a proposal'} waits for you"
-            notify_pending(self.host, new)
-        self.host.announce(f"cockpit · {self.host.engine.place.home.name}{waiting}", note)
-        self._turn_tab(new)
-        self._seen_proposals = set(pending)
-
-    def _turn_tab(self, new: Collection[str]) -> None:
-        """Turn to the proposals that wait where one pane has room, and back, while no pane is in use."""
-        front, waits_elsewhere = self.queue.front, bool(self.queue.others)
-        is_idle = self.panes.narrow and self.pane in ("prompt", "")
-        turns = front is not None and front.proposal_id != self.front_id
-        if new and front is None and waits_elsewhere:
-            # On a phone the queue comes before a conversation that has not begun.
-            turns = self.app.size.width < PHONE and not (self.host.session_id or self.prompt.text)
-            self._stays_in_queue |= turns
-        if turns:
-            if is_idle and self.panes.tab == "conversation":
-                self.panes.turn_to("proposals")
-                self._turned_to_proposals = True
-        elif front is None and self._turned_to_proposals:
-            if waits_elsewhere and self._stays_in_queue:
-                return
-            self._turned_to_proposals = False
-            if is_idle and self.panes.tab == "proposals":
-                self.panes.turn_to("conversation")
 
     def _make_room(self) -> None:
         """Give the proposal of this session the room that it needs; no pane in use is taken away."""
@@ -548,6 +523,7 @@ class CockpitScreen(DecidingScreen):
             wider_policy=self.wider_policy,
             starting=self.host.is_starting,
             queue=self.queue,
+            review="" if self.host.welcome.agent is not None else self.host.welcome.review or "",
         )
         hints = key_hints.footer_hints(self._actions.actions, context, text.on_enter)
         self.query_one(KeyBar).show(hints)

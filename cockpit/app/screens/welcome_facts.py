@@ -14,6 +14,7 @@ from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
 from cockpit.core.errors import CockpitError
+from cockpit.decide.model import ModelError
 from widgets.text.detail import DetailRow
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class WelcomeFacts:
     def __init__(self) -> None:
         self.model = ""
         """The model of a new session; empty until it was read, or where there is none."""
+        self.problem = ""
+        """Why new sessions have no model, in words; empty where they have one."""
         self.agent: AgentEntry | None = None
         """The external agent that has new sessions: it has a model of its own."""
         self._agents: tuple[str, ...] | None = None
@@ -70,15 +73,27 @@ class WelcomeFacts:
             if after is not None:
                 self.since = await engine.store.read(lambda c: summarize_since(c, after))
             self.review = await asyncio.to_thread(suggest_review, engine.place.root)
-            agents = await engine.list_agents()
-            self.agent = next((each for each in agents if each.has_new_sessions), None)
+            await self._read_agents(engine)
             if self.agent is None:
-                self.model = await engine.default_model()
-            self._agents = tuple(each.title for each in agents if each.is_installed)
+                await self._read_model(engine)
         except CockpitError:
             return  # the first message reports the error
         finally:
             self.was_read = True
+
+    async def _read_agents(self, engine: Engine) -> None:
+        try:
+            agents = await engine.list_agents()
+        except CockpitError:
+            agents = ()  # this process drives none
+        self.agent = next((each for each in agents if each.has_new_sessions), None)
+        self._agents = tuple(each.title for each in agents if each.is_installed)
+
+    async def _read_model(self, engine: Engine) -> None:
+        try:
+            self.model, self.problem = await engine.default_model(), ""
+        except ModelError as error:
+            self.problem = str(error)
 
     def add_welcome(self, views: Views, waiting: int, log: Sequence[DetailRow] = ()) -> Views:
         """Return the views with a welcome; ``waiting`` is how many proposals wait for the user.
@@ -95,5 +110,6 @@ class WelcomeFacts:
             is_live=self.log.is_live,
             since=self.since,
             review=self.review,
+            problem="" if self.model else self.problem,
         )
         return replace(views, welcome=welcome)

@@ -116,7 +116,12 @@ async def _estimate_tasks(
 
 def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
     from cockpit.loop.planner.stored_estimate import describe_expected
-    from cockpit.loop.views.estimate_text import basis_text, expected_text, work_text
+    from cockpit.loop.views.estimate_text import (
+        basis_text,
+        expected_text,
+        unit_text,
+        work_text,
+    )
 
     expected = describe_expected(estimated.estimate)
     if as_json:
@@ -131,7 +136,7 @@ def _show_words(estimated: EstimatedWords, as_json: bool) -> None:
         )
         return
     show(f"{estimated.task_type} · {estimated.title} · {estimated.model}")
-    show(expected_text(expected))
+    show(expected_text(expected, unit_text("session", estimated.model)))
     show(f"{work_text(expected.work_ms.likely)} of models and programs, without waiting for you")
     say(_sentence(basis_text(expected)))
 

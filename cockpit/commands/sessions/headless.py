@@ -24,6 +24,7 @@ from cockpit.commands.open_project import (
     open_project_runtime,
 )
 from cockpit.commands.report_error import report_error
+from cockpit.commands.sessions.offline_notice import find_offline_notice
 from cockpit.commands.terminal import (
     SafeStream,
     is_terminal,
@@ -137,6 +138,8 @@ async def _drive(
         if agent is not None:
             session_id = await _begin_agent(runtime, text, session, task_id, agent)
         else:
+            if session is None and (notice := await find_offline_notice(runtime, text)):
+                say(notice)
             session_id = await _begin(runtime, settings, text, session, task_id, flags)
         try:
             started = await runtime.store.read(lambda c: sessions.load(c, session_id))

@@ -43,6 +43,7 @@ from cockpit.commands.sessions.linear_lists import (
     list_sessions,
     list_tasks,
 )
+from cockpit.commands.sessions.offline_notice import find_offline_notice
 from cockpit.commands.sessions.proposal_text import WIDTH, framed, proposal_text
 from cockpit.commands.sessions.screen import give_to_agent
 from cockpit.commands.sessions.typed_lines import Typed, TypedLines
@@ -456,6 +457,8 @@ class Linear:
             if session_id:
                 await self._runtime.say(session_id, text)
             else:
+                if notice := await find_offline_notice(self._runtime, text):
+                    show(notice)
                 session_id = await self._runtime.start(text)
                 await self._attach(session_id, is_new=True)
         except Exception as error:

@@ -52,7 +52,7 @@ def revise_estimate(tx: Tx, session: Session, done: int) -> None:
     used = Used(done, session.input_tokens + session.output_tokens, session.cost_usd)
     revised = revise(first, used)
     if not why:
-        why = _find_reason(first, now, revised, done)
+        why = _find_reason(first, now, revised, done, "turn" if row.family == "agent" else "wave")
     if not why:
         return
     estimates.set_now(tx, row.subject, write_estimate(revised))
@@ -63,6 +63,7 @@ def revise_estimate(tx: Tx, session: Session, done: int) -> None:
         expected=describe_expected(revised),
         done=done,
         why=why,
+        model=session.model,
     )
     tx.journal(event, session_id=session.session_id, trace_id=session.trace_id)
 
@@ -147,17 +148,23 @@ def measure_work(connection: sqlite3.Connection, session_id: str) -> int:
     return int(work_ms)
 
 
-def _find_reason(first: Estimate, now: Estimate, revised: Estimate, done: int) -> str:
-    """Return why the estimate changes, in words; empty where it does not change enough."""
+def _find_reason(
+    first: Estimate, now: Estimate, revised: Estimate, done: int, unit: str = "wave"
+) -> str:
+    """Return why the estimate changes, in words; empty where it does not change enough.
+
+    ``unit`` is what is counted: the waves of a session, or an external agent's turns.
+    """
+    count = pluralize(done, unit)
     if done >= now.waves.high:
-        return f"{pluralize(done, 'wave')} done, and at most {now.waves.high:g} expected"
+        return f"{count} done, and at most {now.waves.high:g} expected"
     if _differs(now.waves, revised.waves, MATERIAL):
         longer = [point for point in first.points if point.value > done]
         if not longer:
-            return f"no past task of its kind took more than {pluralize(done, 'wave')}"
-        return f"it is not done after {pluralize(done, 'wave')}, so only longer past tasks count"
+            return f"no past task of its kind took more than {count}"
+        return f"it is not done after {count}, so only longer past tasks count"
     if _differs(now.tokens, revised.tokens, MATERIAL_TOKENS):
-        return "its waves take more or fewer tokens than expected"
+        return f"its {unit}s take more or fewer tokens than expected"
     return ""
 
 

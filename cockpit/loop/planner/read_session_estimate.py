@@ -10,7 +10,7 @@ from typing import Any
 
 from cockpit.core.text import pluralize
 from cockpit.loop.planner.stored_estimate import describe_expected, read_estimate
-from cockpit.loop.views.estimate_text import expected_text
+from cockpit.loop.views.estimate_text import expected_text, unit_text
 from cockpit.store.estimates import estimates
 from cockpit.store.journal.details.detail import detail_body
 
@@ -25,6 +25,7 @@ def read_session_estimate(connection: sqlite3.Connection, subject: str) -> dict[
         return None
     return {
         "kind": row.kind,
+        "counts": f"{unit_text(row.unit, row.model)}s",
         "size": row.size,
         "first": _body(row.made_json),
         "now": _body(row.now_json),

@@ -12,6 +12,7 @@ from cockpit.core.text import pluralize
 from cockpit.decide.planner.total import Total
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.estimates import Expected, Range
+from cockpit.store.sessions.sessions import RUNNER_PREFIX
 
 _BASES = {
     "history": "from {past}",
@@ -33,6 +34,11 @@ def expected_text(expected: Expected, unit: str = "wave") -> str:
     return ", ".join(parts)
 
 
+def unit_text(unit: str, model: str) -> str:
+    """Return what is counted: an external agent's session has turns; a task counts those of all its roles."""
+    return "turn" if unit == "session" and model.startswith(RUNNER_PREFIX) else "wave"
+
+
 def basis_text(expected: Expected) -> str:
     """Return what the estimate rests on, in words; with an unknown price, that too."""
     past = pluralize(expected.history, "past task")
@@ -44,15 +50,16 @@ def body_text(body: Mapping[str, Any]) -> list[str]:
     """Return the lines about the estimate of a session, as
     :func:`~cockpit.loop.planner.read_session_estimate.read_session_estimate` returns it."""
     lines = [f"kind    {body['kind']}"]
+    unit = str(body["counts"]).removesuffix("s")
     for name in ("first", "now"):
         if body[name] is not None:
             expected = read_part(Expected, body[name])
-            lines.append(f"{name:<7} {expected_text(expected)} · {basis_text(expected)}")
+            lines.append(f"{name:<7} {expected_text(expected, unit)} · {basis_text(expected)}")
     if body["actual"] is not None:
         actual = body["actual"]
         cost = "" if not actual["cost_usd"] else f", {money_text(actual['cost_usd'])}"
         lines.append(
-            f"took    {pluralize(actual['waves'], 'wave')}, {_tokens(actual['tokens'])} tokens{cost}"
+            f"took    {pluralize(actual['waves'], unit)}, {_tokens(actual['tokens'])} tokens{cost}"
         )
     return lines
 

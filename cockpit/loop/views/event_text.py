@@ -13,7 +13,7 @@ from msgspec import UnsetType
 
 from cockpit.core.text import pluralize
 from cockpit.loop.reentry.held_actions import EVIDENCE, MOST_RETURNS
-from cockpit.loop.views.estimate_text import basis_text, expected_text
+from cockpit.loop.views.estimate_text import basis_text, expected_text, unit_text
 from cockpit.loop.views.state_signs import Kind, Tone, state_sign
 from cockpit.store.journal.details import (
     agent_turns,
@@ -31,7 +31,7 @@ from cockpit.store.journal.details import (
 )
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.sessions.proposals import EDITED
-from cockpit.store.sessions.sessions import RUNNER_PREFIX, model_for_people
+from cockpit.store.sessions.sessions import model_for_people
 
 _LISTED_ITEMS = 6
 _SAYS_FAILED = ("failed", "rejected", "refused", "blocked")
@@ -225,7 +225,8 @@ def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
             text = expected_text(detail.expected, _unit_of(detail))
             return EventLine("≈", text, "dim", basis_text(detail.expected))
         case estimates.EstimateRevised():
-            return EventLine("≈", f"now {expected_text(detail.expected)}", "dim", detail.why)
+            text = f"now {expected_text(detail.expected, _unit_of(detail))}"
+            return EventLine("≈", text, "dim", detail.why)
         case estimates.EstimateLearned(expected=estimates.Expected() as expected):
             low, high = expected.waves.low, expected.waves.high
             where = "within" if low <= detail.waves <= high else "outside"
@@ -236,11 +237,10 @@ def _estimate(detail: estimates.OfEstimate) -> EventLine | None:
             return None
 
 
-def _unit_of(detail: estimates.EstimateMade | estimates.EstimateLearned) -> str:
-    """Return what is counted: an external agent's session has turns."""
-    model = detail.model
-    is_agents = model and model.startswith(RUNNER_PREFIX) and detail.unit == "session"
-    return "turn" if is_agents else "wave"
+def _unit_of(
+    detail: estimates.EstimateMade | estimates.EstimateRevised | estimates.EstimateLearned,
+) -> str:
+    return unit_text(detail.unit, detail.model or "")
 
 
 def _rule(detail: trust.OfRule) -> EventLine | None:

@@ -21,6 +21,7 @@ from cockpit.loop.planner.read_session_estimate import read_session_estimate
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.views.estimate_text import basis_text, body_text, expected_text
+from cockpit.loop.views.event_text import event_line
 from cockpit.loop.views.session_report import session_text
 from cockpit.store.backlog import tasks
 from cockpit.store.backlog.queue_scope import Scope
@@ -28,7 +29,13 @@ from cockpit.store.db import migrate
 from cockpit.store.db.database import Store
 from cockpit.store.estimates import estimates
 from cockpit.store.journal import journal
-from cockpit.store.journal.details.estimates import EstimateMade, Expected, Range
+from cockpit.store.journal.details.estimates import (
+    EstimateLearned,
+    EstimateMade,
+    EstimateRevised,
+    Expected,
+    Range,
+)
 from cockpit.store.sessions import sessions
 
 FINISH = """
@@ -341,3 +348,20 @@ def test_the_estimate_of_a_subject_is_made_once(tmp_path: Path):
         with pytest.raises(Exception, match="UNIQUE"):
             store.write_now(twice)
         assert store.read_now(lambda c: estimates.find(c, "T-1/1")) is None
+
+
+def test_a_session_of_an_agent_counts_turns_in_each_line_of_its_estimate():
+    span = Range(low=1.0, likely=2.0, high=6.0)
+    expected = Expected(
+        waves=span, tokens=span, cost_usd=None, work_ms=span, basis="defaults", history=0
+    )
+    for model, unit in (("runner:claude", "turn"), ("anthropic:x", "wave")):
+        counted = {"subject": "s-1", "unit": "session", "kind": "claude", "model": model}
+        revised = EstimateRevised(expected=expected, done=1, why="", **counted)
+        learned = EstimateLearned(
+            expected=expected, waves=3, tokens=1, cost_usd=None, work_ms=1, **counted
+        )
+        for detail in (revised, learned):
+            line = event_line(detail)
+            assert line is not None
+            assert unit in line.text

@@ -66,6 +66,8 @@ class EstimateRevised(OfEstimate, frozen=True, kw_only=True):
     """Waves so far."""
     why: str
     """The rule that changed it, in words."""
+    model: str | UnsetType = UNSET
+    """The model's full name, ``runner:NAME`` for an external agent; absent in older rows."""
 
 
 class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
