@@ -34,7 +34,7 @@ from cockpit.app.key_policy import Approve, DoNothing
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.screens.command_output import LOOK_S, CommandOutput
 from cockpit.app.screens.first_words import WORDS, FirstWords
-from cockpit.app.screens.new_proposals import NewProposals
+from cockpit.app.screens.new_proposals import AnnouncingHost, NewProposals
 from cockpit.app.screens.panes import OVER, PANES, Panes, Tab
 from widgets.bands.band_meter import BandMeter
 from widgets.conversation.conversation import Conversation
@@ -64,7 +64,7 @@ _MINUTES_S = 120
 """Seconds from which on an age is read in minutes."""
 
 
-class MainHost(Host, Protocol):
+class MainHost(AnnouncingHost, Protocol):
     """The application as the main screen uses it."""
 
     feed: JournalFeed
@@ -79,10 +79,6 @@ class MainHost(Host, Protocol):
         ...
 
     def views(self, since: int, front: str) -> Views: ...
-
-    def announce(self, title: str, note: str = "") -> None:
-        """Set the terminal's title; show a note of the terminal's to a user at another window."""
-        ...
 
     def keep_draft(self, text: str) -> None: ...
 
@@ -115,7 +111,7 @@ class CockpitScreen(DecidingScreen):
         self.wider_policy = self.found_words = ""
         self._note = ""
         self._prompt_text: key_hints.PromptText | None = None
-        self._new_proposals = NewProposals(self)
+        self._new_proposals = NewProposals(host)
         self._age_ticks = 0
         self._room = 0
         """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from cockpit.app.all_projects.open_from_project import notify_pending
+from cockpit.app.host import Host
 from cockpit.app.screens.panes import PHONE
 
-if TYPE_CHECKING:
-    from cockpit.app.screens.cockpit_screen import CockpitScreen
+
+class AnnouncingHost(Host, Protocol):
+    """The application as it announces proposals."""
+
+    def announce(self, title: str, note: str = "") -> None:
+        """Set the terminal's title; show a note of the terminal's to a user at another window."""
+        ...
+
+    def bell(self) -> None:
+        """Ring the bell of the terminal."""
+        ...
 
 
 class NewProposals:
     """Knows which proposals were announced, and whether the tab was turned for one."""
 
-    def __init__(self, screen: CockpitScreen) -> None:
-        self._screen = screen
+    def __init__(self, host: AnnouncingHost) -> None:
+        self._host = host
         self._announced: set[str] = set()
         self._has_turned = self._stays_in_queue = False
 
@@ -25,19 +35,19 @@ class NewProposals:
 
         ``pending`` are the proposals that wait, by id. ``rings``: not for those that waited before the start.
         """
-        screen = self._screen
+        host, screen = self._host, self._host.main
         new = set(pending) - self._announced
         self._announced = set(pending)
         waiting = f" · {len(pending)} waiting" if pending else ""
         front, note = screen.queue.front, ""
         if new and rings:
-            screen.app.bell()
+            host.bell()
             title = next((row.title for row in screen.queue.waiting if row.proposal_id in new), "")
             if front is not None and front.proposal_id in new:
                 title = front.title
             note = f"{title or 'a proposal'} waits for you"
-            notify_pending(screen.host, new)
-        screen.host.announce(f"cockpit · {screen.host.engine.place.home.name}{waiting}", note)
+            notify_pending(host, new)
+        host.announce(f"cockpit · {host.engine.place.home.name}{waiting}", note)
         self._turn_tab(new)
 
     def note_tab_chosen(self) -> None:
@@ -46,14 +56,14 @@ class NewProposals:
 
     def _turn_tab(self, new: Collection[str]) -> None:
         """Turn to the proposals that wait where one pane has room, and back, while no pane is in use."""
-        screen, panes = self._screen, self._screen.panes
+        screen, panes = self._host.main, self._host.main.panes
         front, waits_elsewhere = screen.queue.front, bool(screen.queue.others)
         is_idle = panes.narrow and screen.pane in ("prompt", "")
         turns = front is not None and front.proposal_id != screen.front_id
         if new and front is None and waits_elsewhere:
             # On a phone the queue comes before a conversation that has not begun.
-            has_begun = bool(screen.host.session_id or screen.prompt.text)
-            turns = screen.app.size.width < PHONE and not has_begun
+            has_begun = bool(self._host.session_id or screen.prompt.text)
+            turns = panes.app.size.width < PHONE and not has_begun
             self._stays_in_queue |= turns
         if turns:
             if is_idle and panes.tab == "conversation":
