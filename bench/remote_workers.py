@@ -242,12 +242,12 @@ def _seconds(folder: Path, server: str, count: int) -> float:
 
 
 def _script() -> str:
-    """Return a model whose implementers take :data:`SLEEPS_S` over their first words."""
+    """Return a model whose implementers take :data:`SLEEPS_S` from their first word to the fourth."""
     text = ""
     for number in range(SLEEPING):
         text += (
             f'[[turn]]\nwhen = {{ contains = ["implementer of T-{number + 1}:"] }}\n'
-            f'text = "one two three four"\npace = {SLEEPS_S / 4}\n[[turn.call]]\nname = "write_file"\n'
+            f'text = "one two three four"\npace = {SLEEPS_S / 3}\n[[turn.call]]\nname = "write_file"\n'
             f'arguments = {{ path = "made/{number}.txt", content = "{number}\\n" }}\n'
         )
     for role, called, summary in (
