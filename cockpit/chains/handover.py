@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -22,6 +23,9 @@ from cockpit.tasks import role_usage
 
 MAX_DROPPED_SHARE: Final = 0.5
 """A packet that leaves out more than this share of utility shows a role too little to decide well."""
+
+MOST_READ: Final = 32
+"""Tasks whose usage one beat of the worker reads again; besides, each is read before its own steps."""
 
 TOKENS, DROPPED = "tokens", "dropped"
 """The two measures behind the reason :data:`TOKEN_LIMIT`."""
@@ -112,7 +116,7 @@ class _TaskUsage(Struct):
 class UsageMeter:
     """Measures one worker from the sessions of its roles while they run.
 
-    Of a finished task it keeps only the sums.
+    It keeps the sums and what of them is a running task's: no look takes longer with more tasks.
     """
 
     def __init__(self, store: Store, limits: WorkerLimits, chain_id: str, ordinal: int) -> None:
@@ -138,56 +142,68 @@ class UsageMeter:
 
     def measure_task(self, task_id: str) -> WorkerUsage:
         """Read the task's usage again and return the worker's."""
-        usage = self._running[task_id]
-
-        def read_dropped(connection: sqlite3.Connection) -> float:
-            tokens, cost = role_usage.task_usage(connection, task_id)
-            usage.tokens, usage.cost_usd = tokens - usage.tokens_before, cost - usage.cost_before
-            usage.unpriced = role_usage.unpriced_tokens(connection, task_id) - usage.unpriced_before
-            ended_sessions = [
-                step.session_id
-                for step in task_runs.select_steps(connection, task_id)
-                if step.session_id
-                and not step.open
-                and (step.chain_id, step.ordinal) == self._worker
-            ]
-            if not ended_sessions or ended_sessions[-1] == usage.measured_session:
-                return 0.0
-            # A session that has ended keeps its last packet: read it once.
-            usage.measured_session = ended_sessions[-1]
-            return role_usage.dropped_share(connection, ended_sessions[-1:])
-
-        self._dropped = max(self._dropped, self._store.read_now(read_dropped))
+        self._measure(task_id)
         return self.usage()
 
     def measure(self) -> WorkerUsage:
-        """Read the usage of every running task again and return the worker's."""
-        for task_id in self._running:
-            self.measure_task(task_id)
+        """Read the usage of :data:`MOST_READ` running tasks again, in turn, and return the worker's."""
+        for task_id in tuple(islice(self._running, MOST_READ)):
+            self._measure(task_id)
+            self._running[task_id] = self._running.pop(task_id)
         return self.usage()
+
+    def _measure(self, task_id: str) -> None:
+        usage = self._running[task_id]
+
+        def read(connection: sqlite3.Connection) -> tuple[int, float, int, float]:
+            tokens, cost = role_usage.task_usage(connection, task_id)
+            unpriced = role_usage.unpriced_tokens(connection, task_id)
+            return (
+                tokens - usage.tokens_before,
+                cost - usage.cost_before,
+                unpriced - usage.unpriced_before,
+                self._read_dropped(connection, task_id, usage),
+            )
+
+        tokens, cost, unpriced, dropped = self._store.read_now(read)
+        self._tokens += tokens - usage.tokens
+        self._cost += cost - usage.cost_usd
+        self._unpriced += unpriced - usage.unpriced
+        usage.tokens, usage.cost_usd, usage.unpriced = tokens, cost, unpriced
+        self._dropped = max(self._dropped, dropped)
+
+    def _read_dropped(
+        self, connection: sqlite3.Connection, task_id: str, usage: _TaskUsage
+    ) -> float:
+        ended_sessions = [
+            step.session_id
+            for step in task_runs.select_steps(connection, task_id)
+            if step.session_id and not step.open and (step.chain_id, step.ordinal) == self._worker
+        ]
+        if not ended_sessions or ended_sessions[-1] == usage.measured_session:
+            return 0.0
+        # A session that has ended keeps its last packet: read it once.
+        usage.measured_session = ended_sessions[-1]
+        return role_usage.dropped_share(connection, ended_sessions[-1:])
 
     def end_task(self, task_id: str) -> tuple[int, int]:
         """Stop counting the task.
 
         Returns the tokens that it used in this worker, and the reviews of it that did not pass.
         """
-        self.measure_task(task_id)
+        self._measure(task_id)
         usage = self._running.pop(task_id)
-        self._tokens += usage.tokens
-        self._cost += usage.cost_usd
-        self._unpriced += usage.unpriced
         rejected = self._store.read_now(lambda connection: _count_rejections(connection, task_id))
         return usage.tokens, rejected - usage.rejected_before
 
     def usage(self) -> WorkerUsage:
         """The worker's usage as it was last read."""
-        running = self._running.values()
         return WorkerUsage(
             self._limits,
-            tokens=self._tokens + sum(usage.tokens for usage in running),
+            tokens=self._tokens,
             dropped_share=self._dropped,
-            cost_usd=self._cost + sum(usage.cost_usd for usage in running),
-            unpriced_tokens=max(0, self._unpriced + sum(usage.unpriced for usage in running)),
+            cost_usd=self._cost,
+            unpriced_tokens=max(0, self._unpriced),
             wall_s=self._store.clock.monotonic() - self._started,
         )
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -329,23 +330,30 @@ async def restore_files(cwd: Path, commit: str, paths: Sequence[str]) -> None:
                 gone.unlink()
 
 
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, asyncio.Lock]] = WeakKeyDictionary()
+"""Who is next for the lock of a folder, within one event loop."""
+
+
 @asynccontextmanager
 async def worktree_lock(place: ProjectPaths) -> AsyncIterator[None]:
     """Hold the lock for creating and merging worktrees, against this and other processes.
 
-    The lock is the kernel's: it ends with its process, however that ends.
+    The lock is the kernel's: it ends with its process, however that ends. Within an event loop the next one
+    in line asks for it, the others sleep until it is their turn: a thousand tasks that want it cost what one
+    does each.
     """
-    worktrees_folder(place).mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(
-        worktrees_folder(place) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-    )
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(_LOCK_POLL_S)
-        yield
-    finally:
-        os.close(handle)
+    folder = worktrees_folder(place)
+    turns = _turns.setdefault(asyncio.get_running_loop(), {})
+    async with turns.setdefault(folder, asyncio.Lock()):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await asyncio.sleep(_LOCK_POLL_S)
+            yield
+        finally:
+            os.close(handle)
