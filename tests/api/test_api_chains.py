@@ -72,6 +72,7 @@ def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
         again = http.post("/api/chains", json=order, headers=keyed)
         assert (again.json()["chain_id"], again.status_code) == (chain["chain_id"], 201)
         assert again.headers["idempotency-replayed"] == "true"
+        assert again.headers["location"] == begun.headers["location"]
         # A server that died before it kept its answer: the chain is found by the request.
         made.store.write_now(lambda tx: tx.execute("DELETE FROM kept_answers"))
         found = http.post("/api/chains", json=order, headers=keyed)

@@ -96,6 +96,7 @@ def test_a_key_answers_once_for_a_request_of_a_namespace(world: World) -> None:
         if first[0] == title:
             assert (answer.status_code, answer.json()) == (201, first[1])
             assert answer.headers["idempotency-replayed"] == "true"
+            assert answer.headers["location"] == f"/api/tasks/{answer.json()['id']}"
         else:
             told(answer, 422, "key_reused")
 

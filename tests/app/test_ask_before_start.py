@@ -24,6 +24,8 @@ async def test_a_key_answers(monkeypatch: pytest.MonkeyPatch, key: str, answer: 
         await pilot.press("enter", "pagedown")
         assert app.query_one("#text", VerticalScroll).scroll_offset.y > 0
         await pilot.press(key)
+        while app.is_running and app.return_value is None:
+            await pilot.pause(0.01)  # a pilot waits for the widgets, and not for the app itself
     assert app.return_value is answer
 
 

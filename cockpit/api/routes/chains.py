@@ -245,7 +245,7 @@ async def _run(
     async with at.project.starting_chain:
         request, kept = await at.write(identify)
         if kept is not None:
-            return answered(repeat(kept, requested))
+            return _show_run(repeat(kept, requested))
         chain_id = await at.store.read(
             lambda connection: find_requested(connection, request.request)
         )
@@ -260,7 +260,11 @@ async def _run(
         return shown
 
     shown = await at.write(keep)
-    return answered(Answer(status, shown), location=f"{router.prefix}/{chain_id}")
+    return _show_run(Answer(status, shown))
+
+
+def _show_run(answer: Answer) -> Response:
+    return answered(answer, location=f"{router.prefix}/{answer.body['chain_id']}")
 
 
 def _scope(connection: sqlite3.Connection, given: NewChain) -> list[str]:

@@ -216,7 +216,7 @@ async def start_session(at: At, request: Request) -> Response:
     async with at.project.starting:
         kept = await at.write(lambda tx, caller: _find_kept(tx, caller, key))
         if kept is not None:
-            return answered(repeat(kept, requested))
+            return _show_new(repeat(kept, requested))
         at.project.require_room()
         runtime = await at.project.runtime()
         # The same id for a repeat whose first answer was never kept: the server died between the two.
@@ -248,7 +248,7 @@ async def start_session(at: At, request: Request) -> Response:
 
         shown = await at.write(keep)
         await at.project.ensure_running(started, interactive=given.interactive)
-    return answered(Answer(201, shown), location=f"{router.prefix}/{started}")
+    return _show_new(Answer(201, shown))
 
 
 @router.post(
@@ -297,7 +297,7 @@ async def fork(at: At, request: Request, session_id: str) -> Response:
         return Answer(201, _body(at, forked.session))
 
     answer = await at.write_once(SESSIONS_RUN, "fork sessions", step)
-    return answered(answer, location=f"{router.prefix}/{answer.body['session_id']}")
+    return _show_new(answer)
 
 
 @router.post(
@@ -354,6 +354,10 @@ async def interrupt(at: At, request: Request, session_id: str) -> Response:
             ),
         )
     )
+
+
+def _show_new(answer: Answer) -> Response:
+    return answered(answer, location=f"{router.prefix}/{answer.body['session_id']}")
 
 
 def _find_kept(tx: Tx, caller: Caller, key: str) -> KeptAnswer | None:
