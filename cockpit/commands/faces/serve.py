@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cockpit.cli_options import examples
+from cockpit.commands.faces.listen_options import HOST, check_listening, listen_options
 from cockpit.commands.open_project import (
-    WrongUse,
     ensure_root_token,
     find_project,
     load_project_settings,
@@ -22,7 +22,7 @@ from cockpit.commands.terminal import say, show
 if TYPE_CHECKING:
     from cockpit.access.listen_address import Address
 
-_HOST, _PORT = "127.0.0.1", 8787
+_PORT = 8787
 
 
 @click.command(
@@ -34,31 +34,7 @@ _HOST, _PORT = "127.0.0.1", 8787
         "cockpit serve --systemd > ~/.config/systemd/user/cockpit.service",
     ),
 )
-@click.option(
-    "--host", default=_HOST, metavar="ADDRESS", help=f"Listen on this address. Default: {_HOST}."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=_PORT,
-    help=f"Listen on this port; 0 picks a free one. Default: {_PORT}.",
-)
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Listen on this Unix socket instead, which only you may use.",
-)
-@click.option(
-    "--tls-cert",
-    type=click.Path(path_type=Path),
-    help="Use this certificate chain, a PEM file, to encrypt.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(path_type=Path),
-    help="Read the certificate's key from this PEM file. Default: the certificate's own file.",
-)
+@listen_options(port=_PORT, socket_use="which only you may use")
 @click.option(
     "--systemd", is_flag=True, help="Print a systemd unit that serves this project, and end."
 )
@@ -75,10 +51,7 @@ def serve(
     Each program sends a token of its own, made with `cockpit tokens issue`. docs/reference/http.md lists
     the routes, their scopes and their errors. Ctrl+C ends it.
     """
-    if tls_key is not None and tls_cert is None:
-        raise WrongUse("--tls-key needs --tls-cert.")
-    if path is not None and tls_cert is not None:
-        raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
+    check_listening(path, tls_cert, tls_key)
     if systemd:
         _print_unit(host, port, path, tls_cert, tls_key)
         return
@@ -112,7 +85,7 @@ def _print_unit(
 ) -> None:
     from cockpit.commands.faces.systemd_unit import systemd_unit
 
-    options = [] if host == _HOST else ["--host", host]
+    options = [] if host == HOST else ["--host", host]
     options += [] if port == _PORT else ["--port", str(port)]
     for name, file in (("--socket", path), ("--tls-cert", tls_cert), ("--tls-key", tls_key)):
         if file is not None:

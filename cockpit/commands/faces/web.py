@@ -13,8 +13,8 @@ import click
 from cockpit.access import user_presence
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.cli_options import examples
+from cockpit.commands.faces.listen_options import check_listening, listen_options
 from cockpit.commands.open_project import (
-    WrongUse,
     ensure_root_token,
     find_project,
     open_store,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cockpit.access.listen_address import Address
     from cockpit.core.project_paths import ProjectPaths
 
-_HOST, _PORT = "127.0.0.1", 8788
+_PORT = 8788
 
 
 @click.command(
@@ -40,31 +40,7 @@ _HOST, _PORT = "127.0.0.1", 8788
 @click.option(
     "--all", "every", is_flag=True, help="Show all projects, and what waits in each of them."
 )
-@click.option(
-    "--host", default=_HOST, metavar="ADDRESS", help=f"Listen on this address. Default: {_HOST}."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=_PORT,
-    help=f"Listen on this port; 0 picks a free one. Default: {_PORT}.",
-)
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Listen on this Unix socket instead, for `cockpit --connect` alone.",
-)
-@click.option(
-    "--tls-cert",
-    type=click.Path(path_type=Path),
-    help="Use this certificate chain, a PEM file, to encrypt.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(path_type=Path),
-    help="Read the certificate's key from this PEM file. Default: the certificate's own file.",
-)
+@listen_options(port=_PORT, socket_use="for `cockpit --connect` alone")
 def web(
     every: bool,
     host: str,
@@ -80,10 +56,7 @@ def web(
     `cockpit --connect` shows it in a terminal of another machine, for a token with the scope screen.open.
     Ctrl+C ends it.
     """
-    if tls_key is not None and tls_cert is None:
-        raise WrongUse("--tls-key needs --tls-cert.")
-    if path is not None and tls_cert is not None:
-        raise WrongUse("A Unix socket is not encrypted. Leave out --tls-cert, or --socket.")
+    check_listening(path, tls_cert, tls_key)
     if absence := user_presence.explain_absence():
         raise NotAllowed(
             f"Nothing was served: who opens a link decides as you do, and {absence}. Start it in a"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,15 @@ _STEP_MS = 100
 """Milliseconds between two looks of watchfiles."""
 
 
-class FileWatch:
-    """Calls ``notify`` on the event loop after every write to one file, until :meth:`close`.
+class _Watch:
+    """One watch of the system, read on the event loop, until :meth:`close`.
 
     Raises ``OSError`` where the system has no inotify or no watch left.
     """
 
-    def __init__(self, path: Path, notify: Callable[[], None]) -> None:
-        self._name = os.fsencode(path.name)
-        self._notify = notify
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._descriptor = _watch_folder(path.parent)
+        self._library, self._descriptor = _start_inotify()
         try:
             self._loop.add_reader(self._descriptor, self._read)
         except BaseException:
@@ -53,12 +51,37 @@ class FileWatch:
             events = os.read(self._descriptor, _READ)
         except BlockingIOError:
             return
+        self._take(_entries(events))
+
+    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
+        """Handle events: of each the number of the watched folder, the kind and the file name."""
+        raise NotImplementedError
+
+
+class FileWatch(_Watch):
+    """Calls ``notify`` on the event loop after every write to one file, until :meth:`close`.
+
+    Raises ``OSError`` where the system has no inotify or no watch left.
+    """
+
+    def __init__(self, path: Path, notify: Callable[[], None]) -> None:
+        super().__init__()
+        self._name = os.fsencode(path.name)
+        self._notify = notify
+        try:
+            # The folder and not the file: SQLite may create the file after the watch.
+            _add_folder(self._library, self._descriptor, path.parent)
+        except OSError:
+            self.close()
+            raise
+
+    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
         # An event without a name says that events were lost: the file's may be among them.
-        if any(name in (self._name, b"") for name in _names(events)):
+        if any(name in (self._name, b"") for _, _, name in events):
             self._notify()
 
 
-class FoldersWatch:
+class FoldersWatch(_Watch):
     """Calls ``notify`` on the event loop after every write to files of many folders, until :meth:`close`.
 
     ``notify`` gets the folder and the name of the file; (None, '') where the system lost events. One watch
@@ -66,15 +89,9 @@ class FoldersWatch:
     """
 
     def __init__(self, notify: Callable[[Path | None, str], None]) -> None:
+        super().__init__()
         self._notify = notify
-        self._loop = asyncio.get_running_loop()
         self._folders: dict[int, Path] = {}
-        self._library, self._descriptor = _start_inotify()
-        try:
-            self._loop.add_reader(self._descriptor, self._read)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
 
     def add(self, folder: Path) -> None:
         """Watch one more folder; again: nothing changes. Raises ``OSError``."""
@@ -87,19 +104,8 @@ class FoldersWatch:
             del self._folders[number]
             self._library.inotify_rm_watch(self._descriptor, number)  # one that is gone: an error
 
-    def close(self) -> None:
-        """Stop watching; calling it twice is allowed."""
-        if self._descriptor >= 0:
-            self._loop.remove_reader(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def _read(self) -> None:
-        try:
-            events = os.read(self._descriptor, _READ)
-        except BlockingIOError:
-            return
-        for number, mask, name in _entries(events):
+    def _take(self, events: Iterable[tuple[int, int, bytes]]) -> None:
+        for number, mask, name in events:
             if mask & _OVERFLOW:
                 self._notify(None, "")
             elif mask & _IGNORED:
@@ -128,18 +134,6 @@ async def watch_without_inotify(path: Path, notify: Callable[[], None]) -> None:
         notify()
 
 
-def _watch_folder(folder: Path) -> int:
-    """Return a descriptor that becomes readable when a file of ``folder`` is written to."""
-    library, descriptor = _start_inotify()
-    try:
-        # The folder and not the file: SQLite may create the file after the watch.
-        _add_folder(library, descriptor, folder)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
 def _start_inotify() -> tuple[Any, int]:
     """Return the system's library and a descriptor that watches nothing yet."""
     import ctypes
@@ -161,12 +155,6 @@ def _add_folder(library: Any, descriptor: int, folder: Path) -> int:
     if number < 0:
         raise OSError(ctypes.get_errno(), f"inotify cannot watch {folder}")
     return number
-
-
-def _names(events: bytes) -> Iterator[bytes]:
-    """Yield the file name of each event; empty for an event that is not about a file of the folder."""
-    for _, _, name in _entries(events):
-        yield name
 
 
 def _entries(events: bytes) -> Iterator[tuple[int, int, bytes]]:
