@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from cockpit.core.processes import detach_process
 from cockpit.core.project_paths import ProjectPaths
 
 _OUTPUT_MOST = 400
+_READ_MOST = 1_000_000
+"""Bytes of a log that are read for the reason of a failure: those at its end."""
 _ERRORS = (1, 2, 3)
 """Exit codes that say more than how the chain ended, which the journal shows anyway."""
 
@@ -46,7 +49,7 @@ class ChainCommand:
         code = await _wait_for_end(self._process)
         if code not in _ERRORS:
             return
-        output = self._log.read_bytes()[self._log_start :].decode("utf-8", "replace").strip()
+        output = await asyncio.to_thread(self._read_output)
         resumes = self._arguments[0] == "chain"
         failure = (
             f"{self._arguments[2]} was not resumed"
@@ -55,6 +58,15 @@ class ChainCommand:
         )
         reason = clip_start(output.removeprefix("cockpit: "), _OUTPUT_MOST) or f"exit code {code}"
         raise ChainCommandFailed(f"{failure}: {reason}")
+
+    def _read_output(self) -> str:
+        """Return the end of what the process wrote; empty where its log is gone."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(self._log_start, log.seek(0, os.SEEK_END) - _READ_MOST))
+                return log.read(_READ_MOST).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""  # the exit code is said in its place
 
 
 async def start_chain_command(

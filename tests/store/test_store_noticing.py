@@ -16,7 +16,7 @@ from cockpit.store.journal import follow as following
 from cockpit.store.journal.follow import follow
 
 
-def no_inotify(folder: Path) -> int:
+def no_inotify() -> int:
     raise OSError(24, "inotify gives no more instances")
 
 
@@ -45,7 +45,7 @@ async def test_a_commit_of_another_process_is_noticed_by_its_write(
 async def test_without_inotify_watchfiles_reports_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_changes, "_watch_folder", no_inotify)
+    monkeypatch.setattr(file_changes, "_start_inotify", no_inotify)
     monkeypatch.setattr(following.Changes, "pause_s", 3_600.0)
     with Store.open(tmp_path / "cockpit.db") as store, Store.open(store.path) as other:
         after = store.read_now(journal.last_seq)
@@ -65,7 +65,7 @@ async def test_where_nothing_reports_writes_commits_are_found_by_looking(
     async def no_reports(path: Path, notify: object) -> None:
         raise OSError(24, "no watch left")
 
-    monkeypatch.setattr(file_changes, "_watch_folder", no_inotify)
+    monkeypatch.setattr(file_changes, "_start_inotify", no_inotify)
     monkeypatch.setattr(following, "watch_without_inotify", no_reports)
     with Store.open(tmp_path / "cockpit.db") as store, Store.open(store.path) as other:
         after = store.read_now(journal.last_seq)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from cockpit.chains.remote.message_queue import QueueUnreachable, Subjects
@@ -63,7 +64,7 @@ class DecisionSender:
                     key = (proposal.task_id, proposal.run, proposal.fence, proposal.remote_id)
                     if key in self._sending:
                         continue
-                    decision = self._store.read_now(lambda c, p=proposal: find_decision(c, p))  # type: ignore[misc]  # a default keeps the loop's value
+                    decision = self._store.read_now(partial(find_decision, proposal=proposal))
                     if decision is not None:
                         self._sending.add(key)
                         group.create_task(self._send(key, proposal, decision))
