@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.run_program import run_git
 from cockpit.act.commit_hooks import COMMIT_HOOKS, Hooks, find_hooks
 from cockpit.act.preview_files import changed_lines
@@ -24,7 +25,9 @@ async def preview_commit(payload: GitCommit, ground: Workspace) -> ActionPreview
     root = ground.root
     top = await run_git("rev-parse", "--show-prefix", cwd=root)
     if not top.ok:
-        raise ActionRefused("This project is not a git repository; nothing can be committed.")
+        raise ActionRefused(
+            describe_missing_checkout(root, "a commit needs one", "Run `git init` for that.")
+        )
     if top.text.strip():
         raise ActionRefused("The project is only a part of a git repository; commit there.")
     if "\0" in payload.message or len(payload.message.encode()) > _LONGEST_MESSAGE:

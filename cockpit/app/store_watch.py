@@ -1,4 +1,4 @@
-"""What the screen looks after while it is open: a store that was changed from outside, and dead chains.
+"""What the screen looks after while it is open: a store that was changed or deleted, and dead chains.
 
 See ``docs/reference/screen.md`` and ``docs/reference/chains.md``.
 """
@@ -21,7 +21,7 @@ _ADVICE = "Until you accept the store or restore the right one, do not rely on w
 def watch_store(
     app: Host, set_interval: Callable[[float, Callable[[], Awaitable[None]]], object]
 ) -> None:
-    """Warn of a store that differs from its anchor, and close chains whose processes die, saying so.
+    """Warn of a store that differs from its anchor or whose file goes away, and close dead chains, saying so.
 
     ``set_interval`` calls a function again and again, after so many seconds each time.
     """
@@ -30,6 +30,16 @@ def watch_store(
         for chain in await watch_dead_chains.look_for_dead_chains(app.engine.store):
             app.show_error(watch_dead_chains.describe_end(chain))
 
+    is_gone = False
+
+    async def look_for_file() -> None:
+        nonlocal is_gone
+        fault = app.engine.store.file.fault
+        if fault and not is_gone:
+            app.open_screen(Warn(app.store_warning, fault))
+        is_gone = bool(fault)
+
     set_interval(watch_dead_chains.LOOK_S, close_dead_chains)
+    set_interval(watch_dead_chains.LOOK_S, look_for_file)
     if fault := app.engine.store.anchor.fault:
         app.open_screen(Warn(app.store_warning, f"{fault}\n\n{_ADVICE}"))

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.core.errors import CockpitError, NotFound
@@ -100,8 +101,11 @@ def require_repository() -> ProjectPaths:
     place = find_project()
     if not place.git:
         raise WrongUse(
-            f"{place.root} is not a git repository, and tasks need one for their branches. Change to your"
-            " repository, or run `git init` here and make a first commit."
+            describe_missing_checkout(
+                place.root,
+                "tasks need one for their branches",
+                "Change to your repository, or run `git init` here and make a first commit.",
+            )
         )
     return place
 

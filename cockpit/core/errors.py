@@ -45,6 +45,12 @@ class StoreUnwritable(StoreError):
     code = "store_unwritable"
 
 
+class StoreGone(StoreUnwritable):
+    """The file was deleted, moved or replaced while it was open; nothing was stored."""
+
+    code = "store_gone"
+
+
 class NotFound(StoreError):
     """No row has that id."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from cockpit.access.describe_repository import is_bare
 from cockpit.access.run_program import run_git
 from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
@@ -56,7 +57,8 @@ async def check_repository(ground: ProjectSnapshot) -> None:
     done = await run_git("rev-parse", "--git-dir", cwd=ground.root)
     if not done.ok:
         why = git_failure_reason(done)
-        plain = "the project is not a git repository"
+        kind = "a bare" if is_bare(ground.root) else "not a git"
+        plain = f"the project is {kind} repository"
         raise SourceFailed(plain if "not a git repository" in why else f"{plain} ({why})")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.git_folders import (
     has_own_settings,
     is_nowhere_checked_out,
@@ -151,8 +152,9 @@ async def head_commit(place: ProjectPaths) -> str:
     """
     if not place.git:
         raise WorktreeError(
-            f"{place.root} is not a git repository, and tasks need branches. Run `git init` and make "
-            "a first commit."
+            describe_missing_checkout(
+                place.root, "tasks need branches", "Run `git init` and make a first commit."
+            )
         )
     commit = await commit_of(place.root, "HEAD")
     if commit is None:

@@ -13,6 +13,7 @@ from app_world import settled
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.question import Warn
 from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
+from cockpit.app.store_watch import watch_store
 from cockpit.backlog import service
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -54,6 +55,11 @@ def drawn(app: CockpitApp | ReplayApp) -> list[str]:
     return [strip.text for strip in app.screen._compositor.render_strips()]
 
 
+def words(app: CockpitApp) -> str:
+    """All words that are drawn, without frames and line ends."""
+    return " ".join(" ".join(drawn(app)).replace("│", " ").split())
+
+
 @pytest.fixture
 def place(project: Path) -> ProjectPaths:
     """A project whose store was closed in order, beside an older copy of it."""
@@ -74,9 +80,8 @@ async def test_a_store_that_is_not_the_one_it_was_is_told(place, tmp_path, chang
         async with app.run_test(size=(80, 24)) as pilot:
             while not isinstance(app.screen, Warn):
                 await pilot.pause()
-            told = " ".join(drawn(app))
-            assert WARNING in told
-            assert "cockpit journal anchor" in told
+            assert WARNING in " ".join(drawn(app))
+            assert "cockpit journal anchor" in words(app)
             await pilot.press("enter")
             screen = await settled(pilot)
             assert drawn(app)[0].strip().startswith(WARNING)
@@ -120,3 +125,27 @@ async def test_a_store_that_is_the_one_it_was_is_not_warned_of(place, tmp_path):
             await settled(pilot)
             assert app.store_warning == ""
             assert not any("⚠" in line for line in drawn(app))
+
+
+async def test_a_store_that_is_deleted_while_it_is_open_is_warned_of_once(place, tmp_path):
+    async with open_runtime(place, RuntimeSettings(user_dir=tmp_path / "user")) as runtime:
+        app = CockpitApp(runtime)
+        async with app.run_test(size=(100, 24)) as pilot:
+            await settled(pilot)
+            looks = []
+            watch_store(app, lambda _seconds, look: looks.append(look))
+            for look in looks:
+                await look()
+            assert not isinstance(app.screen, Warn)
+            moved = place.state.rename(place.state.with_name("moved"))
+            for look in looks * 2:
+                await look()
+            while not isinstance(app.screen, Warn):
+                await pilot.pause()
+            while "deleted or moved while cockpit had it open" not in words(app):
+                await pilot.pause()
+            await pilot.press("enter")
+            await settled(pilot)
+            assert "the store's file is gone" in drawn(app)[0]
+            moved.rename(place.state)
+            assert app.store_warning == ""

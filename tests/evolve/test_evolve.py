@@ -86,7 +86,7 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
         session = await work
         assert session.result["status"] == "done"
         assert session.result["summary"].startswith("The tool parse_pcab is adopted: ")
-        assert "is no git repository" in session.result["summary"]
+        assert "is not a git repository" in session.result["summary"]
         assert await outcomes(runtime, session_id) == [
             ("test", "refused"),
             ("code", "refused"),

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.adapters.adapter import Found
 from cockpit.act.adapters.git_commit import CommitAdapter
@@ -86,7 +87,9 @@ async def find_problem(root: Path, paths: list[str]) -> str:
     except ProgramMissing:
         return "git is not installed here."
     if not inside.ok:
-        return "This project is no git repository, so its tools are under no version control."
+        return describe_missing_checkout(
+            root, "only a repository keeps versions of its tools", "Run `git init` for that."
+        )
     if inside.text.strip():
         return "The project is only a part of a git repository: commit the files there yourself."
     # git refuses this question with literal paths; these are names of tools, without magic.

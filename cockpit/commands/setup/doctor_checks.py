@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cockpit.access.confined_paths import Confined, PathRefused
+from cockpit.access.describe_repository import is_bare
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
@@ -76,6 +77,13 @@ async def _git(place: ProjectPaths) -> Check:
 def _repository(place: ProjectPaths) -> Check:
     if place.git:
         return Check("project", "ok", str(place.root))
+    if is_bare(place.root):
+        return Check(
+            "project",
+            "missing",
+            f"{place.root} is a bare repository, which has no checked out files",
+            f"run `git clone {place.root}` and start cockpit in the clone",
+        )
     return Check(
         "project",
         "missing",

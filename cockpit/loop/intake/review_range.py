@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.run_program import Finished, ProgramMissing, run_git
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
@@ -87,7 +88,9 @@ async def _git_dir(root: Path) -> Path:
     finished = await _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if not finished.ok:
         raise OpeningFailed(
-            "This directory is not in a git repository, so there is no range to review. Run this in a clone."
+            describe_missing_checkout(
+                root, "a review needs a range of commits", "Run this in a clone."
+            )
         )
     return Path(finished.text.removesuffix("\n"))
 

@@ -261,8 +261,8 @@ async def _resolve(ref: str, git: GitFacts) -> str:
     if commit is None:
         if await git.commit("HEAD") is None:
             raise IntentUnclear(
-                f"{ref} names no commit: this is no git repository, it has no commits yet, or git is "
-                "not installed (`cockpit doctor` tells)."
+                f"{ref} names no commit: this is not a git repository or it is a bare one, it has no commits"
+                " yet, or git is not installed. `cockpit doctor` says which."
             )
         if (older := _ANCESTOR.match(ref)) and await git.commit(older[1]):
             raise IntentUnclear(

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from cockpit.core.clock import Clock, format_time
 from cockpit.core.errors import StoreError
+from cockpit.store.db.open_file import OpenFile
 from cockpit.store.journal import head_anchor
 from cockpit.store.journal.head_anchor import HeadAnchor
 
@@ -29,14 +30,23 @@ class StoreAnchor:
     """The anchor of one store; does nothing for a store that has no place for one.
 
     ``is_new`` says that this process has created or migrated the store just now. ``read`` runs a query.
+    ``file`` is the open database: of one that is gone no anchor is written, or the next store at its path
+    would be taken for a changed one.
     """
 
     def __init__(
-        self, database: Path, clock: Clock, read: Read[tuple[int, str] | str], *, is_new: bool
+        self,
+        database: Path,
+        clock: Clock,
+        read: Read[tuple[int, str] | str],
+        *,
+        is_new: bool,
+        file: OpenFile,
     ) -> None:
         self.file = head_anchor.find_anchor_file(database)
         self.fault = ""
         """How the store differs from its anchor; empty where it does not."""
+        self._open_file = file
         self._clock = clock
         self._read = read
         self._lock = threading.Lock()
@@ -49,6 +59,8 @@ class StoreAnchor:
     @property
     def warning(self) -> str:
         """What a screen warns of, in few words; empty while the store does not differ."""
+        if self._open_file.fault:
+            return "the store's file is gone: nothing is stored"
         return "the journal was changed from outside" if self.fault else ""
 
     def keep(self) -> None:
@@ -80,6 +92,7 @@ class StoreAnchor:
         self._written_at, self._commits = self._clock.monotonic(), 0
         # The store's work does not fail for it: the older anchor still tells as much as it did.
         with contextlib.suppress(OSError, StoreError):
+            self._open_file.check()
             end = self._read(head_anchor.last_row)
             seq, digest = int(end[0]), str(end[1])
             if seq == self._seq:

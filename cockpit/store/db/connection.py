@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreUnwritable
+from cockpit.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreGone, StoreUnwritable
 
 BUSY_TIMEOUT_MS = 10_000
 """Milliseconds that a connection waits for another process's lock."""
@@ -241,6 +241,10 @@ def _classify(path: Path, error: sqlite3.Error) -> StoreError | None:
         return StoreUnwritable(
             f"{path} could not be written: {message}. Nothing of this step was stored. "
             "Free some disk space and try again."
+        )
+    if code == sqlite3.SQLITE_CANTOPEN and not path.exists():
+        return StoreGone(
+            f"{path} is not there: it was deleted or moved. Put it back, or start cockpit again."
         )
     if code in _UNWRITABLE:
         return StoreUnwritable(

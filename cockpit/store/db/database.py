@@ -25,6 +25,7 @@ from cockpit.store.db.connection import (
     translate_errors,
 )
 from cockpit.store.db.migrate import migrate
+from cockpit.store.db.open_file import OpenFile
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.writer import Writer
@@ -83,13 +84,17 @@ class Store:
         with translate_errors(path):
             connection = connect_writer()
             try:
+                open_file = OpenFile(path)
                 applied = migrate(connection, path, clock, record=record, prepare=compare)
             except BaseException:
                 connection.close()
                 raise
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="cockpit-read")
-        self._writer = Writer(path, connection, connect_writer, begin, busy_timeout_ms / 2000)
-        self.anchor = StoreAnchor(path, clock, self.read_now, is_new=bool(applied))
+        self.file = open_file
+        self._writer = Writer(
+            path, connection, connect_writer, begin, busy_timeout_ms / 2000, open_file.check
+        )
+        self.anchor = StoreAnchor(path, clock, self.read_now, is_new=bool(applied), file=open_file)
         if self.anchor.file is not None:
             self._writer.listen(self.anchor.keep)
 

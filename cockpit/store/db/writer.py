@@ -36,7 +36,8 @@ class Writer:
 
     ``connect`` opens another connection after a rollback that failed; ``begin`` makes the
     transaction that steps receive; ``patience_s`` is how long a write waits for its turn among other
-    processes, in seconds. ``commits`` counts commits, one fsync each.
+    processes, in seconds; ``check_file`` raises where the path has another file than ``connection``.
+    ``commits`` counts commits, one fsync each.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Writer:
         connect: Callable[[], sqlite3.Connection],
         begin: Callable[[sqlite3.Connection], Tx],
         patience_s: float,
+        check_file: Callable[[], None],
     ) -> None:
         self.commits = 0
         self._path = path
@@ -53,6 +55,7 @@ class Writer:
         self._tx: Tx | None = None
         self._connect = connect
         self._begin = begin
+        self._check_file = check_file
         self._write_queue = WriteQueue(path, patience_s)
         self._turn = threading.Lock()
         """Held while a transaction runs."""
@@ -187,6 +190,7 @@ class Writer:
 
     def _transact(self, group: list[_Write]) -> bool:
         """Run the writes in one transaction; returns whether any of them changed a row."""
+        self._check_file()
         if self._connection is None:
             self._connection = self._connect()
         if self._tx is None:

@@ -22,8 +22,8 @@ SECONDS = 30.0
 _LONGEST = 4_096
 
 ADVICE = (
-    "`cockpit journal verify` shows more. If you restored a backup yourself, accept it with `cockpit"
-    " journal anchor --accept`."
+    "`cockpit journal verify` shows more. If you deleted the folder or restored a backup yourself, accept"
+    " the store with `cockpit journal anchor --accept`."
 )
 
 
@@ -81,8 +81,8 @@ def compare(connection: sqlite3.Connection, anchor: HeadAnchor) -> str:
     seq, _ = last_row(connection)
     if seq < anchor.seq:
         return (
-            f"The journal ends at row {seq}, and had row {anchor.seq} at {anchor.at}: its end was cut off, or"
-            f" the store was replaced by an older one. {ADVICE}"
+            f"The journal ends at row {seq}, and had row {anchor.seq} at {anchor.at}: its end was cut off,"
+            f" its folder was deleted, or the store was replaced by an older one. {ADVICE}"
         )
     return (
         f"Row {anchor.seq} of the journal is not the one that was written until {anchor.at}: the store was"

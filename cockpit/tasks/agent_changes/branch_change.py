@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.git_folders import locate_git_folders, read_head
 from cockpit.act.proposed_action import FileDiff, draw_diff
 from cockpit.core.errors import NotFound
@@ -81,7 +82,13 @@ async def find_branch(store: Store, place: ProjectPaths, name: str) -> Branch:
     Raises :class:`NotFound` and :class:`WorktreeError`, with text for the user.
     """
     if not place.git:
-        raise WorktreeError("This project is no git repository, so nothing has a branch.")
+        raise WorktreeError(
+            describe_missing_checkout(
+                place.root,
+                "only a repository has branches",
+                "Run `git init` and make a first commit.",
+            )
+        )
     return await store.read(lambda connection: _find(connection, place, name.strip()))
 
 

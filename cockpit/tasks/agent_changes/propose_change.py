@@ -49,7 +49,7 @@ async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
     try:
         change = await read_change(Path(tree.path), tree.branch, into, tree.base_commit)
     except (CockpitError, OSError) as error:
-        words = f"What {session.agent} did in its worktree is not proposed: {error}"
+        words = f"The work on {tree.branch} is not proposed: {error}"
         await engine.store.write(
             lambda tx: messages.complete(tx, session_id=session_id, role="notice", text=words)
         )

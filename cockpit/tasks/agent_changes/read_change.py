@@ -170,6 +170,11 @@ async def compare_trees(
 
 async def require_on_branch(root: Path, branch: str) -> None:
     """Raise :class:`WorktreeError` unless the worktree is there, and on its own branch."""
+    if not await asyncio.to_thread(root.is_dir):
+        raise WorktreeError(
+            f"The worktree {root} is gone, so its work is not compared: the folder was deleted or moved. What"
+            f" was committed is on the branch {branch}, if the repository still has it."
+        )
     folders = await asyncio.to_thread(locate_git_folders, root)
     head = None if folders is None else await asyncio.to_thread(read_head, folders)
     if head != f"refs/heads/{branch}":

@@ -102,4 +102,4 @@ async def test_what_git_refuses_is_said_with_the_command_to_do_it_by_hand(
 async def test_without_a_repository_it_is_said(tmp_path: Path) -> None:
     plan = await plan_commit(Workspace(Confined(tmp_path), NONE, None, {}), FILES, "Adopt")
     assert plan.payload is None
-    assert "no git repository" in plan.problem
+    assert "is not a git repository" in plan.problem

@@ -138,7 +138,7 @@ async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> N
     with pytest.raises(IntentUnclear, match="no commits yet"):
         await ask("review main..HEAD", empty)
     (tmp_path / "plain").mkdir()
-    with pytest.raises(IntentUnclear, match="no git repository"):
+    with pytest.raises(IntentUnclear, match="not a git repository or it is a bare one"):
         await resolve("review main..HEAD", TYPES, Repository(tmp_path / "plain"))
 
 
