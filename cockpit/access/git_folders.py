@@ -236,3 +236,22 @@ def is_nowhere_checked_out(folders: GitFolders, branch: str) -> bool:
         return False
     heads = [read_head(GitFolders(own, folders.common)) for own in (folders.common, *others)]
     return None not in heads and branch not in heads
+
+
+def is_bare(root: Path) -> bool:
+    """Return whether ``root`` is a git directory itself: a bare repository, or the inside of ``.git``."""
+    return read_git_folders(str(root)) is not None
+
+
+def describe_missing_checkout(root: Path, need: str, advice: str) -> str:
+    """Say in sentences why ``root`` is no checkout, and what to do.
+
+    ``need`` is a clause on what needs one (*tasks need branches*); ``advice`` a sentence for a folder without
+    any repository.
+    """
+    if is_bare(root):
+        return (
+            f"{root} is a bare repository, which has no checked out files, and {need}. Run `git clone {root}`"
+            " and start cockpit in the clone."
+        )
+    return f"{root} is not a git repository, and {need}. {advice}"

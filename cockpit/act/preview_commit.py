@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cockpit.access.describe_repository import describe_missing_checkout
+from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.run_program import run_git
 from cockpit.act.commit_hooks import COMMIT_HOOKS, Hooks, find_hooks
 from cockpit.act.preview_files import changed_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from cockpit.access.describe_repository import is_bare
+from cockpit.access.git_folders import is_bare
 from cockpit.access.run_program import run_git
 from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed

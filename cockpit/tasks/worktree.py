@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.access.describe_repository import describe_missing_checkout
 from cockpit.access.git_folders import (
+    describe_missing_checkout,
     has_own_settings,
     is_nowhere_checked_out,
     locate_git_folders,

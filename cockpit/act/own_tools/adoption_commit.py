@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
-from cockpit.access.describe_repository import describe_missing_checkout
+from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.run_program import ProgramMissing, run_git
 from cockpit.act.adapters.adapter import Found
 from cockpit.act.adapters.git_commit import CommitAdapter

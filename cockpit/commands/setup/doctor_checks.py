@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.access.describe_repository import is_bare
+from cockpit.access.git_folders import is_bare
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check

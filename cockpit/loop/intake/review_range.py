@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cockpit.access.describe_repository import describe_missing_checkout
+from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.run_program import Finished, ProgramMissing, run_git
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.access.describe_repository import describe_missing_checkout
-from cockpit.access.git_folders import locate_git_folders, read_head
+from cockpit.access.git_folders import describe_missing_checkout, locate_git_folders, read_head
 from cockpit.act.proposed_action import FileDiff, draw_diff
 from cockpit.core.errors import NotFound
 from cockpit.core.project_paths import ProjectPaths

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.access.describe_repository import describe_missing_checkout, is_bare
+from cockpit.access.git_folders import describe_missing_checkout, is_bare
 from cockpit.commands.setup.doctor_checks import _repository
 from cockpit.core.project_paths import locate_project
 from cockpit.tasks.git import WorktreeError
