@@ -15,10 +15,12 @@ from cockpit.app.all_projects.one_queue import OneQueue, name_projects, order_pr
 from cockpit.app.all_projects.projects_app import AllProjectsApp
 from cockpit.app.all_projects.projects_screen import AllProjectsScreen
 from cockpit.app.application import CockpitApp
+from cockpit.app.dialogs.key_menu import KeyMenuDialog
 from cockpit.core.clock import FixedClock
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.state_folder import VARIABLE
 from cockpit.loop.all_projects.follow_projects import read_all
+from widgets.frame.footer import ELLIPSIS, hint_at
 from widgets.proposals.waiting_rows import WaitingRows
 
 pytestmark = pytest.mark.slow
@@ -238,6 +240,22 @@ async def test_a_touch_puts_a_proposal_in_front(places):
         assert app.focused is screen.projects
         await pilot.press("alt+q")
         assert app.focused is screen.panel
+
+
+async def test_the_ellipsis_of_the_footer_shows_all_keys(places):
+    app = AllProjectsApp(clock=FixedClock())
+    async with app.run_test(size=(46, 30)) as pilot:
+        screen = await shown(pilot, 2)
+        await pilot.press("tab", "g")
+        await until(pilot, lambda: "q" in [hint.key for hint in screen.bar.hints])
+        bar = screen.bar
+        cells = range(bar.content_size.width)
+        more = [x for x in cells if hint_at(bar.hints, bar.content_size.width, x) is ELLIPSIS]
+        await pilot.click(bar, offset=(more[0] + 1, 0))
+        await until(pilot, lambda: isinstance(app.screen, KeyMenuDialog))
+        await until(pilot, lambda: "what waits there" in text(pilot))
+        await pilot.press("w")
+        await until(pilot, lambda: app.screen is screen and app.focused is screen.panel)
 
 
 def read_session(place: ProjectPaths) -> str:

@@ -28,6 +28,7 @@ from cockpit.app.all_projects.one_queue import (
 from cockpit.app.all_projects.own_keys import footer_hints, proposal_hints
 from cockpit.app.all_projects.owner_engine import open_owner
 from cockpit.app.deciding_screen import DecidingScreen
+from cockpit.app.dialogs.key_menu import offer_footer
 from cockpit.app.dialogs.question import Ask, Warn
 from cockpit.app.key_policy import (
     Approve,
@@ -494,6 +495,10 @@ class AllProjectsScreen(DecidingScreen):
             )
         hints = footer_hints(is_deciding=self._is_deciding, is_only=self._is_only)
         self.bar.show(hints)
+
+    def on_key_bar_more(self) -> None:
+        """Show the keys for which the footer has no room."""
+        offer_footer(self.terminal, self.bar.hints)
 
     def _flash(self, text: str) -> None:
         """Show ``text`` in the headline until the next key."""

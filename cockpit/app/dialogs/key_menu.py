@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
@@ -20,6 +20,9 @@ from cockpit.app.actions.action import GROUPS, AnyAction, key_name
 from cockpit.app.dialogs.question import Dialog
 from widgets.frame.key_menu import KeyGroup, KeyMenu
 from widgets.views import KeyHintView
+
+if TYPE_CHECKING:
+    from cockpit.app.terminal.terminal_app import TerminalApp
 
 HELP = "question_mark"
 """The key that goes on to the help screen."""
@@ -39,17 +42,24 @@ class KeySource(Protocol):
 
 
 class KeyMenuDialog(Dialog[str]):
-    """A menu at the bottom; its answer is the key that was pressed or clicked, None for Escape."""
+    """A menu at the bottom; its answer is the key that was pressed or clicked, None for Escape.
 
-    def __init__(self, full: Sequence[KeyGroup], short: Sequence[KeyGroup]) -> None:
+    ``has_help``: the screen below has a page of all keys.
+    """
+
+    def __init__(
+        self, full: Sequence[KeyGroup], short: Sequence[KeyGroup], *, has_help: bool = True
+    ) -> None:
         super().__init__()
+        self._has_help = has_help
         self._groups = full, short
 
     def compose(self) -> ComposeResult:
         most = max(1, int(self.app.size.height * _SHARE) - _FRAME)
         with VerticalScroll(id="keys", classes="box") as box:
             box.border_title = Content("Keys that work here")
-            box.border_subtitle = Content("the next key does it · ? all keys · esc back")
+            help_key = "? all keys · " if self._has_help else ""
+            box.border_subtitle = Content(f"the next key does it · {help_key}esc back")
             yield KeyMenu(*self._groups, most)
 
     def on_mount(self) -> None:
@@ -72,6 +82,17 @@ class KeyMenuDialog(Dialog[str]):
         """Close on a click beside the menu."""
         if event.widget is self:
             self.dismiss(None)
+
+
+def offer_footer(app: TerminalApp[Any], hints: Sequence[KeyHintView]) -> None:
+    """Show all ``hints`` of a footer without room for them; the next key is pressed on the screen below."""
+
+    def press(key: str | None) -> None:
+        if key:
+            app.press_key(key)
+
+    groups = [("Keys", hints)]
+    app.push_screen(KeyMenuDialog(groups, groups, has_help=False), press)
 
 
 def list_keys(screen: Screen[object]) -> tuple[list[KeyGroup], list[KeyGroup]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -16,6 +16,7 @@ from textual.screen import Screen
 
 import themes
 from cockpit.app.actions.context import Pane
+from cockpit.app.dialogs.key_menu import offer_footer
 from cockpit.app.projection.fold import State
 from cockpit.app.screens.panes import Panes, Tab
 from cockpit.app.stylesheets import STYLESHEETS
@@ -108,6 +109,10 @@ class ReplayScreen(Screen[None]):
     def on_resize(self) -> None:
         """Switch between panes and tabs."""
         self._panes.set_width(self.size.width)
+
+    def on_key_bar_more(self) -> None:
+        """Show the keys for which the footer has no room."""
+        offer_footer(cast("TerminalApp[Any]", self.app), self.query_one(KeyBar).hints)
 
     @property
     def position(self) -> int:
