@@ -49,6 +49,7 @@ from cockpit.chains.remote.remote_session import close_session, open_session
 from cockpit.chains.remote.run_message import describe_run
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.send_decisions import DecisionSender
+from cockpit.chains.remote.shared_branches import SharedBranches
 from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.chains.remote.take_over import ResultRefused, take_over
 from cockpit.core.errors import (
@@ -112,6 +113,7 @@ async def open_coordinator(
         )
         try:
             yield coordinator
+            await coordinator.remove_branches()
         finally:
             await end_tasks(working)
 
@@ -134,6 +136,7 @@ class Coordinator:
         self._chain = chain
         self._queue = queue
         self._say = say
+        self._branches = SharedBranches(context, scale.git, chain.chain_id)
         self._pushed = ""
         self._pushing = asyncio.Lock()
         self._waiting: dict[tuple[str, int], asyncio.Event] = {}
@@ -279,18 +282,24 @@ class Coordinator:
         words = str(remote.result.get("summary", ""))
         if status == "ready":
             try:
-                return await take_over(context, self._scale.git, remote)
+                outcome = await take_over(context, self._scale.git, remote)
+                await self._branches.note_over(remote)
+                return outcome
             except ResultRefused as error:
                 status, words = "failed", str(error)
         await self._store.write(lambda tx: remote_runs.give_back(tx, task_id, run))
-        outcome = "interrupted" if status == "interrupted" else "failed"
+        ended = "interrupted" if status == "interrupted" else "failed"
         return TaskOutcome(
-            task_id, outcome, words, remote.tokens, 0.0, remote.cost_usd or 0.0,
-            reason=str(remote.result.get("reason", "")) or outcome,
+            task_id, ended, words, remote.tokens, 0.0, remote.cost_usd or 0.0,
+            reason=str(remote.result.get("reason", "")) or ended,
         )  # fmt: skip
 
     def _load(self, remote: RemoteRun) -> RemoteRun:
         return self._store.read_now(lambda c: remote_runs.load(c, remote.task_id, remote.run))
+
+    async def remove_branches(self) -> None:
+        """Remove what of the chain is over from the shared repository."""
+        await self._branches.remove_rest()
 
     # What workers send
 

@@ -6,7 +6,6 @@ Doing it twice is doing it once: a crash in between is repeated from the stored 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,10 +22,8 @@ from cockpit.store.chains.task_runs import Step
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
 from cockpit.tasks.git import (
-    WorktreeError,
     commit_of,
     is_ancestor,
-    shared_git,
     worktree_lock,
     worktrees_folder,
 )
@@ -81,10 +78,7 @@ async def take_over(context: TaskContext, repository: str, remote: RemoteRun) ->
         remote_runs.finish(tx, task_id, run)
 
     await context.store.write(store)
-    try:
-        return await _merge(context, remote)
-    finally:
-        await remove_shared_branches(context, repository, remote)
+    return await _merge(context, remote)
 
 
 async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
@@ -108,19 +102,6 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
         )
         await store.write(lambda tx: worktrees.set_status(tx, task_id, "kept"))
     return outcome
-
-
-async def remove_shared_branches(context: TaskContext, repository: str, remote: RemoteRun) -> None:
-    """Remove what the run's workers pushed, the ones that lost it included."""
-    numbers = range(1, remote.fence + 1)
-    names = [f"refs/heads/{work_branch(remote.task_id, remote.run, each)}" for each in numbers]
-    home = context.place.home
-    with suppress(WorktreeError):  # they take room and nothing else
-        if len(names) > 1:  # git removes none where one of them is not there
-            listed = await shared_git(home, "ls-remote", "--refs", repository, *names)
-            names = [line.partition("\t")[2] for line in listed.splitlines()]
-        if names:
-            await shared_git(home, "push", "--quiet", repository, *(f":{name}" for name in names))
 
 
 async def _fetch(
