@@ -194,7 +194,9 @@ async def test_ranges_that_cannot_be_reviewed(repo: Repo, tmp_path: Path) -> Non
     with pytest.raises(OpeningFailed, match=r"git cannot tell what a\.\.b changes"):
         await opening(gone, REVIEW, Ground(repo.root))
     (tmp_path / "plain").mkdir()
-    with pytest.raises(OpeningFailed, match="plain is not a git repository, and a review needs a range of commits"):
+    with pytest.raises(
+        OpeningFailed, match="plain is not a git repository, and a review needs a range of commits"
+    ):
         await opening(gone, REVIEW, Ground(tmp_path / "plain"))
     empty = Repo(tmp_path / "empty")
     unresolved = Task("review_pr", "t", "w", {"range": "main..HEAD"})
