@@ -35,6 +35,8 @@ class CompleteEdits(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     on_disk: Mapping[str, str] | None = None
     """The digest of each file that was read ('' where there was none), to notice a change while it waits."""
+    is_whole: bool = True
+    """Whether the diffs have all of the change."""
 
 
 def complete_edits(request: ToolRequest, root: Path) -> CompleteEdits:
@@ -46,6 +48,7 @@ def complete_edits(request: ToolRequest, root: Path) -> CompleteEdits:
     notes: list[str] = []
     on_disk: dict[str, str] = {}
     room = MAX_TOTAL
+    is_whole = len(request.edits) <= MOST_EDITS and len(by_path) <= MAX_DIFFS
     for path, edits in list(by_path.items())[:MAX_DIFFS]:
         now = _read_file(path, request.cwd, root, notes)
         if now is not None:
@@ -54,16 +57,17 @@ def complete_edits(request: ToolRequest, root: Path) -> CompleteEdits:
         name = _shown_path(path, request.cwd, root)
         diff, note = draw_diff(name, before, after)
         notes += [note] if note else []
-        diff = _within(diff, room, notes)
-        room -= len(diff.before or "") + len(diff.after or "")
-        diffs.append(diff)
+        shown = _within(diff, room, notes)
+        is_whole = is_whole and shown is diff
+        room -= len(shown.before or "") + len(shown.after or "")
+        diffs.append(shown)
     if len(request.edits) > MOST_EDITS:
         notes.append(f"It makes more than {MOST_EDITS} changes: the others are not drawn.")
     rest = list(by_path)[MAX_DIFFS:]
     if rest:
         names = ", ".join(rest[:20])
         notes.append(f"{len(rest)} more files are changed and not drawn: {names}.")
-    return CompleteEdits(tuple(diffs), tuple(dict.fromkeys(notes)), on_disk)
+    return CompleteEdits(tuple(diffs), tuple(dict.fromkeys(notes)), on_disk, is_whole)
 
 
 def list_changed_files(request: ToolRequest, root: Path, on_disk: Mapping[str, str]) -> list[str]:

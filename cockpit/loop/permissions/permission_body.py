@@ -31,10 +31,15 @@ from cockpit.loop.trust.permission_shape import describe_shape
 
 MAX_TITLE = 200
 MAX_FIELD = 20_000
-"""Characters of one field; a command is shown whole up to here, and judged whole."""
+"""Characters of one field; a command is shown whole up to here, and judged whole.
+
+A request of which more is hidden is of high risk.
+"""
 MAX_INPUT = 400_000
 """Characters of an input that can be changed before it is approved."""
 MAX_OPTIONS = 20
+_MOST_ARGUMENTS = 40
+_MOST_PATHS = 100
 _TOO_DEEP = "(nested too deep to be shown)"
 _TEXT_ARGUMENTS = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
 _SHELL_ARGUMENTS = ("command", "cmd")
@@ -83,6 +88,8 @@ def describe_request(
         request = replace(request, input={"input": _TOO_DEEP}, editable=False)
     edits = complete_edits(request, place.root)
     line = request.command or join_words(list(request.argv))
+    fields = [(name, mask(value)) for name, value in _fields(request, place, line)]
+    judged = _judge_unshown(judged, request, fields, edits)
     risk = [f"Risk: {'; '.join(judged.reasons)}."] if judged.reasons else []
     sources = [*risk, *edits.notes]
     if request.kind in ("edit", "move", "delete") and not request.edits:
@@ -96,7 +103,6 @@ def describe_request(
         )
     if request.tool == "elicitation" and "address" in request.input:
         sources.append("cockpit opens nothing. Open the address yourself, then approve.")
-    fields = _fields(request, place, line)
     body: dict[str, Any] = {
         "type": request.kind,
         "agent": request.agent,
@@ -112,7 +118,7 @@ def describe_request(
         "command": _cut(line, MAX_FIELD),
         "reasons": list(judged.reasons),
         "options": [_cut(option.name, MAX_TITLE) for option in request.options[:MAX_OPTIONS]],
-        "fields": [[name, _cut(value, MAX_FIELD)] for name, value in fields],
+        "fields": [[name, _shorten(value, MAX_FIELD)] for name, value in fields],
         "body": _plan_text(request),
         "diffs": [
             {"path": diff.path, "before": diff.before, "after": diff.after} for diff in edits.diffs
@@ -161,15 +167,15 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
     if request.kind in ("mcp", "other", "fetch", "search", "read", "think") and not line:
         # Masked as a whole first: a value's name may say that it is a secret.
         arguments = mask_value(dict(request.input))
-        for name, value in list(arguments.items())[:40]:
+        for name, value in list(arguments.items())[:_MOST_ARGUMENTS]:
             if name == "questions" and request.questions:
                 continue
             if name not in shown and not (name == "plan" and request.kind == "think"):
                 fields.append((name, value if isinstance(value, str) else _json(value)))
-        if len(request.input) > 40:
-            fields.append(("…", f"{len(request.input) - 40} more arguments are not shown"))
+        if (more := len(request.input) - _MOST_ARGUMENTS) > 0:
+            fields.append(("…", f"{more} more arguments are not shown"))
     if request.paths and not request.edits and request.kind != "read":
-        fields.append(("paths", "\n".join(request.paths[:100])))
+        fields.append(("paths", "\n".join(request.paths[:_MOST_PATHS])))
     if request.cwd and Path(request.cwd) != place.root:
         fields.append(("folder", request.cwd))
     if request.why:
@@ -183,12 +189,16 @@ def _fields(request: ToolRequest, place: Place, line: str) -> list[tuple[str, st
 
 def _plan_text(request: ToolRequest) -> str:
     """Return a plan, which is Markdown, or a notebook's cell between fences: both are to be read whole."""
+    text = _cut(_plan_source(request), MAX_FIELD)
+    if not text.strip():
+        return ""
+    return text if request.kind == "think" else fence_text(text)
+
+
+def _plan_source(request: ToolRequest) -> str:
     name = "plan" if request.kind == "think" else "new_source"
     value = request.input.get(name) if request.kind in ("think", "edit") else None
-    if not isinstance(value, str) or not value.strip():
-        return ""
-    text = _cut(value, MAX_FIELD)
-    return text if request.kind == "think" else fence_text(text)
+    return value if isinstance(value, str) else ""
 
 
 def _editable(request: ToolRequest) -> dict[str, Any]:
@@ -242,9 +252,33 @@ def _json(value: Any) -> str:
         return _TOO_DEEP
 
 
+def _judge_unshown(
+    judged: RequestRisk,
+    request: ToolRequest,
+    fields: Sequence[tuple[str, str]],
+    edits: CompleteEdits,
+) -> RequestRisk:
+    """Return the judgement of a request of which the proposal shows a part: that part can do anything."""
+    reasons = [
+        f"{len(value) - MAX_FIELD:,} of {len(value):,} characters of its {name} are not shown"
+        for name, value in (*fields, ("text", mask(_plan_source(request))))
+        if len(value) > MAX_FIELD
+    ]
+    if not edits.is_whole:
+        reasons.append("part of its change is not shown")
+    if len(request.input) > _MOST_ARGUMENTS or len(request.paths) > _MOST_PATHS:
+        reasons.append("part of its input is not shown")
+    if not reasons:
+        return judged
+    return replace(judged, risk="high", reasons=(*judged.reasons, *reasons), sensitive=True)
+
+
 def _cut(text: str, most: int) -> str:
     """Mask ``text`` and shorten it to ``most`` characters: half of a secret would not be recognised."""
-    text = mask(text)
+    return _shorten(mask(text), most)
+
+
+def _shorten(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most // 2]} […{len(text) - most} characters…] {text[-(most // 2) :]}"

@@ -170,10 +170,23 @@ def test_a_file_outside_or_of_secrets_is_not_opened(project: Path, tmp_path: Pat
 
 
 def test_huge_changes_are_bounded_and_said_so(project: Path) -> None:
-    body = describe_request(write("big.txt", "x\n" * 1_500_000), find_place(project)).body
+    described = describe_request(write("big.txt", "x\n" * 1_500_000), find_place(project))
+    body = described.body
+    assert described.judged.risk == "high"
+    assert "Risk: part of its change is not shown." in body["notes"]
     assert len(str(body)) < 1_200_000
     assert any("larger than" in note for note in body["notes"])
     assert not body["editable"]
+
+
+def test_a_command_that_is_shown_in_part_is_of_high_risk(project: Path) -> None:
+    whole = describe_request(bash("echo " + "y" * 15_000), find_place(project))
+    assert (whole.judged.risk, whole.body["notes"]) == ("low", [])
+    part = describe_request(bash("echo " + "y" * 25_000), find_place(project))
+    assert part.judged.risk == "high" and part.rule is None
+    assert part.body["notes"] == [
+        "Risk: 5,005 of 25,005 characters of its command are not shown."
+    ]
 
 
 def test_what_a_project_link_leads_to_is_the_project(project: Path, tmp_path: Path) -> None:
