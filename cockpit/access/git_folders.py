@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from pathlib import Path
 
 from msgspec import Struct
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT_HEAD = 4_096
+"""Bytes of a commit in which its parents are named."""
 _MOST_ALTERNATES = 64
 _LARGEST_LIST = 65_536
 _BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
@@ -223,6 +226,16 @@ def _read_packed_commit(folders: GitFolders, name: str) -> str | None:
         return ""
     commit = packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace")
     return commit if _COMMIT.fullmatch(commit) else None
+
+
+def has_parent(folders: GitFolders, commit: str) -> bool:
+    """Whether ``commit`` follows another one. True also where only git can tell: its object is packed."""
+    try:
+        with open(f"{folders.common}/objects/{commit[:2]}/{commit[2:]}", "rb") as file:
+            head = zlib.decompressobj().decompress(file.read(_COMMIT_HEAD), _COMMIT_HEAD)
+    except (OSError, zlib.error):
+        return True
+    return b"\nparent " in head.partition(b"\n\n")[0]
 
 
 def is_nowhere_checked_out(folders: GitFolders, branch: str) -> bool:

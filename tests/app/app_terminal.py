@@ -16,23 +16,34 @@ from pathlib import Path
 import warm
 
 PATIENCE_S = 60.0
+COLD = (sys.executable, "-m", "cockpit")
+_SHELL = ("bash", "--norc", "--noprofile", "-i")
+
+
+def _control_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
     """``cockpit WORDS`` on a terminal of 120 columns and 40 rows.
 
     Forked from the warm server, unless ``is_cold``: then the process starts from nothing, and its threads
-    can be looked at.
+    can be looked at. With ``in_shell`` it is ``bash``, whose jobs the terminal controls.
     """
 
     def __init__(
-        self, *words: str, cwd: Path, env: dict[str, str] | None = None, is_cold: bool = False
+        self,
+        *words: str,
+        cwd: Path,
+        env: dict[str, str] | None = None,
+        is_cold: bool = False,
+        in_shell: bool = False,
     ) -> None:
-        if not is_cold:
+        if not (is_cold or in_shell):
             warm.load_screen()
         self._main, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        command = (sys.executable, "-m", "cockpit") if is_cold else warm.command()
+        command = COLD if is_cold else _SHELL if in_shell else warm.command()
         self._program = subprocess.Popen(
             [*command, *words],
             stdin=end,
@@ -40,6 +51,7 @@ class Terminal:
             stderr=end,
             cwd=cwd,
             start_new_session=True,
+            preexec_fn=_control_terminal if in_shell else None,
             env={**os.environ, "TERM": "xterm-256color", **(env or {})},
         )
         os.close(end)

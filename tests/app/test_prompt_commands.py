@@ -94,6 +94,12 @@ def test_what_has_the_form_of_a_command(text, is_one):
         ("approve two agents", "Show all proposals that wait, approve equal ones"),
         ("change the colours", "Change the theme"),
         ("missing", "Show which facts are in the packet, and why others are not"),
+        ("switch model", "Change the model"),
+        ("log in", "Check the setup: models, agents, sandbox, store"),
+        ("api key", "Check the setup: models, agents, sandbox, store"),
+        ("pull request", "Review a pull request, branch or range"),
+        ("save", "Write the session to a file"),
+        ("cancel", "Interrupt the session; press twice to quit"),
     ],
 )
 def test_the_palette_finds_actions_by_what_users_call_them(query, title):
@@ -124,6 +130,16 @@ async def test_commands_of_the_prompt(opened, tmp_path, monkeypatch):
             await enter(pilot, "/estimate")
             await until(pilot, lambda: screen.prompt.text == "/estimate")
             assert "needs a session" in str(next(iter(app._notifications)).message)
+            screen.prompt.clear()
+            # A command that nobody has starts no session; the nearest name is that of any command.
+            await enter(pilot, "/setings")
+            await until(pilot, lambda: screen.prompt.text == "/setings")
+            assert "Did you mean /settings?" in notes_of(app)
+            screen.prompt.clear()
+            app.clear_notifications()
+            # In the palette "review" begins one in the prompt.
+            screen.act("review")
+            assert screen.prompt.text.startswith("/review ")
             screen.prompt.clear()
             # Without a session a model is that of new ones; without a name it is asked for.
             await enter(pilot, "/model nobody:none")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 
 import pytest
-from app_terminal import Terminal
+from app_terminal import COLD, Terminal
 
 from cockpit.app import prompt_draft
 from cockpit.core.project_paths import locate_project
@@ -121,3 +122,53 @@ def test_keys_from_before_the_first_frame_on_are_in_the_prompt(project, env):
         # The draft is on disk half a second after the last key.
         while prompt_draft.load(place) != "typed before, at the first frame and after":
             terminal.pause()
+
+
+def test_ctrl_z_leaves_the_shell_its_terminal_and_fg_brings_the_screen_back(project, env):
+    env = {**env, "PS1": "$PWD> "}
+    with Terminal(cwd=project, env=env, in_shell=True) as terminal:
+        terminal.until(f"{project}> ")
+        terminal.press(f"{' '.join(COLD)}\r".encode())
+        terminal.until("ype a task:")
+        terminal.press(b"a draft")
+        at = terminal.until("a draft")
+        terminal.press(b"\x1a")
+        terminal.until("\x1b[?1049l", after=at)
+        at = terminal.until(f"{project}> ", after=at)
+        terminal.press(b"stty -a; jobs -s\r")
+        at = terminal.until("Stopped", after=at)
+        shown = terminal.wrote[terminal.wrote.rindex(b"stty -a") :]
+        assert b" icanon" in shown and b" echo " in shown
+        terminal.press(b"fg\r")
+        terminal.until("\x1b[?1049h", after=at)
+        at = terminal.until("a draft", after=at)
+        terminal.press(b"\x15")
+        terminal.until("ype a task:", after=at)
+        terminal.press(b"\x04")
+        at = terminal.until(f"{project}> ", after=at)
+        terminal.press(b"jobs; exit $?\r")
+        assert terminal.ends() == 0
+        assert b"cockpit" not in terminal.wrote[at:]
+
+
+def test_the_session_to_resume_is_picked_or_named(project, env):
+    with Terminal(cwd=project, env=env) as terminal:
+        terminal.until("ype a task:")
+        terminal.press(b"look at the sums\r")
+        at = terminal.until("risk low")
+        terminal.press(b"\x04")
+        assert terminal.ends() == 0
+    name = re.search(rb"cockpit -r (s-\w+)", terminal.wrote[at:])[1].decode()
+    with Terminal("-r", cwd=project, env=env) as terminal:
+        terminal.until("Sessions")
+        at = terminal.until(name)
+        terminal.press(b"\r")
+        terminal.until("risk low", after=at)
+    with Terminal("-r", name, cwd=project, env=env) as terminal:
+        terminal.until("risk low")
+        while b"done: seen" not in terminal.wrote:
+            terminal.press(b"\r")
+            terminal.pause()
+    with Terminal("-r", "s-none", cwd=project, env=env) as terminal:
+        terminal.until("There is no session s-none.")
+        assert terminal.ends() == 2

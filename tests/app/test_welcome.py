@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from app_git import git
 from app_scenes import Scene
 from app_world import settled, until
 
@@ -141,19 +142,29 @@ def test_without_commits_no_review_is_suggested():
 @pytest.mark.parametrize(
     ("branches", "head", "suggests"),
     [
-        (("main",), "main", "HEAD~1..HEAD"),
-        (("main", "fix"), "fix", "main..HEAD"),
-        (("master", "fix"), "fix", "master..HEAD"),
-        (("trunk",), "trunk", "HEAD~1..HEAD"),
-        ((), "main", ""),
+        ("main:1", "main", "HEAD~1..HEAD"),
+        ("main:1 fix:2", "fix", "main..HEAD"),
+        ("main:1 fix:1", "fix", "HEAD~1..HEAD"),
+        ("master:1 fix:2", "fix", "master..HEAD"),
+        ("trunk:1", "trunk", "HEAD~1..HEAD"),
+        ("", "main", ""),
     ],
 )
 def test_the_range_that_is_suggested_can_be_reviewed(tmp_path, branches, head, suggests):
-    git = tmp_path / ".git"
-    (git / "refs" / "heads").mkdir(parents=True)
-    (git / "objects").mkdir()
-    (git / "HEAD").write_text(f"ref: refs/heads/{head}\n")
-    for branch in branches:
-        (git / "refs" / "heads" / branch).write_text(f"{'1' * 40}\n")
+    folder = tmp_path / ".git"
+    (folder / "refs" / "heads").mkdir(parents=True)
+    (folder / "objects").mkdir()
+    (folder / "HEAD").write_text(f"ref: refs/heads/{head}\n")
+    for each in branches.split():
+        branch, _, digit = each.partition(":")
+        (folder / "refs" / "heads" / branch).write_text(f"{digit * 40}\n")
     assert suggest_review(tmp_path) == suggests
     assert suggest_review(tmp_path / "none") == ""
+
+
+def test_a_single_commit_is_no_range(project):
+    assert suggest_review(project) is None
+    git(project, "commit", "--allow-empty", "-qm", "second")
+    assert suggest_review(project) == "HEAD~1..HEAD"
+    shown = text(build_welcome("offline", (), NOTHING, 0))
+    assert "/review" not in shown and "no commits" not in shown

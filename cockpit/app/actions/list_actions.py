@@ -149,13 +149,13 @@ LIST_ACTIONS: tuple[Action[Host], ...] = (
     ),
     _opener(
         "settings", "Show settings and change them", "settings", "alt+comma",
-        synonyms="configuration config preferences options model key",
+        synonyms="configuration config preferences options model api key",
     ),
     _verb("settings", "change", "Change a setting", "e"),
     _verb("settings", "unset", "Put a setting back to its default", "x"),
     _opener(
         "doctor", "Check the setup: models, agents, sandbox, store", "doctor", "",
-        synonyms="health status problems diagnose sandbox",
+        synonyms="health status problems diagnose login api key credentials account install",
     ),
     _verb("doctor", "refresh", "Check the setup again", "r"),
     _opener("guards", "Show guards, what each refused and saved", "guards", "alt+g"),

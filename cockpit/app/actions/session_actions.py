@@ -113,12 +113,19 @@ def start_new(host: Host) -> None:
 
 
 def change_model(host: Host) -> None:
-    """Ask for another model."""
-    session = host.session
-    if session is not None and session.has_agent:
-        host.request(lambda: agent_command.choose(host, "model", ""))
-        return
-    agent_command.ask_model(host)
+    """Pick another model: of the followed session, or without one of new sessions."""
+    host.request(lambda: agent_command.choose(host, "model", ""))
+
+
+def begin_review(host: Host) -> None:
+    """Begin a review in the prompt, of the range that can be reviewed here if there is one."""
+    host.main.prompt.put(f"/review {host.welcome.review or ''}")
+    host.main.prompt.focus()
+
+
+def export_session(host: Host) -> None:
+    """Write the followed session to a file."""
+    host.send_message("/export")
 
 
 def start_agent(host: Host) -> None:
@@ -213,21 +220,31 @@ SESSION_ACTIONS: tuple[Action[Host], ...] = (
         "interrupt", "Session", "Interrupt the session; press twice to quit", "interrupt",
         ("ctrl+c",), run=interrupt, when=lambda c: not c.has_selection,
         needs="no selected text in the prompt", footer=6, footer_when=lambda c: c.session_runs,
+        synonyms="cancel stop abort halt",
     ),
     Action(
         "policy", "Session", "Change the approval policy", "policy", ("shift+tab",),
         run=cycle_policy, when=lambda c: c.has_session, needs="a session", command="policy",
-        synonyms="approve approval permissions mode yolo auto",
+        synonyms="approve approval permissions mode yolo automatic trust",
     ),
     Action(
         "new", "Session", "Start a new session", "new", ("f7",), run=start_new,
         when=lambda c: c.has_session, needs="a session", command="new",
-        synonyms="clear reset task conversation chat",
+        synonyms="clear reset task conversation chat begin another",
     ),
     Action(
-        "model", "Session", "Change the model of the session", "model", run=change_model,
-        when=lambda c: c.has_session, needs="a session", command="model",
-        synonyms="provider llm settings",
+        "model", "Session", "Change the model", "model", run=change_model, command="model",
+        synonyms="provider llm settings switch anthropic openai claude gpt session",
+    ),
+    Action(
+        "review", "Session", "Review a pull request, branch or range", "review", run=begin_review,
+        when=lambda c: c.prompt_empty, needs="an empty prompt", command="review",
+        synonyms="pr code diff check changes",
+    ),
+    Action(
+        "export", "Session", "Write the session to a file", "export", run=export_session,
+        when=lambda c: c.has_session, needs="a session", command="export",
+        synonyms="save share markdown json svg transcript download",
     ),
     Action(
         "agent", "Session", "Start a session with an external agent", "agent", run=start_agent,

@@ -21,7 +21,7 @@ async def check_offline(host: Host, text: str) -> None:
         return
     if await host.engine.default_model() != OFFLINE:
         return
-    if await _has_agent(host):
+    if await starts_agent(host):
         return
     host.knows_offline_limits = True
     review = f" /review {host.welcome.review} reviews." if host.welcome.review else ""
@@ -30,7 +30,7 @@ async def check_offline(host: Host, text: str) -> None:
     )
 
 
-async def _has_agent(host: Host) -> bool:
+async def starts_agent(host: Host) -> bool:
     """Whether an external agent gets new sessions."""
     try:
         return any(agent.has_new_sessions for agent in await host.engine.list_agents())

@@ -18,7 +18,7 @@ from cockpit.app.commands import (
     screen_command,
     work_command,
 )
-from cockpit.app.commands.offline_limits import check_offline
+from cockpit.app.commands.offline_limits import check_offline, starts_agent
 from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
 from cockpit.core.errors import CockpitError
 
@@ -82,20 +82,20 @@ async def find_receiver(host: Host, session_id: str, text: str) -> str:
     Raises :class:`CommandUnknown` for a command that nobody has: it is sent to no agent, and once
     :class:`CommandRefused` where a session would start on what the offline rules cannot do.
     """
-    if not session_id:
-        await check_offline(host, text)
-        return ""  # a session that starts knows its commands
     match = _COMMAND.fullmatch(text.strip())
-    if match is None:
+    if match is None and session_id:
         return session_id
+    if match is None or (not session_id and await starts_agent(host)):
+        await check_offline(host, text)
+        return ""  # an external agent knows its commands once it has started
     name = match["name"]
     if name in _agent_commands(host, session_id):
         return session_id
-    match await host.engine.command_kind(f"/{name}"):
-        case "task":
-            return ""
-        case "skill":
-            return session_id
+    kind = await host.engine.command_kind(f"/{name}")
+    if kind:
+        if not session_id:
+            await check_offline(host, text)
+        return session_id if kind == "skill" else ""
     types = [command.removeprefix("/") for command, _ in await host.engine.complete("/", "/")]
     names = {*TABLE, *types, *_agent_commands(host, session_id)}
     near = difflib.get_close_matches(name.lower(), sorted(names), n=1, cutoff=_NEAR)

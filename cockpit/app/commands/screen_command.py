@@ -143,22 +143,20 @@ _WITH_WORDS: Mapping[str, tuple[str, Callable[[Host, str], Awaitable[None]]]] = 
     "theme": ("NAME: change the theme", _theme),
     "policy": ("NAME: change the approval policy", _policy),
     "knowledge": ("QUESTION: passages of the project that answer it", _ask),
+    "review": ("a pull request, branch or range: review it", _review),
+    "export": ("[md|json|svg] [FILE]: write the session to a file", _export),
 }
 """Commands of actions that take words, with their hints."""
 
-COMMANDS = (
-    *(
-        PromptCommand(action.command, *_WITH_WORDS[action.command])
-        if action.command in _WITH_WORDS
-        else PromptCommand(
-            action.command,
-            action.title[0].lower() + action.title[1:],
-            partial(_act, action_id=action.id),
-            takes_words=False,
-        )
-        for action in ACTIONS
-        if action.command
-    ),
-    PromptCommand("review", "a pull request, branch or range: review it", _review),
-    PromptCommand("export", "[md|json|svg] [FILE]: write the session to a file", _export),
+COMMANDS = tuple(
+    PromptCommand(action.command, *_WITH_WORDS[action.command])
+    if action.command in _WITH_WORDS
+    else PromptCommand(
+        action.command,
+        action.title[0].lower() + action.title[1:],
+        partial(_act, action_id=action.id),
+        takes_words=False,
+    )
+    for action in ACTIONS
+    if action.command
 )

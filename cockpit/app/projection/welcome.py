@@ -42,7 +42,8 @@ def build_welcome(
     wait for the user; ``agent`` the external agent that has new sessions, if there is one; ``log`` are
     the events of the newest chain, which come first while it runs (``is_live``). ``since`` says what
     happened since the screen was open last. ``review`` is a range to review, '' where there are no
-    commits and None while that is not known; ``problem`` says why new sessions have no model.
+    commits and None while that is not known or there is a single one; ``problem`` says why new
+    sessions have no model.
     """
     head = [
         DetailRow(line(("You decide what coding agents read and do.", STRONG))),

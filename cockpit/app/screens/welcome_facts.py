@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cockpit.access.git_folders import locate_git_folders, read_commit, read_head
+from cockpit.access.git_folders import has_parent, locate_git_folders, read_commit, read_head
 from cockpit.app.projection.welcome import build_welcome
 from cockpit.app.screens.chain_log import ChainLog
 from cockpit.app.screens.last_visit import load_visit, summarize_since
@@ -26,26 +26,28 @@ if TYPE_CHECKING:
 _DEFAULT_BRANCHES = ("main", "master")
 
 
-def suggest_review(top: Path) -> str:
+def suggest_review(top: Path) -> str | None:
     """Return a range that can be reviewed in the checkout at ``top``; '' where there are no commits.
 
-    Reads files of git and starts no program; where these do not tell, it is the usual range.
+    Reads files of git and starts no program; where these do not tell, it is the usual range. None where
+    there is a single commit, which no range has.
     """
     folders = locate_git_folders(top)
     if folders is None:
         return ""
     head = read_head(folders)
-    if read_commit(folders, "HEAD" if head is None else head) == "":
+    here = read_commit(folders, "HEAD" if head is None else head)
+    if here == "":
         return ""
     for branch in _DEFAULT_BRANCHES:
         commit = read_commit(folders, f"refs/heads/{branch}")
         if commit is None:
             return "main..HEAD"
-        if commit and head != f"refs/heads/{branch}":
+        if commit and head != f"refs/heads/{branch}" and commit != here:
             return f"{branch}..HEAD"
         if commit:
             break
-    return "HEAD~1..HEAD"
+    return "HEAD~1..HEAD" if here is None or has_parent(folders, here) else None
 
 
 class WelcomeFacts:
@@ -61,7 +63,7 @@ class WelcomeFacts:
         self._agents: tuple[str, ...] | None = None
         self.was_read = False
         self.review: str | None = None
-        """What can be reviewed here: a range, or '' without commits; None until it was read."""
+        """A range to review, '' without commits; None until it was read, and where there is none."""
         self.since = ""
         """What happened since the screen was open last, in words."""
         self.log = ChainLog()

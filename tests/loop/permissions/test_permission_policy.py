@@ -184,9 +184,7 @@ def test_a_command_that_is_shown_in_part_is_of_high_risk(project: Path) -> None:
     assert (whole.judged.risk, whole.body["notes"]) == ("low", [])
     part = describe_request(bash("echo " + "y" * 25_000), find_place(project))
     assert part.judged.risk == "high" and part.rule is None
-    assert part.body["notes"] == [
-        "Risk: 5,005 of 25,005 characters of its command are not shown."
-    ]
+    assert part.body["notes"] == ["Risk: 5,005 of 25,005 characters of its command are not shown."]
 
 
 def test_what_a_project_link_leads_to_is_the_project(project: Path, tmp_path: Path) -> None:
