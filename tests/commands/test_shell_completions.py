@@ -110,6 +110,15 @@ def test_fish_completes_commands_options_and_values(world: Project) -> None:
         assert {row.split("\t")[0] for row in rows} == expected
 
 
+def test_fish_shows_a_description_with_commas_whole(world: Project) -> None:
+    script = (scripts(world) / "completions.fish").read_text(encoding="utf-8")
+    assert 'string split --max 1 "," $completion' in script
+    if shutil.which("fish") is not None:
+        code = f"source {scripts(world)}/completions.fish; complete -C 'cockpit prop'"
+        row = run_shell(world, "fish", "--no-config", "-c", code)
+        assert row == "proposals\tList, show and decide proposals.\n"
+
+
 def test_zsh_completes_what_is_typed_on_a_terminal(world: Project) -> None:
     if shutil.which("zsh") is None:
         for line, expected in TYPED.items():

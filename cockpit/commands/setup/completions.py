@@ -1,6 +1,6 @@
 """``cockpit completions``: scripts that let a shell complete commands, options and their values.
 
-The scripts are click's. They run ``cockpit`` with the words typed so far, so they complete what ``--help`` of
+The scripts are click's, but for :class:`WholeDescriptions`. They run ``cockpit`` with the words typed so far, so they complete what ``--help`` of
 this version lists.
 """
 
@@ -11,7 +11,16 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from cockpit.cli_options import examples
 
-SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+class WholeDescriptions(FishComplete):
+    """fish's script, which splits an answer at its first comma only: descriptions have commas too."""
+
+    source_template = FishComplete.source_template.replace(
+        'string split ","', 'string split --max 1 ","'
+    )
+
+
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": WholeDescriptions}
 PROGRAM = "cockpit"
 VARIABLE = "_COCKPIT_COMPLETE"
 """The scripts set it, so that ``cockpit`` prints completions instead of running a command."""
