@@ -216,7 +216,11 @@ def _project_row(state: ProjectState, name: str) -> QueuedView:
         looks.sign,
         looks.tone,
         word,
-        shorten_home(state.problem or str(state.project.home)),
+        # The line is short: the cause comes before a path.
+        shorten_home(
+            state.problem.replace(str(state.project.database), "Its store")
+            or str(state.project.home)
+        ),
         name,
     )
 

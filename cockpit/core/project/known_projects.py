@@ -34,6 +34,8 @@ class KnownProject(Struct, frozen=True):
     git: bool
     seen_ns: int
     """When its records changed last, in nanoseconds since the epoch; 0 where that is not known."""
+    problem: str = ""
+    """Why it is not known whose state this is; ``identity`` and ``home`` are its folder's then."""
 
     @property
     def key(self) -> str:
@@ -64,12 +66,27 @@ def list_known(*, forgotten: bool = False) -> list[KnownProject]:
     projects = []
     for state in list_states():
         record = read_project_record(state)
-        if record is None:
-            continue
-        project = KnownProject(state, record.identity, record.home, record.git, _last_change(state))
+        if record is not None:
+            project = KnownProject(
+                state, record.identity, record.home, record.git, _last_change(state)
+            )
+        elif (state / DATABASE).exists():
+            project = _unrecorded(state)
+        else:
+            continue  # nothing of cockpit's
         if forgotten or not _is_forgotten(project):
             projects.append(project)
     return sorted(projects, key=lambda project: (project.name.casefold(), str(project.home)))
+
+
+def _unrecorded(state: Path) -> KnownProject:
+    """Return a project whose store is there, and whose record is damaged or missing."""
+    name = state.name.rpartition("-")[0] or state.name
+    problem = (
+        f"Its {PROJECT_FILE} is damaged or missing. Start cockpit in its folder once: that writes"
+        f" {state / PROJECT_FILE} again."
+    )
+    return KnownProject(state, state, Path(name), False, _last_change(state), problem)
 
 
 def find_known(named: str) -> KnownProject:

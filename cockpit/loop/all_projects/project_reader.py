@@ -119,6 +119,8 @@ class ProjectReader:
         """Return the state now. Never raises: what cannot be read is a state that says so."""
         try:
             self.state = self._look()
+            if self.state.project != self.project:  # it was moved since its tables were read
+                self.state = _replace(self.state, project=self.project)
         except StoreTooNew as error:
             self.state = self._without("newer", str(error))
         except StoreBusy:
@@ -140,6 +142,8 @@ class ProjectReader:
         project = self.project
         if problem := describe_problem(str(project.state)):
             return self._without("broken", problem)
+        if project.problem:
+            return self._without("broken", project.problem)
         if not project.exists:
             return self._without(
                 "gone",

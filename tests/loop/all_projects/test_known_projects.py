@@ -112,6 +112,12 @@ def test_hostile_records_are_no_projects(user_state, tmp_path):
         folder.mkdir(exist_ok=True)
         (folder / PROJECT_FILE).write_text(text)
         assert names() == ["api"]
+    (user_state / PROJECTS / "other" / "cockpit.db").write_bytes(b"")
+    (lost,) = (project for project in list_known() if project.name != "api")
+    assert (lost.name, lost.exists) == ("other", True)
+    assert PROJECT_FILE in lost.problem, "a store is there: the row says whose it may be"
+    forget(lost)
+    assert names() == ["api"]
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / PROJECT_FILE).write_text((place.state / PROJECT_FILE).read_text())

@@ -141,6 +141,23 @@ def _linked(place: ProjectPaths) -> None:
     place.database.symlink_to(target)
 
 
+def test_a_damaged_record_is_a_row_that_says_so_until_it_is_written_again(place):
+    with open_store(place) as store:
+        ask(store, begin(store, place.home), "p-1")
+    (place.state / "project.json").write_text("{")
+    (lost,) = list_known()
+    reader = ProjectReader(lost, FixedClock())
+    state = reader.look()
+    assert (state.condition, state.proposals, lost.name) == ("broken", (), "api")
+    assert "Start cockpit in its folder" in state.problem
+    place.prepare()
+    (reader.project,) = list_known()
+    state = reader.look()
+    assert (state.condition, state.waiting) == ("open", 1)
+    assert state.project.home == place.home
+    reader.close()
+
+
 @pytest.mark.parametrize(
     ("spoil", "condition", "words"),
     [
