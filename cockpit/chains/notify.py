@@ -46,6 +46,13 @@ def desktop_command(notice: Notice) -> tuple[str, ...]:
     return (_PROGRAM, *options, "--", _clean(notice.title), body)
 
 
+def find_desktop(environment: Mapping[str, str]) -> str | None:
+    """Return the program that notifies the desktop; None without it, or without a desktop."""
+    if not any(environment.get(name) for name in _DESKTOP):
+        return None
+    return shutil.which(_PROGRAM, path=environment.get("PATH"))
+
+
 async def notify(
     notice: Notice,
     setting: str,
@@ -63,8 +70,8 @@ async def notify(
         return False
     if terminal is not None:
         terminal(terminal_sequence(notice))
-    program = shutil.which(_PROGRAM, path=environment.get("PATH"))
-    if program is None or not any(environment.get(name) for name in _DESKTOP):
+    program = find_desktop(environment)
+    if program is None:
         return terminal is not None
     argv = (program, *desktop_command(notice)[1:])
     try:

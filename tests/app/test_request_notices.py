@@ -91,6 +91,27 @@ async def test_each_request_is_announced_once_whoever_sees_it_first(tmp_path):
         assert b"api" in sent
 
 
+async def test_a_screen_without_a_channel_takes_it_from_no_other(tmp_path):
+    """The screen in a remote shell sees the request first; the one on the desktop can show it."""
+    problems: list[str] = []
+    program = tmp_path / "notify-send"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/shown\n')
+    program.chmod(0o755)
+    async with receiving() as hook:
+        far = NotifySettings(desktop=True, ntfy=hook.address)
+        near = NotifySettings(desktop=True, webhook=hook.address, ntfy=hook.address)
+        search = f"{tmp_path}:/usr/bin:/bin"
+        for settings, more in ((far, {}), (near, {"DISPLAY": ":0"})):
+            screen = Notifier(settings, problems.append, environment={"PATH": search, **more})
+            screen.notify("api-1/p-1", REQUEST)
+            await screen.close()
+    assert "--urgency=critical" in (tmp_path / "shown").read_text()
+    assert len(hook.bodies) == 2, "one for each address"
+    assert problems == [
+        "This screen cannot notify the desktop: there is no `notify-send`, or no desktop."
+    ]
+
+
 @pytest.mark.parametrize(
     ("status", "words"), [(500, "answered 500"), (302, "answered 302"), (0, "was not reached")]
 )

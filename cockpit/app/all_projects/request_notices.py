@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cockpit.config.load_settings import NotifySettings
 
 FOLDER = "notices"
-"""The folder of the state folder with a mark of each request that was announced."""
+"""The folder of the state folder with a mark of each request and channel that was announced."""
 TIMEOUT_S = 5.0
 _LONGEST = 300
 _MOST_MARKS = 1_000
@@ -47,7 +47,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Notifier:
-    """Sends each request once, whichever of the user's screens sees it first.
+    """Sends each request once on each channel, whichever screen that has the channel sees it first.
 
     ``on_error`` is called with text for the user. Give it an event loop: sending runs in the background.
     """
@@ -80,30 +80,42 @@ class Notifier:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     async def _send(self, key: str, request: Request) -> None:
+        settings, cleaned = self._settings, _clean(request)
+        channels: dict[str, Callable[[], Awaitable[None]]] = {}
+        if settings.desktop and self._has_desktop():
+            channels["desktop"] = lambda: self._show_on_desktop(cleaned)
+        if settings.webhook:
+            channels["webhook"] = lambda: self._post(
+                "webhook", settings.webhook, json=_body(cleaned)
+            )
+        if settings.ntfy:
+            important = "high" if cleaned.risk == "high" else "default"
+            channels["ntfy"] = lambda: self._post(
+                "ntfy",
+                settings.ntfy,
+                content=_sentence(cleaned).encode(),
+                headers={"Title": "cockpit", "Priority": important},
+            )
         try:
-            is_first = await asyncio.to_thread(_claim, key)
+            claimed = await asyncio.to_thread(
+                lambda: [name for name in channels if _claim(f"{key} {name}")]
+            )
         except OSError as error:
             self._report("notices", f"Requests cannot be marked as announced: {error.strerror}.")
             return
-        if not is_first:
-            return
-        settings, cleaned = self._settings, _clean(request)
-        channels = []
-        if settings.desktop:
-            channels.append(self._show_on_desktop(cleaned))
-        if settings.webhook:
-            channels.append(self._post("webhook", settings.webhook, json=_body(cleaned)))
-        if settings.ntfy:
-            important = "high" if cleaned.risk == "high" else "default"
-            channels.append(
-                self._post(
-                    "ntfy",
-                    settings.ntfy,
-                    content=_sentence(cleaned).encode(),
-                    headers={"Title": "cockpit", "Priority": important},
-                )
-            )
-        await asyncio.gather(*channels)
+        await asyncio.gather(*(channels[name]() for name in claimed))
+
+    def _has_desktop(self) -> bool:
+        """Return whether this screen can notify the desktop; it reports why not."""
+        from cockpit.chains.notify import find_desktop
+
+        if find_desktop(self._environment) is not None:
+            return True
+        self._report(
+            "desktop",
+            "This screen cannot notify the desktop: there is no `notify-send`, or no desktop.",
+        )
+        return False
 
     async def _show_on_desktop(self, request: Request) -> None:
         from cockpit.chains.notify import Notice, notify
@@ -117,10 +129,7 @@ class Notifier:
             self._report("desktop", f"The desktop was not notified: {error.strerror}.")
             return
         if not shown:
-            self._report(
-                "desktop",
-                "The desktop was not notified: there is no `notify-send`, no desktop, or it did not answer.",
-            )
+            self._report("desktop", "The desktop was not notified: it did not answer.")
 
     async def _post(self, name: str, address: str, **content: Any) -> None:
         """Send a request to an address, which errors do not name: it may contain a secret."""
@@ -169,7 +178,7 @@ def _body(request: Request) -> dict[str, str]:
 
 
 def _claim(key: str) -> bool:
-    """Mark a request as announced; False where another screen has done so. Raises ``OSError``."""
+    """Mark a request as announced on a channel; False where another screen did. Raises ``OSError``."""
     root = Path(state_root())
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = root / FOLDER
