@@ -1,7 +1,7 @@
 """``cockpit completions``: scripts that let a shell complete commands, options and their values.
 
-The scripts are click's, but for :class:`WholeDescriptions`. They run ``cockpit`` with the words typed so far, so they complete what ``--help`` of
-this version lists.
+The scripts are click's, but for :class:`WholeDescriptions`. They run ``cockpit`` with the words typed so far,
+so they complete what ``--help`` of this version lists.
 """
 
 from __future__ import annotations
