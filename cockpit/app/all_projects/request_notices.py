@@ -84,15 +84,13 @@ class Notifier:
         channels: dict[str, Callable[[], Awaitable[None]]] = {}
         if settings.desktop and self._has_desktop():
             channels["desktop"] = lambda: self._show_on_desktop(cleaned)
-        if settings.webhook:
-            channels["webhook"] = lambda: self._post(
-                "webhook", settings.webhook, json=_body(cleaned)
-            )
-        if settings.ntfy:
+        if webhook := settings.webhook:
+            channels["webhook"] = lambda: self._post("webhook", webhook, json=_body(cleaned))
+        if topic := settings.ntfy:
             important = "high" if cleaned.risk == "high" else "default"
             channels["ntfy"] = lambda: self._post(
                 "ntfy",
-                settings.ntfy,
+                topic,
                 content=_sentence(cleaned).encode(),
                 headers={"Title": "cockpit", "Priority": important},
             )
