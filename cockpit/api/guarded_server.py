@@ -17,7 +17,7 @@ import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
-from cockpit.access.http.guarded_protocol import IDLE_S, LARGEST_HEAD, GuardedProtocol
+from cockpit.access.http.guarded_protocol import IDLE_S, GuardedProtocol
 from cockpit.access.listen_address import (
     Address,
     CannotListen,
@@ -60,7 +60,6 @@ def guarded_config(app: ASGIApp, *, log_level: str, largest_message: int = 0) ->
     return uvicorn.Config(
         app,
         http=GuardedProtocol,
-        h11_max_incomplete_event_size=LARGEST_HEAD,
         timeout_keep_alive=IDLE_S,
         log_level=log_level,
         access_log=False,

@@ -18,7 +18,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
 from cockpit.access.capability_tokens import TokenRefused
-from cockpit.access.http.guarded_protocol import IDLE_S, LARGEST_HEAD, GuardedProtocol
+from cockpit.access.http.guarded_protocol import IDLE_S, GuardedProtocol
 from cockpit.access.listen_address import Address
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.dispatcher import Dispatcher
@@ -74,7 +74,6 @@ async def serve(
         config = uvicorn.Config(
             app,
             http=GuardedProtocol,
-            h11_max_incomplete_event_size=LARGEST_HEAD,
             timeout_keep_alive=IDLE_S,
             log_level="warning",
             access_log=False,

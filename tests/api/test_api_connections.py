@@ -109,6 +109,25 @@ async def test_slow_clients_are_cut_off(tmp_path: Path) -> None:
             assert (status, body["code"]) == (400, "malformed")
 
 
+async def test_a_head_is_refused_that_is_too_large_or_names_two_lengths(tmp_path: Path) -> None:
+    """Also where it comes whole in one piece, or behind another request."""
+    listener, address = listening("127.0.0.1", 0)
+    with Store.open(tmp_path / "cockpit.db") as store:
+        async with serving(store, listener, address):
+            first = HALF + f"127.0.0.1:{address.port}\r\n".encode()
+            large = first + b"X: " + b"a" * 33_000 + b"\r\n\r\n"
+            two = first + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            for sent in (large, two + first + b"\r\n"):
+                status, body = await ask_raw(address, sent)
+                assert (status, body["code"]) == (400, "malformed")
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            writer.write(first + b"\r\n" + large)
+            async with asyncio.timeout(PATIENCE_S):
+                answer = await reader.read()
+            writer.close()
+            assert answer.count(b"HTTP/1.1 200 OK") == answer.count(b'"malformed"') == 1
+
+
 async def test_a_head_that_comes_byte_by_byte_gets_no_more_time(tmp_path: Path) -> None:
     """Sixty clients who send a byte again and again; others are served meanwhile."""
     listener, address = listening("127.0.0.1", 0)

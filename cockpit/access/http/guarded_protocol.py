@@ -33,6 +33,30 @@ _TITLES = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable
 _CREDENTIALS = struct.Struct("3i")
 
 
+class StrictConnection(h11.Connection):
+    """Parses requests, and refuses two kinds that h11 takes.
+
+    A head that arrives whole in one read passes h11's limit whatever its size. One that names two lengths of its
+    body may be two requests to a proxy in front of the server.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return what comes next. Raises ``h11.RemoteProtocolError``."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            _check_head(event)
+        return event
+
+
+def _check_head(request: h11.Request) -> None:
+    size = len(request.method) + len(request.target)
+    size += sum(len(name) + len(value) + 4 for name, value in request.headers)
+    if size > LARGEST_HEAD:
+        raise h11.RemoteProtocolError("The head is too large.")
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
+        raise h11.RemoteProtocolError("The head names two lengths.")
+
+
 class GuardedProtocol(H11Protocol):
     """One connection. Class attributes hold the limits, in seconds and connections."""
 
@@ -43,6 +67,10 @@ class GuardedProtocol(H11Protocol):
     _read_timer: asyncio.TimerHandle | None = None
     _handed_on = False
     """Whether the connection is a WebSocket now, and another protocol's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = StrictConnection(h11.SERVER, LARGEST_HEAD)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin with a connection; one too many is answered at once."""
