@@ -36,8 +36,8 @@ _CREDENTIALS = struct.Struct("3i")
 class StrictConnection(h11.Connection):
     """Parses requests, and refuses two kinds that h11 takes.
 
-    A head that arrives whole in one read passes h11's limit whatever its size. One that names two lengths of its
-    body may be two requests to a proxy in front of the server.
+    A head that arrives whole in one read passes the limit of h11. One that names two lengths of
+    its body may be two requests to a proxy in front of the server.
     """
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
