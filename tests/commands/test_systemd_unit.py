@@ -27,7 +27,7 @@ def verify(unit: str, folder: Path) -> None:
     file = folder / "cockpit-test.service"
     file.write_text(unit, encoding="utf-8")
     ended = subprocess.run(
-        [program, "--user", "verify", "--man=no", "--recursive-errors=no", str(file)],
+        [program, "--user", "verify", "--recursive-errors=no", str(file)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -38,7 +38,7 @@ class Numbers:
             caller.require(READ, "read metrics")
             if self._metrics is None:
                 self._metrics = Metrics()
-            return self._metrics.catch_up(connection).exposition()
+            return self._metrics.read(connection).exposition()
 
         async with self._turn:
             return await at.read(look)

@@ -17,7 +17,6 @@ _UNIT = """\
 #   systemctl --user enable --now {name}
 [Unit]
 Description=cockpit over HTTP for {description}
-Documentation=man:cockpit(1)
 
 [Service]
 Type=exec

@@ -14,7 +14,7 @@ from cockpit.commands.terminal import show
     epilog=examples("cockpit metrics > cockpit.prom"),
 )
 def metrics() -> None:
-    """Print the metrics of this project, counted from its journal, in Prometheus text format."""
+    """Print the metrics of this project, from its journal and tables, in Prometheus text format."""
     from cockpit.loop.views.metrics import Metrics, measured, store_counts
 
     place, counted = find_project(), Metrics()

@@ -1,6 +1,6 @@
-"""Prometheus metrics counted from the journal.
+"""Prometheus metrics: counted from the journal, and totals read from the tables.
 
-They count the journal from its first row, so every process of the project exports the same numbers; the
+Counts begin at the journal's first row, so every process of the project exports the same numbers; the
 counts of pruned rows are in the journal's anchor. See ``docs/reference/kernel.md``.
 """
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cockpit.core.errors import StoreError
+from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
 from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
 from cockpit.store.context.packets import REASONS
@@ -111,6 +112,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.counts = Counts()
+        self.totals = Totals()
         self._takers: Mapping[str, Callable[[Counted | Row], None]] = {
             Action.PACKET_COMPILED: self._compiled,
             Action.WAVE_FAILED: self._failed,
@@ -150,6 +152,11 @@ class Metrics:
                 self.take(Counted(*row))
             self.counts.seq = last
         return self
+
+    def read(self, connection: sqlite3.Connection) -> Metrics:
+        """Count what was added to the journal since the last call, and read the totals of now."""
+        self.totals = read_totals(connection)
+        return self.catch_up(connection)
 
     def take(self, row: Counted | Row) -> None:
         """Count one row."""
@@ -243,6 +250,7 @@ class Metrics:
         yield CounterMetricFamily(
             "decision_regret_total", "Decisions that were later taken back.", counts.regrets
         )
+        yield from collect_totals(self.totals)
 
     def _compiled(self, row: Counted | Row) -> None:
         packet = decode_detail(_Packet, row.detail_json)
@@ -309,8 +317,8 @@ class Metrics:
 
 
 def measured(connection: sqlite3.Connection) -> Metrics:
-    """Count the whole journal."""
-    return Metrics().catch_up(connection)
+    """Count the whole journal, and read the totals."""
+    return Metrics().read(connection)
 
 
 def store_counts(store: Store, metrics: Metrics) -> None:

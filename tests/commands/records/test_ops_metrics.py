@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 import warm
 
+from cockpit.backlog import service
+from cockpit.core.clock import FixedClock
 from cockpit.loop.views.log_lines import FIELDS
+from cockpit.loop.views.metrics import measured
+from cockpit.store.db.database import Store
+from cockpit.store.db.transaction import Tx
+from cockpit.store.sessions import proposals, sessions
 
 NAMES = (
     "orientation_packet_tokens_used",
@@ -89,6 +95,40 @@ def test_a_run_is_logged_row_by_row_and_counted_by_the_rfcs_names(
         if line.startswith("orientation_packet_tokens_used ")
     )
     assert float(used.split()[1]) > 0
+    assert 'cockpit_sessions{status="completed"} 1.0' in counted.stdout
+    assert 'cockpit_proposals_pending{kind="action"} 0.0' in counted.stdout
+
+
+def test_totals_are_those_of_the_tables(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with Store.open(tmp_path / "cockpit.db", clock) as store:
+
+        def fill(tx: Tx) -> None:
+            session_id = sessions.create(
+                tx, task_type="bug", title="fix", words="fix", target={}, model="offline",
+                policy="ask", interactive=True, root=tmp_path, rev=None, profile_id="default",
+                limits={}, project="p", branch="",
+            ).session_id  # fmt: skip
+            tx.connection.execute("UPDATE sessions SET input_tokens=70, cost_usd=0.25")
+            for number, kind in enumerate(("action", "action", "context")):
+                proposals.create(
+                    tx, proposal_id=f"p-{number}", kind=kind, session_id=session_id, wave_id="",
+                    title="t", risk="low", body={"number": number},
+                )  # fmt: skip
+            service.create_task(tx, "one", by="agent")
+
+        store.write_now(fill)
+        lines = store.read_now(measured).exposition().splitlines()
+    for line in (
+        'cockpit_proposals_pending{kind="action"} 2.0',
+        'cockpit_proposals_pending{kind="context"} 1.0',
+        'cockpit_sessions{status="running"} 1.0',
+        'cockpit_tasks{status="todo"} 1.0',
+        'cockpit_chains{status="running"} 0.0',
+        'cockpit_tokens_total{direction="input"} 70.0',
+        "cockpit_cost_usd_total 0.25",
+    ):
+        assert line in lines
 
 
 def test_a_log_that_cannot_be_written_is_said_and_nothing_runs(project: Path) -> None:
