@@ -22,9 +22,12 @@ _ENDINGS = (
 )
 _BARE = "Makefile Dockerfile Containerfile Gemfile Rakefile Procfile Justfile"
 _NAME = re.compile(
-    rf"[\w./+-]*[\w+-]\.(?:{'|'.join(_ENDINGS.split())})\b(?![\w.(])"
-    rf"|(?:[\w.+-]+/)*\b(?:{'|'.join(_BARE.split())})\b"
+    rf"(?<![\w./+-])[\w./+-]*[\w+-]\.(?:{'|'.join(_ENDINGS.split())})\b(?![\w.(])"
+    rf"|(?:[\w.+-]++/)*\b(?:{'|'.join(_BARE.split())})\b"
 )
+
+_LONG_RUN = re.compile(r"[\w./+-]{300,}")
+"""No name: encoded data, or minified code. The time that :data:`_NAME` takes grows with its square."""
 
 _HERE_DOCUMENT = re.compile(
     r"""<<-?[ \t]*(?P<quote>["']?)(?P<end>\w+)(?P=quote)(?P<line>[^\n]*)\n.*?(?:^[ \t]*(?P=end)[ \t]*$|\Z)""",
@@ -45,7 +48,7 @@ class FileNames(Struct, frozen=True):
 
 
 def find_named_files(text: str) -> frozenset[str]:
-    """Return the names of files in ``text``, without a leading ``./``."""
+    """Return the names of files in ``text``, without a leading ``./``; none of 300 characters or more."""
     return _find_in_short(text) if len(text) <= _SHORT else _find(text[:MAX_CHARS])
 
 
@@ -59,7 +62,8 @@ def _find_in_short(text: str) -> frozenset[str]:
 
 
 def _find(text: str) -> frozenset[str]:
-    return frozenset(name.removeprefix("./") for name in _NAME.findall(text))
+    short = _LONG_RUN.sub(" ", text)
+    return frozenset(name.removeprefix("./") for name in _NAME.findall(short))
 
 
 def drop_here_documents(command: str) -> str:
