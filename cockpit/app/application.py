@@ -243,9 +243,7 @@ class CockpitApp(TerminalApp[int]):
         """Wait until a node has handled the messages that it has now."""
         handled = asyncio.Event()
         if node.is_running and node.call_later(handled.set):
-            with contextlib.suppress(
-                TimeoutError
-            ):  # the key may have closed the dialog of the node
+            with contextlib.suppress(TimeoutError):  # the key may have closed the node's dialog
                 await asyncio.wait_for(handled.wait(), _HANDLED_S)
 
     def refresh_css(self, animate: bool = True) -> None:
@@ -512,23 +510,26 @@ class CockpitApp(TerminalApp[int]):
             if isinstance(event, events.Key | events.Paste) and event is not self._early_key:
                 self._early_keys.append(event)
                 return
+        if self._early_keys is None and self._is_handled_late(event):
+            # A widget gets the key first, and what it means (Tab, Enter) comes later: other keys wait.
+            self._early_keys = [event]
+            self.run_in_background(self._type_early_keys())
+            return
         screen = self._main
         if screen is not None and self.screen_stack[-1:] == [screen] and not event.is_forwarded:
             if isinstance(event, events.Key) and screen.before_key(event.key, event.time):
                 return
             if isinstance(event, events.Paste):
                 screen.before_key("paste")
-        elif self._early_keys is None and self._is_handled_late(event):
-            # A field gets the key first, and what it means (Tab, Enter) comes later: other keys wait.
-            self._early_keys = [event]
-            self.run_in_background(self._type_early_keys())
-            return
         await super().on_event(event)
 
     def _is_handled_late(self, event: events.Event) -> TypeGuard[events.Key]:
-        """Whether the event is a key of a dialog or of another screen that types no character."""
-        is_key = isinstance(event, events.Key) and not event.is_forwarded and not event.is_printable
-        return is_key and self._main is not None and self.screen_stack[-1:] != [self._main]
+        """Whether the event is a key that may move the focus or open something once a widget passed it on."""
+        if self._main is None or not isinstance(event, events.Key) or event.is_forwarded:
+            return False
+        if self.screen_stack[-1:] == [self._main]:
+            return self._main.is_handled_late(event)
+        return not event.is_printable
 
     def _show_completions(self) -> None:
         from textual.widgets import TextArea

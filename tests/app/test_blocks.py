@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from app_scenes import ALL, Scene, to_decide
 from app_world import drawn, look, screen_of, until
+from textual import events
 
 from cockpit.act.live_output import live_file
 from cockpit.app.application import CockpitApp
@@ -108,6 +109,18 @@ async def test_the_conversation_is_searched_and_jumped_through(still, scene):
         assert conversation.current.text.startswith("wave 15")
         await pilot.press("alt+c")
         assert main.pane == "prompt"
+
+
+async def test_keys_at_machine_speed_go_where_the_key_before_them_leads(still, scene):
+    scene.begin().wave(*ALL[:4]).say("agent", "An answer.")
+    app = CockpitApp(still)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.attach(scene.session_id)
+        await look(pilot)
+        main = screen_of(pilot)
+        for key in ("alt+c", "j", "j", "alt+c", "x", "tab", "z"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: main.prompt.text == "x" and main.pane != "prompt")
 
 
 async def test_ctrl_c_copies_a_selection_before_it_interrupts(still, scene):

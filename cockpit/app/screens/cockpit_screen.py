@@ -251,6 +251,12 @@ class CockpitScreen(DecidingScreen):
         self.call_later(self.update_hints)
         return isinstance(step, Approve) or (step is not None and key == "escape")
 
+    def is_handled_late(self, event: events.Key) -> bool:
+        """Whether a key is for an action of the screen. The prompt takes text, Enter and Escape at once."""
+        is_bound = event.key in self._bindings.key_to_bindings
+        in_prompt = event.is_printable or event.key in ("enter", "escape")
+        return is_bound and not (in_prompt and self.prompt.has_focus)
+
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """Handle Enter in the prompt. A proposal that is not visible is shown, never decided."""
         if not event.text and self._show_what_waits():
