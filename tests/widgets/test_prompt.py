@@ -185,6 +185,17 @@ async def test_enter_takes_a_completion_then_sends(stage: Any, prompt: Prompt) -
         assert submitted(pilot) == ["/review-pr 24"]
 
 
+async def test_a_list_that_is_late_takes_no_key_from_the_text(stage: Any, prompt: Prompt) -> None:
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press(*"/re")
+        # On a busy machine the keys are all there before the list has heard of one.
+        for key, character in (("s", "s"), ("tab", None), ("2", "2"), ("enter", None)):
+            prompt.post_message(events.Key(key, character))
+        await pilot.pause()
+        assert submitted(pilot) == ["/resume 2"]
+
+
 async def test_a_whole_command_is_sent_at_once(stage: Any, prompt: Prompt) -> None:
     async with stage(prompt) as pilot:
         prompt.focus()

@@ -97,6 +97,8 @@ class Prompt(TextArea):
         self.hint = placeholder
         self._list = Completions()
         self._list_for: Literal["", "search", CompletionKind] = ""
+        self._listed: tuple[str, str] = ("", "")
+        """The kind and the beginning of what the list completes."""
         self._at: int | None = None
         self._draft = ""
         self._policy = ""
@@ -210,6 +212,10 @@ class Prompt(TextArea):
 
     def _list_key(self, key: str) -> bool:
         """Handle a key for the open list; False lets it through to the text."""
+        if self._list_for != "search" and self._completion_request() != self._listed:
+            self._complete_now()  # the text has changed, and its message is on the way
+            if not self._list.open:
+                return False
         if key in ("up", "down", "ctrl+p", "ctrl+n"):
             back = key in ("up", "ctrl+p")
             self._list.move(-1 if back else 1)
@@ -365,7 +371,7 @@ class Prompt(TextArea):
         if kind == "" or self.complete is None:
             self._close()
             return
-        self._list_for = kind
+        self._list_for, self._listed = kind, (kind, prefix)
         self._list.show(tuple(self.complete(kind, prefix)), self)
 
     def _completion_request(self) -> tuple[Literal["", CompletionKind], str]:
