@@ -378,3 +378,25 @@ async def test_a_new_width_lays_everything_out_anew(stage: Any) -> None:
         await pilot.press("g")
         await settled(pilot)
         assert "turn number 0" in pilot.app.drawn
+
+
+async def test_the_newest_line_stays_above_the_output_of_a_command(stage: Any) -> None:
+    pane = Conversation(turns(12))
+    async with stage(pane, size=(40, 16)) as pilot:
+        await settled(pilot)
+        assert "words of 11" in pilot.app.drawn
+        for count in range(1, 9):
+            pane.show_live("run pytest", [f"output {each}" for each in range(count)])
+            await settled(pilot)
+            assert "words of 11" in pilot.app.drawn
+            assert f"output {count - 1}" in pilot.app.drawn
+        pane.show_live("", ())
+        await settled(pilot)
+        assert "words of 11" in pilot.app.drawn
+        assert "output" not in pilot.app.drawn
+        pane.show_live("run pytest", ["output 0"])
+        await settled(pilot)
+        pane.upsert(TurnView("new", "note", lines=(LineView("?", "approved by you"),)))
+        pane.show_live("run pytest", ["output 0", "output 1", "output 2"])
+        await settled(pilot)
+        assert "approved by you" in pilot.app.drawn

@@ -76,7 +76,8 @@ class Conversation(VerticalScroll, can_focus=True):
     ) -> None:
         self._scrollback = Scrollback()
         self.welcome = Welcome()
-        super().__init__(self.welcome, self._scrollback, LiveOutput(), id=id, classes=classes)
+        self._output = LiveOutput()
+        super().__init__(self.welcome, self._scrollback, self._output, id=id, classes=classes)
         self._order: list[str] = []
         self._place: dict[str, int] = {}
         self._frozen: list[TurnView] = []
@@ -118,7 +119,7 @@ class Conversation(VerticalScroll, can_focus=True):
             self._scrollback.fill(self._frozen)
             self._live = [turn_widget(view) for view in turns[split:]]
             self._space(0, len(self._live))
-            self.mount_all(self._live)
+            self.mount_all(self._live, before=self._output)
         self._show_unseen()
         self._following = True
         self._hold_bottom()
@@ -170,7 +171,7 @@ class Conversation(VerticalScroll, can_focus=True):
         below = self._live[index:]
         self._live.insert(index, widget)
         self._space(index, index + 2)
-        self.mount(widget, before=below[0] if below else None)
+        self.mount(widget, before=below[0] if below else self._output)
         if not following:
             self._unseen += 1
             self._show_unseen()
@@ -362,12 +363,12 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def show_live(self, title: str, lines: Sequence[str]) -> None:
         """Draw the end of a running command's output at the bottom; nothing without a title."""
-        self.query_one(LiveOutput).show(title, lines)
+        self._output.show(title, lines)
 
     def on_click(self, event: events.Click) -> None:
         """Mark the clicked block; a double click opens it."""
         content = event.get_content_offset(self)
-        if content is None or not self._order or isinstance(event.widget, LiveOutput):
+        if content is None or not self._order or event.widget is self._output:
             return
         self._mark_quietly(self._block_at(content.y + self.scroll_offset.y))
         if event.chain == 2:

@@ -18,7 +18,7 @@ class LiveOutput(Widget):
     """One line about the command, and the last lines of its output; hidden while nothing runs."""
 
     DEFAULT_CSS = """
-    LiveOutput { dock: bottom; height: auto; width: 1fr; display: none; text-wrap: nowrap; }
+    LiveOutput { height: auto; width: 1fr; display: none; text-wrap: nowrap; }
     """
 
     def __init__(self) -> None:
