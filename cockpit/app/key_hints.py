@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cockpit.app.actions.action import AnyAction
-from cockpit.app.actions.context import ActionContext
+from cockpit.app.actions.context import ActionContext, Pane
 from cockpit.app.key_policy import KeyPolicy
 from cockpit.app.projection.header import SessionState
 from widgets.views import KeyHintView, QueueView
@@ -69,13 +69,15 @@ def proposal_hints(
     actions: Sequence[AnyAction],
     queue: QueueView,
     *,
+    pane: Pane = "prompt",
+    has_text: bool = False,
     second: bool = False,
     discussing: bool = False,
     is_read: bool = True,
 ) -> tuple[KeyHintView, ...]:
-    """Return the keys under a proposal.
+    """Return the keys under a proposal, as they work in ``pane``.
 
-    ``second``: the first of two keys was pressed; ``discussing``: the prompt asks for words; ``is_read``:
+    ``has_text``: the prompt is not empty; ``second``: the first of two keys was pressed; ``discussing``: the prompt asks for words; ``is_read``:
     all of it was on the screen.
     """
     front = queue.front
@@ -93,6 +95,10 @@ def proposal_hints(
             KeyHintView("y", "approve", True, "y"),
             KeyHintView("any other key", "cancel", press="escape"),
         )
+    if has_text:
+        sends = "sends your text" if pane == "prompt" else "decides once the prompt is empty"
+        return (KeyHintView("⏎", sends, pane == "prompt", "enter"),)
+    decides = pane in ("prompt", "proposals", "")
     context = ActionContext(
         pane="proposals",
         proposal_kind=front.kind,
@@ -105,12 +111,16 @@ def proposal_hints(
     for action in actions:
         if action.id not in _DECIDING or not action.when(context):
             continue
+        if action.id in _STRONG and not decides:
+            continue  # Enter and Escape are for the pane that has the focus
         label = _label(action, context)
         if action.id == "approve" and is_read and front.second_key and not front.questions:
             label = "then y approve"
         elif action.id == "next":
             label = f"next ({queue.total})"
         hints.append(KeyHintView(action.key, label, action.id in _STRONG, action.press))
+    if not decides:
+        hints.insert(0, KeyHintView("esc", "back, to decide", True, "escape"))
     return tuple(hints)
 
 

@@ -28,7 +28,7 @@ def explaining(still, tmp_path):
     return start
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 45), (250, 70)])
+@pytest.mark.parametrize("size", [(60, 30), (80, 24), (160, 45), (250, 70)])
 async def test_words_are_explained_one_by_one_and_dismissed_for_good(
     explaining, still, project, size
 ):
@@ -66,6 +66,19 @@ async def test_a_word_takes_nothing_from_a_low_screen(explaining, still, project
         app.attach(scene.session_id)
         screen = await look(pilot)
         assert not screen.word
+
+
+async def test_a_word_takes_no_line_that_a_proposal_needs(explaining, still, project):
+    scene = Scene(still.store, project).begin().wave("observing")
+    app = explaining()
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.attach(scene.session_id)
+        screen = await look(pilot)
+        assert screen.word == "wave"
+        scene.ask("p-1")
+        await until(pilot, lambda: not screen.word)
+        scene.decide("p-1", "approved")
+        await until(pilot, lambda: screen.word == "wave")
 
 
 async def test_all_words_can_be_listed(still):

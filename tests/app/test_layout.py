@@ -109,6 +109,29 @@ async def test_enter_shows_what_waits_unseen_and_decides_nothing(still, scene):
         await pilot.press("enter")
         assert shown(screen) == ["proposals"]
         assert pending(scene) == ["p-context"]
+        scene.decide("p-context", "approved")
+        await until(pilot, lambda: shown(screen) == ["bands"])  # and no empty pane stays
+
+
+async def test_the_keys_under_a_proposal_are_those_that_work(still, scene):
+    scene.begin().wave("observing").ask()
+    app = CockpitApp(still)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.attach(scene.session_id)
+        screen = await look(pilot)
+
+        def labels():
+            return [hint.label for hint in screen.panes.proposals.hints]
+
+        assert labels()[:2] == ["approve", "discuss"]
+        screen.prompt.put("not like this")
+        await until(pilot, lambda: labels() == ["sends your text"])
+        screen.prompt.put("")
+        await until(pilot, lambda: labels()[0] == "approve")
+        await pilot.press("alt+c")
+        await until(pilot, lambda: labels()[:2] == ["back, to decide", "narrow"])
+        await pilot.press("alt+c")
+        await until(pilot, lambda: labels()[:2] == ["approve", "discuss"])
 
 
 async def test_a_dialog_over_a_proposal_disarms_it(still, scene):

@@ -114,7 +114,10 @@ class CockpitScreen(DecidingScreen):
         self._new_proposals = NewProposals(host)
         self._age_ticks = 0
         self._room = 0
-        """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes."""
+        """The room of the proposal in front: 0 its place, 1 the whole height, 2 the place of all panes.
+
+        One more than :attr:`_most_room` is the line of the explained word, too.
+        """
         self._room_for = ""
 
     def compose(self) -> ComposeResult:
@@ -388,7 +391,7 @@ class CockpitScreen(DecidingScreen):
     def on_tab_chosen(self, event: Tab.Chosen) -> None:
         """Turn to the clicked tab."""
         self._new_proposals.note_tab_chosen()
-        self.panes.turn_to(event.pane)
+        self.panes.show_only(event.pane)
         self.schedule_paint()
 
     def on_panes_title_clicked(self, event: Panes.TitleClicked) -> None:
@@ -416,7 +419,8 @@ class CockpitScreen(DecidingScreen):
         self._make_room()
         with self.app.batch_update():
             self.panes.paint(views, host.session_id, self._proposal_hints(views.queue))
-            word = self.words.find(views)
+            is_crowded = views.queue.front is not None and self._room > self._most_room
+            word = "" if is_crowded else self.words.find(views)
             self.query_one(WordBar).show(word, WORDS.get(word, ""))
         front = views.queue.front
         if front is None or front.proposal_id != self.front_id:
@@ -465,8 +469,9 @@ class CockpitScreen(DecidingScreen):
         if front.digest != self._room_for:
             self._room_for, self._room = front.digest, 0
         if self._most_room and front.diffs and self.app.size.width < OVER:
-            self._room = 2
-        self.panes.set_room(over=self._room > 1, tall=self._room > 0)
+            self._room = max(2, self._room)
+        room = min(self._room, self._most_room)
+        self.panes.set_room(over=room > 1, tall=room > 0)
 
     @property
     def _most_room(self) -> int:
@@ -478,7 +483,7 @@ class CockpitScreen(DecidingScreen):
 
     @property
     def _needs_room(self) -> bool:
-        return self._room < self._most_room and self.panes.proposals.is_cut_off
+        return self._room <= self._most_room and self.panes.proposals.is_cut_off
 
     def _update_age(self) -> None:
         """Draw how old the proposal in front is, each second while seconds count, and when tasks retry."""
@@ -501,6 +506,8 @@ class CockpitScreen(DecidingScreen):
         return key_hints.proposal_hints(
             self._actions.actions,
             queue,
+            pane=self.pane,
+            has_text=bool(self.prompt.text.strip()),
             second=policy.second is not None,
             discussing=policy.discussing is not None,
             is_read=policy.is_read or policy.front is None,

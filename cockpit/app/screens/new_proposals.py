@@ -23,12 +23,12 @@ class AnnouncingHost(Host, Protocol):
 
 
 class NewProposals:
-    """Knows which proposals were announced, and whether the tab was turned for one."""
+    """Knows which proposals were announced, and whether the tab stays with those of other sessions."""
 
     def __init__(self, host: AnnouncingHost) -> None:
         self._host = host
         self._announced: set[str] = set()
-        self._has_turned = self._stays_in_queue = False
+        self._stays_in_queue = False
 
     def announce(self, pending: Sequence[str], *, rings: bool) -> None:
         """Ring for new proposals without taking the focus; turn the tab while no pane is in use.
@@ -68,10 +68,6 @@ class NewProposals:
         if turns:
             if is_idle and panes.tab == "conversation":
                 panes.turn_to("proposals")
-                self._has_turned = True
-        elif front is None and self._has_turned:
-            if waits_elsewhere and self._stays_in_queue:
-                return
-            self._has_turned = False
+        elif front is None and not (waits_elsewhere and self._stays_in_queue):
             if is_idle and panes.tab == "proposals":
-                panes.turn_to("conversation")
+                panes.turn_back()

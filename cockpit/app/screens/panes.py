@@ -81,6 +81,8 @@ class Panes(Container):
         self.proposals = ProposalPanel(id="proposals")
         self.work = WorkPane(id="work")
         self.tab: Pane = "conversation"
+        self.turned_from: Pane | None = None
+        """The tab that was in view before the program turned to another; None once the user chose one."""
         self.alone: Pane | None = None
         self.narrow = False
         self._wide = False
@@ -173,18 +175,24 @@ class Panes(Container):
         """Choose a tab; on a wide screen show the pane alone, or all panes again."""
         if self.narrow:
             # Never toggled: a new proposal may have turned the tab a moment ago.
-            self.tab = name
+            self.tab, self.turned_from = name, None
         else:
             self.alone = None if self.alone == name else name
         self._arrange()
 
     def turn_to(self, name: Pane) -> None:
         """Make the pane visible."""
-        if self.narrow:
-            self.tab = name
+        if self.narrow and self.tab != name:
+            self.tab, self.turned_from = name, self.turned_from or self.tab
         elif self.alone not in (None, name):
             self.alone = None
         self._arrange()
+
+    def turn_back(self) -> None:
+        """Show the tab from which the program has turned."""
+        if self.narrow and self.turned_from is not None:
+            self.tab, self.turned_from = self.turned_from, None
+            self._arrange()
 
     def _arrange(self) -> None:
         solo = self.solo
