@@ -77,8 +77,8 @@ def proposal_hints(
 ) -> tuple[KeyHintView, ...]:
     """Return the keys under a proposal, as they work in ``pane``.
 
-    ``has_text``: the prompt is not empty; ``second``: the first of two keys was pressed; ``discussing``: the prompt asks for words; ``is_read``:
-    all of it was on the screen.
+    ``has_text``: the prompt is not empty; ``second``: the first of two keys was pressed; ``discussing``: the
+    prompt asks for words; ``is_read``: all of it was on the screen.
     """
     front = queue.front
     if front is None:

@@ -23,7 +23,7 @@ MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""
 
 _SUMMARY = re.compile(
-    r"^=*\s*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|warnings?|deselected|rerun)"
+    r"^=*[ \t]*((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|warnings?|deselected|rerun)"
     r"(?:, )?)+|no tests ran) in [\d.]+s\b.*$",
     re.MULTILINE,
 )

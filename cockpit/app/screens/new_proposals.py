@@ -65,9 +65,9 @@ class NewProposals:
             has_begun = bool(self._host.session_id or screen.prompt.text)
             turns = panes.app.size.width < PHONE and not has_begun
             self._stays_in_queue |= turns
-        if turns:
-            if is_idle and panes.tab == "conversation":
-                panes.turn_to("proposals")
+        if not is_idle:
+            return
+        if turns and panes.tab == "conversation":
+            panes.turn_to("proposals")
         elif front is None and not (waits_elsewhere and self._stays_in_queue):
-            if is_idle and panes.tab == "proposals":
-                panes.turn_back()
+            panes.turn_back()

@@ -189,8 +189,8 @@ class Panes(Container):
         self._arrange()
 
     def turn_back(self) -> None:
-        """Show the tab from which the program has turned."""
-        if self.narrow and self.turned_from is not None:
+        """Show the tab from which the program has turned to the proposals."""
+        if self.narrow and self.tab == "proposals" and self.turned_from is not None:
             self.tab, self.turned_from = self.turned_from, None
             self._arrange()
 
