@@ -6,6 +6,7 @@ its name. Specified in ``docs/how-to/backup.md``.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from cockpit import __version__
 from cockpit.core.clock import format_time
-from cockpit.core.errors import StoreCorrupt
+from cockpit.core.errors import StoreCorrupt, StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.state_folder import DATABASE
 from cockpit.store.backup.backup_file import (
@@ -30,7 +31,7 @@ from cockpit.store.backup.backup_file import (
     pack,
     sync_folder,
 )
-from cockpit.store.db.connection import translate_errors
+from cockpit.store.db.connection import as_store_error, translate_errors
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 from cockpit.store.journal.head_anchor import last_row
@@ -41,10 +42,30 @@ def write_backup(store: Store, place: ProjectPaths, target: Path, *, replace: bo
     """Write a backup of the state of ``place`` to ``target``, readable by its owner alone.
 
     ``target`` is the earlier file or the whole new one at every moment. Raises :class:`BackupRefused` where
-    it exists and ``replace`` is False, ``StoreCorrupt`` where the store does not verify, and ``OSError``.
+    it exists and ``replace`` is False or it is no plain file, ``StoreCorrupt`` where the store does not
+    verify, and ``StoreUnwritable`` where the disk is full or the folder cannot be written.
     """
-    if not replace and os.path.lexists(target):
+    try:
+        _refuse_target(target, replace=replace)
+        return _write(store, place, target, replace=replace)
+    except OSError as error:
+        raise StoreUnwritable(
+            f"The backup cannot be written to {target}: {error.strerror or error}. Nothing was replaced."
+        ) from error
+
+
+def _refuse_target(target: Path, *, replace: bool) -> None:
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not replace:
         raise BackupRefused(f"{target} exists; nothing was written. Pass --replace to replace it.")
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise BackupRefused(f"{target} is no plain file, so nothing replaces it. Name another one.")
+
+
+def _write(store: Store, place: ProjectPaths, target: Path, *, replace: bool) -> Contents:
     _remove_leftovers(target)
     folder = target.with_name(f".{target.name}.{os.getpid()}.partial")
     folder.mkdir(mode=0o700)
@@ -100,10 +121,15 @@ def check_database(path: Path) -> tuple[int, str]:
 def _copy_database(source: Path, target: Path) -> tuple[int, str]:
     """Copy the database in one snapshot, and verify the copy; return the journal's last row."""
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with translate_errors(source), closing(sqlite3.connect(target)) as copy:
-        with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as connection:
-            connection.backup(copy)
-        copy.execute("PRAGMA journal_mode=DELETE")
+    try:
+        with closing(sqlite3.connect(target)) as copy:
+            with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as connection:
+                connection.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:  # only the copy is written to
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise as_store_error(source, error) from error
     return check_database(target)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 import warm
 
+from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.store.backup.backup_file import BackupRefused, Contents
 from cockpit.store.backup.restore_state import FOLDER, finish_restore, restore_backup
@@ -144,6 +146,49 @@ def test_what_exists_or_is_in_use_is_not_replaced(place: ProjectPaths, tmp_path:
         store.write_now(lambda tx: add_row(tx, "still"))
     assert not finish_restore(place)
     assert read_rows(place)[-2:] == ["in use", "still"]
+
+
+def test_only_plain_files_are_replaced(place: ProjectPaths, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target in (pipe, tmp_path):
+        with pytest.raises(BackupRefused, match="no plain file"):
+            back_up(place, target, replace=True)
+    assert pipe.is_fifo()
+    with pytest.raises(
+        StoreUnwritable, match=r"missing/kept: No such file .* Nothing was replaced"
+    ):
+        back_up(place, tmp_path / "missing" / "kept")
+
+
+FILL = """
+import sys
+from pathlib import Path
+from cockpit.core.project_paths import locate_project
+from cockpit.store.backup.write_backup import write_backup
+from cockpit.store.db.database import Store
+place = locate_project(Path(sys.argv[1]))
+with Store.open(place.database) as store:
+    write_backup(store, place, Path(sys.argv[2], "kept"), replace=False)
+"""
+
+
+def test_a_full_disk_is_that_of_the_backup(place: ProjectPaths, tmp_path: Path) -> None:
+    """The disk of the backup is full, and not that of the store."""
+    small = tmp_path / "small"
+    small.mkdir()
+    script = 'mount -t tmpfs -o size=200k none "$3" && { "$0" -c "$1" "$2" "$3"; ls -A "$3" >&2; }'
+    ended = subprocess.run(
+        [
+            *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script),
+            *(sys.executable, FILL, str(place.home), str(small)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"The backup cannot be written to {small}/kept: No space left" in ended.stderr
+    assert ended.stderr.endswith("Nothing was replaced.\n"), "and nothing is left in its folder"
 
 
 def altered(source: Path) -> Iterator[tuple[str, bytes]]:
