@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 import schemathesis
-from api_world import api_client, fill_store, issue, told
+from api_world import PATIENCE_S, api_client, fill_store, issue, told
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -102,7 +102,7 @@ def test_no_request_breaks_the_document(
             if case.path == "/api/journal":
                 case.query = {**(case.query or {}), "follow": "false"}
             tried.append(case.path)
-            answer = case.call(app=served, headers=bearer)
+            answer = case.call(app=served, headers=bearer, timeout=PATIENCE_S)
             case.validate_response(answer, checks=CHECKS)
 
         send()
@@ -171,7 +171,7 @@ def test_whatever_a_request_says_a_token_that_opens_nothing_gets_401_or_403(
                 if case.path == "/api/journal":
                     case.query = {**(case.query or {}), "follow": "false"}
                 headers = {"Authorization": authorization} if authorization else {}
-                answer = case.call(app=served, headers=headers)
+                answer = case.call(app=served, headers=headers, timeout=PATIENCE_S)
                 assert answer.status_code in (401, 403), (case.path, case.query, answer.text)
                 statuses.add(answer.status_code)
 
