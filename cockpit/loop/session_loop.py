@@ -28,7 +28,7 @@ from cockpit.loop.reentry.held_actions import describe_return, may_hold, read_he
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools
 from cockpit.loop.tools.run_added import open_dispatcher
-from cockpit.loop.wave_context import Engine, WaveContext
+from cockpit.loop.wave_context import EVENT_LEASE_S, Engine, WaveContext
 from cockpit.store.context import prune
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.transaction import Tx
@@ -49,9 +49,6 @@ HEARTBEAT_S = 15.0
 
 TASK_SUBMITTED = "task.submitted"
 """The event that a session's first wave begins for."""
-
-LEASE_S = 86_400.0
-"""Seconds that a wave leases its events for. While the wave is open nobody else claims them."""
 
 _RESUMABLE_PHASES = ("observing", "orienting", "deciding", "acting", "learning")
 
@@ -324,7 +321,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     session = sessions.load_in(tx, session_id)
     last = waves.find_latest_in(tx, session_id)
     if last is not None and last.phase == "failed_retryable":
-        events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=LEASE_S)
+        events.reclaim(tx, source=session.source, owner=last.wave_id, lease_s=EVENT_LEASE_S)
         last = waves.reenter(tx, last.wave_id)
     if last is not None and last.phase == "created":
         return _begin_wave(tx, last, engine)
@@ -339,7 +336,7 @@ def _next_wave(tx: Tx, session_id: str, engine: Engine) -> Wave | None:
     owner = waves.wave_id_of(session_id, last.ordinal + 1 if last else 1)
     # Every message that has arrived belongs to this wave; the task, or else the first event, is named as its
     # cause. They are the wave's until it ends: handled with it, or returned when it fails.
-    claimed = events.claim_waiting(tx, waiting, owner=owner, lease_s=LEASE_S)
+    claimed = events.claim_waiting(tx, waiting, owner=owner, lease_s=EVENT_LEASE_S)
     if not claimed:
         return None
     # A message that was sent before the first wave has come may be claimed before the task.

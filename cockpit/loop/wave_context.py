@@ -35,6 +35,9 @@ from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 
+EVENT_LEASE_S = 86_400.0
+"""Seconds that a wave leases its events for. While the wave is open nobody else claims them."""
+
 MOST_WRITTEN = 64
 """Waves whose rows are kept at hand."""
 

@@ -12,7 +12,7 @@ from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.runtime_settings import Limits
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions import outbox, proposals, sessions, waves
+from cockpit.store.sessions import events, messages, outbox, proposals, sessions, waves
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +103,45 @@ arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
             await runtime.approve(first.proposal_id)
         with pytest.raises(Stale):
             await runtime.approve(second.proposal_id, shown_digest="0" * 64)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+
+async def test_words_about_a_request_are_one_wave_and_a_question_waits_for_its_answer(
+    opened, script
+):
+    model = script(
+        """
+[[turn]]
+text = "I want the module."
+[[turn.call]]
+name = "request_context"
+arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
+[[turn]]
+when = { wave = 2 }
+text = "What do you mean?"
+[[turn]]
+when = { wave = 3 }
+text = "I answer myself."
+"""
+    )
+    async with opened() as runtime:
+        sid = await runtime.start("fix add", model=model, policy="ask")
+        run = asyncio.create_task(runtime.run(sid))
+        (request,) = await pending(runtime)
+        await runtime.discuss(
+            request.proposal_id, shown_digest=request.shown_digest, words="nonsense"
+        )
+
+        def answered():
+            session = runtime.store.read_now(lambda c: sessions.load(c, sid))
+            spoken = runtime.store.read_now(lambda c: messages.select_for_session(c, sid))
+            texts = [message.text for message in spoken if message.role == "agent"]
+            return (session, texts) if session.status == "waiting" and len(texts) > 1 else None
+
+        session, texts = await asyncio.wait_for(runtime.engine.change_waiter.wait_for(answered), 20)
+        assert texts == ["I want the module.", "What do you mean?"]
+        assert await runtime.store.read(lambda c: events.count_waiting(c, session.source)) == 0
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
 

@@ -12,7 +12,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.details.proposals import ProposalCreated, ProposalDiscussed
-from cockpit.store.journal.details.sessions import SessionCompleted, SessionCreated
+from cockpit.store.journal.details.sessions import SessionCompleted, SessionCreated, SessionWaiting
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import messages
@@ -37,6 +37,8 @@ class Guide:
             self._types[row.session_id] = created.task_type
         task = self._types.get(row.session_id, "")
         step = _step("review" if task == "review_pr" else "bug", row.detail)
+        if step.endswith(".context") and (row.session_id, step) in self._shown:
+            step += ".again"
         if not step or (row.session_id, step) in self._shown:
             return None
         self._shown.add((row.session_id, step))
@@ -77,15 +79,18 @@ def _step(task: str, detail: Detail) -> str:
     """Return the name of the step that an event is; ``""`` for none."""
     match detail:
         case ProposalCreated(kind="context"):
-            revised = ".again" if detail.revises else ""
-            return f"{task}.context{revised}"
+            return f"{task}.context"
         case ProposalCreated():
             name = f"{task}.{detail.shown().type}"
             return name if name in LINES else ""
         case ProposalDiscussed(words=""):
             return f"{task}.discussed"
-        case SessionCompleted():
+        case SessionCompleted(status="done"):
             return f"{task}.completed"
+        case SessionCompleted():
+            return f"{task}.ended"
+        case SessionWaiting(for_="person", why="your turn"):
+            return f"{task}.question"
         case _:
             return ""
 
@@ -105,6 +110,14 @@ LINES: Mapping[str, str] = {
         "GUIDE 3/7  The review is ready, shown as it will be written. Enter reads on to its end, and"
         " approves it there (with y, where it asks for a second key). F4 shows it full screen."
     ),
+    "review.question": (
+        "GUIDE  Here rules answer, not a model, and they follow simple words. Type, for example:"
+        f" {DISCUSS_WORDS} – and press Enter."
+    ),
+    "review.ended": (
+        f"GUIDE  This ended without a review. Continue it with words such as: {DISCUSS_WORDS} – or go on"
+        f" with a bug. Type: {BUG_WORDS} – then press F7, which makes it a new task, and Enter."
+    ),
     "review.completed": (
         f"GUIDE 4/7  The review is in .cockpit/reviews. Now a bug. Type: {BUG_WORDS} – then press F7,"
         " which makes it a new task, and Enter."
@@ -122,6 +135,11 @@ LINES: Mapping[str, str] = {
     "bug.run": (
         "GUIDE 6/7  A command is shown as it will run: arguments, folder, sandbox, time limit. The"
         " new tests should fail at first. Press Enter."
+    ),
+    "bug.question": "GUIDE  It waits for your answer. Type a message, then press Enter.",
+    "bug.ended": (
+        "GUIDE  This ended without a fix. Type a message to try again: press F7 first, which makes it a new"
+        f" task, for example: {BUG_WORDS}"
     ),
     "bug.git_commit": "GUIDE 7/7  Exactly these files are committed, with this message. Press Enter.",
     "bug.completed": (

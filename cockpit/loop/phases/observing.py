@@ -40,7 +40,8 @@ from cockpit.loop.reentry.evidence import has_due_evidence, request_evidence
 from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
 from cockpit.loop.skills.skill_vectors import compare_skills, lacks_vectors
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added
-from cockpit.loop.wave_context import WaveContext
+from cockpit.loop.user_message import USER_MESSAGE_SENT
+from cockpit.loop.wave_context import EVENT_LEASE_S, WaveContext
 from cockpit.observe.fan_out import MAX_JOBS
 from cockpit.observe.stale_files import FileRead
 from cockpit.store.context import facts, observation_jobs, regranted_facts
@@ -48,7 +49,7 @@ from cockpit.store.context.facts import Fact, ObservingWave
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionWaiting
 from cockpit.store.journal.details.waves import WaveObserved
-from cockpit.store.sessions import context_requests, messages, plans, sessions, waves
+from cockpit.store.sessions import context_requests, events, messages, plans, sessions, waves
 from cockpit.store.sessions.context_requests import ContextRequest
 from cockpit.store.sessions.plans import Plan
 from cockpit.store.sessions.sessions import Session
@@ -403,8 +404,15 @@ def _changed_type(tx: Tx, context: WaveContext) -> list[Fact]:
 
 
 def _user_messages(tx: Tx, context: WaveContext) -> list[Fact]:
-    """Return every message of the user after the task itself, numbered, as pinned facts."""
-    sent = messages.select_for_session(tx.connection, context.session.session_id, role="person")
+    """Return every message of the user after the task itself, numbered, as pinned facts.
+
+    Those that came since the wave began are the wave's as well: no other wave begins for them.
+    """
+    wave, session = context.wave, context.session
+    sent = messages.select_for_session(tx.connection, session.session_id, role="person")
+    if sent and sent[-1].created_at >= wave.pinned_now:
+        waiting = events.select_waiting(tx, session.source).of_type(USER_MESSAGE_SENT)
+        events.claim_waiting(tx, waiting, owner=wave.wave_id, lease_s=EVENT_LEASE_S)
     return [
         pinned_text_fact("person", f"person:{number}", message.text)
         for number, message in enumerate(sent)

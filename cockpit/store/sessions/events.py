@@ -183,6 +183,11 @@ class WaitingEvents(Struct, frozen=True):
     has_new: bool
     """Whether the source has an event that was never leased."""
 
+    def of_type(self, event_type: str) -> WaitingEvents:
+        """Return those of one type."""
+        rows = tuple(row for row in self.rows if row[1] == event_type)
+        return WaitingEvents(self.source, rows, self.has_new)
+
 
 def select_waiting(tx: Tx, source: str) -> WaitingEvents:
     """Read the claimable events of ``source``, for :func:`claim_waiting` in the same transaction."""
