@@ -10,7 +10,7 @@ from cockpit.core.long_runs import has_long_run
 
 SIGNS = (
     # names of secrets, and signs of addresses and hunks
-    *("key", "token", "secret", "passw", "passphrase", "pwd", "credential", "basic", "bearer"),
+    *("token", "secret", "passw", "passphrase", "pwd", "credential", "basic", "bearer"),
     *("://", "@@ -"),
     # prefixes of known secrets
     *("ckp_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-"),
@@ -18,10 +18,13 @@ SIGNS = (
     *("hooks.slack.com", "sk_live", "sk_test", "rk_live", "rk_test", "npm_", "pypi-", "hf_"),
     *("sg.", "eyj"),
 )
-"""Signs, in lower case: every text that a pattern of :mod:`cockpit.core.secrets` matches contains one.
+"""Signs, in lower case: every text that a pattern of :mod:`cockpit.core.secrets` matches contains one
+or a key.
 
 Most texts contain none; whether one of the kept rules matches takes one more pattern.
 """
+_KEYS = ("api", "access", "private", "auth", "account", "signing", "encryption")
+"""Words before ``key`` in the names of secrets; the word alone is everywhere."""
 
 
 def lacks_secret_signs(text: str) -> bool:
@@ -35,6 +38,8 @@ def lacks_secret_signs(text: str) -> bool:
     for sign in SIGNS:
         if sign in lowered:
             return False
+    if "key" in lowered and any(word in lowered for word in _KEYS):
+        return False
     if not has_long_run(lowered):
         return True
     from cockpit.core.secret_rules import (

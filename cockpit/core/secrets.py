@@ -231,9 +231,30 @@ def masked_json(value: Any) -> str:
 
 def stays_as_member(key: str, text: str) -> bool:
     """Tell whether a text under ``key`` is certain to be masked to itself, looking only at short ones."""
-    return (key, text) in _clean_members or (
-        len(text) <= _REMEMBERED and _mask_key(key) == key and _mask_member(key, text) == text
+    if (key, text) in _clean_members:
+        return True
+    if key in _ID_KEYS and _shape(_ID).fullmatch(text):
+        return True
+    return len(text) <= _REMEMBERED and _mask_key(key) == key and _mask_member(key, text) == text
+
+
+_ID_KEYS = frozenset(
+    (
+        *(
+            "action_id",
+            "proposal_id",
+            "request_id",
+            "call_id",
+            "message_id",
+            "fact_id",
+            "packet_id",
+        ),
+        *("session_id", "task_id", "chain_id", "key", "payload_digest", "shown_digest"),
     )
+)
+_ID = r"[a-z]{1,2}-[0-9a-z]{8}|(?:k-)?[0-9a-f]{24}|[0-9a-f]{64}"
+"""An id or a digest of ours: masking leaves each of them under these keys as it is, and it is rarely seen
+twice, so that remembering it helps little and looking for signs in it takes long."""
 
 
 _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')

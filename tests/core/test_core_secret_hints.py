@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.core.canonical_json import canonical_json
+from cockpit.core import secrets
+from cockpit.core.canonical_json import canonical_json, text_digest
+from cockpit.core.clock import RandomIds
 from cockpit.core.secrets import lacks_secret_signs, mask, mask_thoroughly, mask_value
 
 pytestmark = pytest.mark.slow
@@ -21,6 +23,7 @@ PIECES = (
     *("hooks.slack.com/services/", "sk_live_", "rk_test_", "npm_", "pypi-", "hf_", "SG.", "eyJ"),
     *("https://", "u:", "@", "Bearer ", "basic ", "token ", "password", "pwd", "passphrase"),
     *("Secret", "api_key", "access-key", "PRIVATEKEY", "auth_key", "account key", "credentials"),
+    *("apikey", "account_key", "signing-key", "EncryptionKey", "private-", "key"),
     *("-----BEGIN ", "RSA ", "PRIVATE KEY", "-----", "-----END ", "\n", "@@ -1,2 +1,2 @@ "),
     *("=", ": ", ":=", '"', "'", "\\", ".", "/", "_", " ", "ſecret", "toKen", "\ud800", "é", "k_"),
     *(LETTERS, LETTERS * 2, LETTERS * 3, LETTERS.upper() + "0123", "0123456789", "hunter2"),
@@ -55,3 +58,20 @@ def test_every_known_beginning_is_a_sign_in_any_case() -> None:
 
 def test_ordinary_rows_take_the_short_cut() -> None:
     assert lacks_secret_signs(canonical_json({"ordinal": 3, "phase": "observing", "facts": 12}))
+
+
+@pytest.mark.parametrize("key", sorted(secrets._ID_KEYS))
+def test_ids_and_digests_of_ours_stay_as_the_patterns_leave_them(key: str) -> None:
+    ids = RandomIds()
+    for number in range(60):
+        digest = text_digest(f"{key} {number}")
+        for text in (ids.new("a"), ids.new("s"), f"k-{digest[:24]}", digest[:24], digest):
+            assert secrets.stays_as_member(key, text)
+            assert secrets.mask_value({key: text}) == {key: text}
+
+
+def test_a_secret_under_the_key_of_an_id_is_seen() -> None:
+    for key in secrets._ID_KEYS:
+        for text in ("ghp_" + LETTERS * 3, "AKIA" + "ABCD1234EFGH5678", "key-" + "0a1b2c3d" * 4):
+            assert secrets.stays_as_member(key, text) == (mask_value({key: text}) == {key: text})
+            assert mask_value({key: text}) != {key: text}
