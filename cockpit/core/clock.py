@@ -36,8 +36,21 @@ class Ids(Protocol):
 class SystemClock:
     """The machine's clock."""
 
+    def __init__(self) -> None:
+        self._second = (-1, "")
+        """The second that :meth:`now_text` gave last, and its text."""
+
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def now_text(self) -> str:
+        """Return this moment as :func:`format_time` does, in a third of the time."""
+        seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        second, text = self._second
+        if second != seconds:
+            text = datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+            self._second = seconds, text  # one value: several threads may do this
+        return f"{text}.{nanoseconds // 1000:06}Z"
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -110,10 +123,17 @@ def format_time(moment: datetime) -> str:
 _WITH_MICROSECONDS = len("2026-01-01T12:00:00.000001+00:00")
 
 
+def read_now(clock: Clock) -> str:
+    """Return this moment of ``clock`` as the store keeps it."""
+    return clock.now_text() if type(clock) is SystemClock else format_time(clock.now())
+
+
 def milliseconds_between(start: str | None, end: str) -> int | None:
     """Return the milliseconds from one stored time to another, at least 0; None without a start."""
     if start is None:
         return None
+    if start[:20] == end[:20]:  # in the same second
+        return max(0, round((int(end[20:-1]) - int(start[20:-1])) / 1000))
     return max(0, round((parse_time(end) - parse_time(start)).total_seconds() * 1000))
 
 

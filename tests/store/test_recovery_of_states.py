@@ -116,7 +116,9 @@ BY_COLUMNS = {
 }
 """Tables whose rows are held by a lease, which recovery takes from a dead holder."""
 
-_STATES = re.compile(r"CHECK\s*\(\s*(status|phase|step)\s+IN\s*\(([^()]*)\)\s*\)")
+_STATES = re.compile(
+    r"CHECK\s*\(\s*(status|phase|step)\s+(IN\s*\([^()]*\)|=\s*'\w+'(?:\s+OR\s+\1\s*=\s*'\w+')*)\s*\)"
+)
 _LEASE = re.compile(r"\b(?:lease_owner|expires_at TEXT NOT NULL|leased_until)\b")
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from cockpit.core.clock import Clock, Ids, format_time
+from cockpit.core.clock import Clock, Ids, read_now
 from cockpit.core.secrets import masked_json, replace_surrogates
 from cockpit.store.db.connection import is_fatal
 from cockpit.store.db.row_cache import RowCache
@@ -84,7 +84,7 @@ class Tx(Struct, frozen=True):
 
     def now(self) -> str:
         """Return this moment as it is stored."""
-        return format_time(self.clock.now())
+        return read_now(self.clock)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         """Run a statement. Lone surrogates (from names that are not UTF-8) become U+FFFD."""

@@ -24,6 +24,8 @@ _COUNTS = struct.Struct("<QQ")
 _FLOCK = struct.Struct("hhqqi4x")
 _MUTEX = 0
 """The byte that is locked while a number is taken."""
+_LOCK_MUTEX = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _MUTEX, 1, 0)
+_UNLOCK_MUTEX = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, _MUTEX, 1, 0)
 # Locks of an open file, not of a process: two stores in one process wait for each other, too.
 _SET: int = getattr(fcntl, "F_OFD_SETLK", -1)
 _GET: int = getattr(fcntl, "F_OFD_GETLK", -1)
@@ -68,19 +70,22 @@ class WriteQueue:
             os.close(file)
 
     def _take_number(self, until: float) -> int | None:
-        """Take the next number; returns the one before it, or None when that takes too long."""
-        while not self._set(_MUTEX, fcntl.F_WRLCK):
+        """Take the next number; returns the one before it, or None for nobody to wait for.
+
+        That is one who has left already, or the wait for the number was too long.
+        """
+        while not self._lock(_LOCK_MUTEX):
             if time.monotonic() > until:
                 return None
             time.sleep(POLL_S)
         try:
-            before, _ = self._read()
+            before, turn = self._read()
             self._ticket = before + 1
             os.pwrite(self._file, self._ticket.to_bytes(8, "little"), 0)
             self._set(self._ticket, fcntl.F_WRLCK)
         finally:
-            self._set(_MUTEX, fcntl.F_UNLCK)
-        return before
+            self._lock(_UNLOCK_MUTEX)
+        return None if turn == before else before
 
     def _await(self, before: int, until: float) -> None:
         while before and not self._is_free(before) and time.monotonic() < until:
@@ -94,8 +99,11 @@ class WriteQueue:
 
     def _set(self, byte: int, kind: int) -> bool:
         """Lock or unlock a byte; returns False where another writer has it."""
+        return self._lock(_FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
+
+    def _lock(self, flock: bytes) -> bool:
         try:
-            fcntl.fcntl(self._file, _SET, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
+            fcntl.fcntl(self._file, _SET, flock)
         except (BlockingIOError, PermissionError):
             return False
         return True

@@ -578,5 +578,14 @@ def chain_digest(
     previous: str, values: tuple[Any, ...], sealed: str = "", *, is_plain: bool = False
 ) -> str:
     """Return the digest of a row that follows ``previous``; ``is_plain``: it is a row of ours."""
-    body = canonical_json((*values, sealed) if sealed else values, is_plain=is_plain)
-    return text_digest(f"{previous}\n{body}")
+    columns = (*values, sealed) if sealed else values
+    if is_plain:
+        try:
+            # The bytes of canonical JSON, as canonical_json itself would get them.
+            return sha256(b"%b\n%b" % (previous.encode(), _encode_plain(columns))).hexdigest()
+        except (TypeError, ValueError):
+            pass  # a lone surrogate
+    return text_digest(f"{previous}\n{canonical_json(columns, is_plain=is_plain)}")
+
+
+_encode_plain = msgspec.json.Encoder(order="sorted").encode

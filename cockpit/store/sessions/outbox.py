@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cockpit.core.canonical_json import canonical_json, digest, parse_json
 from cockpit.core.clock import format_time, milliseconds_between
@@ -73,6 +73,8 @@ class Receipt(Struct, frozen=True):
 
 _QUEUED = "action queued"
 """Under this name the transaction's row cache keeps which actions this process has queued or compared."""
+_PLANNED = "action planned"
+"""Under this name it keeps planned actions, which :func:`enqueue` would otherwise read again."""
 
 _COLUMNS = (
     "action_id, wave_id, session_id, proposal_id, position, idempotency_key, action_type, title,"
@@ -80,18 +82,19 @@ _COLUMNS = (
 )
 _SELECT = f"SELECT {_COLUMNS} FROM outbox_actions"  # noqa: S608 - fixed columns
 _PLAN = (
-    "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"  # noqa: S608 - fixed columns
+    "INSERT INTO outbox_actions(action_id, wave_id, session_id, position, idempotency_key,"
     " action_type, target_adapter, title, payload_json, phase, max_attempts, created_at, updated_at)"
     " VALUES (?,?,?,?,?,?,?,?,?,'planned',?,?,?)"
-    f" ON CONFLICT(idempotency_key) DO NOTHING RETURNING {_COLUMNS}"
+    " ON CONFLICT(idempotency_key) DO NOTHING"
 )
+# No RETURNING: SQLite makes a temporary table for it.
 _ENQUEUE = (
-    "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"  # noqa: S608 - fixed columns
-    f" WHERE action_id=? AND phase='planned' RETURNING {_COLUMNS}"
+    "UPDATE outbox_actions SET phase='queued', proposal_id=?, payload_json=?, updated_at=?"
+    " WHERE action_id=? AND phase='planned'"
 )
 _SETTLE = (
-    "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"  # noqa: S608 - fixed columns
-    f" updated_at=? WHERE action_id=? RETURNING {_COLUMNS}"
+    "UPDATE outbox_actions SET phase=?, last_error=?, next_retry_at=?, lease_owner=NULL,"
+    " updated_at=? WHERE action_id=?"
 )
 
 
@@ -108,27 +111,20 @@ def plan(
     max_attempts: int = 3,
 ) -> OutboxAction:
     """Store an intended action in phase ``planned``. Idempotent by ``key``."""
-    now = tx.now()
-    row = tx.execute(
-        _PLAN,
-        (
-            tx.ids.new("a"),
-            wave_id,
-            session_id,
-            position,
-            key,
-            action_type,
-            action_type,
-            mask(title),
-            masked_json(dict(payload)),
-            max_attempts,
-            now,
-            now,
-        ),
-    ).fetchone()
-    if row is None:
-        row = tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone()
-    return _read(row)
+    action_id, title, now = tx.ids.new("a"), mask(title), tx.now()
+    payload_json = masked_json(dict(payload))
+    values = (
+        *(action_id, wave_id, session_id, position, key, action_type, action_type, title),
+        *(payload_json, max_attempts, now, now),
+    )
+    if tx.execute(_PLAN, values).rowcount != 1:
+        return _read(tx.execute(f"{_SELECT} WHERE idempotency_key=?", (key,)).fetchone())
+    planned = OutboxAction(
+        *(action_id, wave_id, session_id, None, position, key, action_type, title),
+        *(parse_json(payload_json), "planned", 0, max_attempts, None, None, ""),
+    )
+    tx.rows.put((_PLANNED, action_id), planned)
+    return planned
 
 
 def enqueue(
@@ -140,17 +136,23 @@ def enqueue(
     """
     if proposal_id is not None:
         proposals.load_approved(tx, proposal_id)
-    row = tx.execute(
-        _ENQUEUE,
-        (proposal_id, masked_json(dict(payload)), tx.now(), action_id),
-    ).fetchone()
-    action = _read(row) if row is not None else _from(tx, action_id, ("planned",))  # raises
-    return _queued(tx, action)
+    planned: OutboxAction | None = tx.rows.get((_PLANNED, action_id))
+    if planned is None:
+        planned = _from(tx, action_id, ("planned",))
+    payload_json, now = masked_json(dict(payload)), tx.now()
+    tx.rows.drop((_PLANNED, action_id))
+    if tx.execute(_ENQUEUE, (proposal_id, payload_json, now, action_id)).rowcount != 1:
+        _from(tx, action_id, ("planned",))  # raises
+    queued = structs.replace(
+        planned, phase="queued", proposal_id=proposal_id, payload=parse_json(payload_json)
+    )
+    return _queued(tx, queued, now)
 
 
 def drop(tx: Tx, action_id: str, reason: str) -> OutboxAction:
     """End a planned action that was refused, rejected, discussed or expired."""
     _from(tx, action_id, ("planned",))
+    tx.rows.drop((_PLANNED, action_id))
     tx.execute(
         "UPDATE outbox_actions SET phase='failed_terminal', last_error=?, updated_at=?"
         " WHERE action_id=?",
@@ -200,7 +202,7 @@ def require_as_queued(tx: Tx, action_id: str) -> OutboxAction:
 
 def refuse_altered(tx: Tx, action_id: str, message: str) -> OutboxAction:
     """End an action that is not as it was queued: it is not run, and stays for the user to look at."""
-    ended = _settle(tx, action_id, "failed_terminal", message)
+    ended = _settle(tx, load(tx.connection, action_id), "failed_terminal", message)
     failed = ActionFailed(**_head(ended), message=message, receipt={})
     return _journal(tx, ended, failed, "error", "altered")
 
@@ -210,7 +212,7 @@ def confirm(tx: Tx, action_id: str, *, summary: str, detail: Mapping[str, Any]) 
     action = _from(tx, action_id, ("dispatched", "uncertain"))
     took = _took_ms(tx, action_id)
     receipt = _receipt(tx, action, "success", True, summary, detail)
-    ended = _settle(tx, action_id, "confirmed", "")
+    ended = _settle(tx, action, "confirmed", "")
     confirmed = ActionConfirmed(**_head(action), summary=summary, receipt=receipt)
     return _journal(tx, ended, confirmed, latency_ms=took)
 
@@ -235,10 +237,10 @@ def fail(
     receipt = _receipt(tx, action, status, not again, summary, detail)
     if again and retry_in_s is not None:
         retry_at = format_time(tx.clock.now() + timedelta(seconds=retry_in_s))
-        ended = _settle(tx, action_id, "failed_retryable", summary, retry_at)
+        ended = _settle(tx, action, "failed_retryable", summary, retry_at)
         retried = ActionRetried(**_head(action), message=summary, wait_s=retry_in_s)
         return _journal(tx, ended, retried, "error", error_code, took)
-    ended = _settle(tx, action_id, "failed_terminal", summary)
+    ended = _settle(tx, action, "failed_terminal", summary)
     failed = ActionFailed(**_head(action), message=summary, receipt=receipt)
     return _journal(tx, ended, failed, "error", error_code, took)
 
@@ -246,7 +248,7 @@ def fail(
 def mark_uncertain(tx: Tx, action_id: str, message: str) -> OutboxAction:
     """Record that the effect may or may not have happened; the user is asked."""
     action = _from(tx, action_id, ("dispatched",))
-    ended = _settle(tx, action_id, "uncertain", message)
+    ended = _settle(tx, action, "uncertain", message)
     return _journal(tx, ended, ActionUncertain(**_head(action), message=message), "error")
 
 
@@ -258,8 +260,8 @@ def record_probe(tx: Tx, action_id: str, result: str) -> OutboxAction:
 
 def requeue(tx: Tx, action_id: str) -> OutboxAction:
     """Queue an action again after a probe (or the user) said that its effect did not happen."""
-    _from(tx, action_id, ("dispatched", "uncertain"))
-    ended = _settle(tx, action_id, "queued", "")
+    action = _from(tx, action_id, ("dispatched", "uncertain"))
+    ended = _settle(tx, action, "queued", "")
     return _queued(tx, ended)
 
 
@@ -335,7 +337,7 @@ def select_receipts(connection: sqlite3.Connection, action_id: str) -> list[Rece
     ]
 
 
-def _queued(tx: Tx, action: OutboxAction) -> OutboxAction:
+def _queued(tx: Tx, action: OutboxAction, at: str = "") -> OutboxAction:
     """Journal that the action may run, with the digest of what it will do."""
     tx.rows.put((_QUEUED, action.action_id), True)
     event = ActionQueued(
@@ -344,7 +346,7 @@ def _queued(tx: Tx, action: OutboxAction) -> OutboxAction:
         key=action.key,
         payload_digest=digest(action.payload),
     )
-    return _journal(tx, action, event)
+    return _journal(tx, action, event, at=at)
 
 
 def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:
@@ -357,13 +359,14 @@ def _from(tx: Tx, action_id: str, phases: tuple[str, ...]) -> OutboxAction:
 
 
 def _settle(
-    tx: Tx, action_id: str, phase: str, error: str, retry_at: str | None = None
+    tx: Tx, action: OutboxAction, phase: str, error: str, retry_at: str | None = None
 ) -> OutboxAction:
-    row = tx.execute(
-        _SETTLE,
-        (phase, mask(error), retry_at, tx.now(), action_id),
-    ).fetchone()
-    return _read(row)
+    error = mask(error)
+    tx.rows.drop((_PLANNED, action.action_id))
+    tx.execute(_SETTLE, (phase, error, retry_at, tx.now(), action.action_id))
+    return structs.replace(
+        action, phase=phase, last_error=error, next_retry_at=retry_at, lease_owner=None
+    )
 
 
 def _receipt(
@@ -399,6 +402,7 @@ def _journal(
     result: str = "ok",
     error_code: str = "",
     latency_ms: int | None = None,
+    at: str = "",
 ) -> OutboxAction:
     tx.journal(
         event,
@@ -407,6 +411,7 @@ def _journal(
         result=result,
         error_code=error_code,
         latency_ms=latency_ms,
+        at=at,
     )
     return row
 

@@ -116,7 +116,7 @@ def create(tx: Tx, *, session_id: str, trace_id: str, event_id: str | None = Non
     _keep(tx, wave, now)
     tx.rows.put(("latest wave", session_id), wave_id)
     begin_trace(tx.rows, session_id, wave_id, trace_id)
-    _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id))
+    _journal(tx, wave, WaveCreated(ordinal=ordinal, event_id=event_id), at=now)
     return wave
 
 
@@ -164,7 +164,7 @@ def advance(
         event = _ENTERED[phase](ordinal=wave.ordinal, phase=phase)
     else:
         event = structs.replace(detail, ordinal=wave.ordinal, phase=phase)
-    _journal(tx, moved, event, latency_ms=latency_ms)
+    _journal(tx, moved, event, latency_ms=latency_ms, at=now)
     return moved
 
 
@@ -303,6 +303,7 @@ def _journal(
     event: Detail,
     *,
     latency_ms: int | None = None,
+    at: str = "",
 ) -> None:
     tx.journal(
         event,
@@ -312,4 +313,5 @@ def _journal(
         packet_id=wave.packet_id,
         profile_version=wave.profile_version,
         latency_ms=latency_ms,
+        at=at,
     )
