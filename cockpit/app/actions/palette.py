@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
+from textual.app import RenderResult
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
@@ -20,6 +21,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.session_actions import followable_sessions
 from cockpit.app.dialogs.question import without_blinking
 from cockpit.app.host import Host
+from widgets.frame.dimmed_screen import dim_quickly
 from widgets.text.tone import DIM, line
 
 _SESSIONS_MOST = 30
@@ -57,6 +59,10 @@ class CommandSource(Protocol):
 
 class Palette(CommandPalette):
     """The palette over the cockpit, with a cursor that does not blink."""
+
+    def render(self) -> RenderResult:
+        """Draw the screen below, dimmed."""
+        return dim_quickly(super().render())
 
     def on_mount(self) -> None:
         without_blinking(self.query_one(Input))

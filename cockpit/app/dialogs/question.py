@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from textual import events
-from textual.app import ComposeResult
+from textual.app import ComposeResult, RenderResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from cockpit.app.actions.action import find_key
 from widgets.forms.pick_list import PickList, PickRow
+from widgets.frame.dimmed_screen import dim_quickly
 from widgets.frame.footer import KeyBar
 from widgets.text.clean import clean
 
@@ -34,6 +35,10 @@ class Dialog(ModalScreen[T]):
     """
 
     BINDINGS = [Binding("escape", "leave", "close", show=False)]  # noqa: RUF012 -- Textual's way
+
+    def render(self) -> RenderResult:
+        """Draw the screen below, dimmed."""
+        return dim_quickly(super().render())
 
     def action_leave(self) -> None:
         """Close without an answer."""
