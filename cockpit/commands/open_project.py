@@ -256,17 +256,19 @@ def require_records() -> None:
         )
 
 
-def choose_session(connection: sqlite3.Connection, named: str | None) -> str:
+def choose_session(
+    connection: sqlite3.Connection, named: str | None, *, with_agents: bool = False
+) -> str:
     """Return the id of a session by its id or the beginning of its id; None or ``last`` is the newest.
 
-    A session of an external agent is never the newest, because cockpit cannot resume it.
+    Only ``with_agents`` is a session with an external agent the newest: it has turns, but no packets.
 
     Raises :class:`NotFound` without a match, :class:`WrongUse` with several.
     """
     from cockpit.store.sessions import sessions
 
     if named is None or named == "last":
-        newest = sessions.find_latest(connection)
+        newest = sessions.find_latest(connection, with_agents=with_agents)
         if newest is None:
             raise NotFound("There is no session yet. Start one with `cockpit run TASK`.")
         return newest.session_id

@@ -108,6 +108,11 @@ async def test_a_session_of_the_named_agent(acp: Acp) -> None:
         await shows(pilot, "First I look.", "def area")
         await pilot.press("left")
         await until(pilot, lambda: "def area" not in text_of(pilot))
+        # It is the last session, which `cockpit -c` resumes; it has no packets to look into.
+        read = acp.runtime.store.read_now
+        last = read(lambda c: sessions.find_latest(c, with_agents=True))
+        assert last is not None and last.session_id == screen_of(pilot).host.session_id
+        assert read(sessions.find_latest) is None
 
 
 async def test_an_agent_that_has_new_sessions_is_named_before_the_first(acp: Acp) -> None:

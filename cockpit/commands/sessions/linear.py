@@ -91,7 +91,9 @@ def open_linear(session: str | None, flags: Mapping[str, object], *, agent: str 
             user_presence.sit_at_screen()
             chosen = ""
             if session:
-                chosen = await runtime.store.read(lambda c: choose_session(c, session))
+                chosen = await runtime.store.read(
+                    lambda c: choose_session(c, session, with_agents=True)
+                )
             linear = Linear(runtime, rings=settings.bell)
             return await linear.run(chosen, lists_sessions=session == "")
 
@@ -497,7 +499,9 @@ class Linear:
             case "/sessions":
                 show(await store.read(list_sessions))
             case "/session":
-                chosen = await store.read(lambda c: choose_session(c, rest or "last"))
+                chosen = await store.read(
+                    lambda c: choose_session(c, rest or "last", with_agents=True)
+                )
                 await self._attach(chosen)
                 self._start_task(self._runs.resume(chosen))
             case "/history":

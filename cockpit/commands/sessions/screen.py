@@ -73,7 +73,9 @@ def open_project_screen(
     if session == "":
         first_message = "/resume"  # the list of sessions
     elif session is not None:
-        session_id = read_store(lambda connection: choose_session(connection, session))
+        session_id = read_store(
+            lambda connection: choose_session(connection, session, with_agents=True)
+        )
     visit = Visit(place.home)
     gc.disable()  # until the main screen: the start makes many objects, and all of them stay
     try:

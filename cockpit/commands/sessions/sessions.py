@@ -82,7 +82,7 @@ def show_session(session: str | None, as_json: bool) -> None:
     """
 
     def read(connection: sqlite3.Connection) -> Any:
-        session_id = choose_session(connection, session)
+        session_id = choose_session(connection, session, with_agents=True)
         if as_json:
             return session_document(connection, session_id)
         return session_text(connection, session_id, width=output_width())
@@ -119,7 +119,9 @@ def export_session(session: str, form: str | None, file: Path | None) -> None:
     from cockpit.loop.views.transcript import document
 
     transcript = read_store(
-        lambda connection: document(connection, choose_session(connection, session))
+        lambda connection: document(
+            connection, choose_session(connection, session, with_agents=True)
+        )
     )
     ending = file.suffix.removeprefix(".").lower() if file is not None else ""
     match form or (ending if ending in FORMATS else "md"):
@@ -151,7 +153,9 @@ def rename(session: str, title: str) -> None:
     title = make_title(title)
     require_records()
     with open_store(find_project()) as store:
-        session_id = store.read_now(lambda connection: choose_session(connection, session))
+        session_id = store.read_now(
+            lambda connection: choose_session(connection, session, with_agents=True)
+        )
         row = store.write_now(lambda tx: change(tx, session_id, title=title))
     say(f"{session_id} is {row.title!r} now")
 
@@ -257,7 +261,9 @@ def replay(ctx: click.Context, /, session: str) -> None:
     """
     from cockpit.commands.sessions.screen import open_replay
 
-    session_id = read_store(lambda connection: choose_session(connection, session))
+    session_id = read_store(
+        lambda connection: choose_session(connection, session, with_agents=True)
+    )
     ctx.exit(open_replay(session_id))
 
 

@@ -465,11 +465,16 @@ def select_recent(connection: sqlite3.Connection, limit: int = 50) -> list[Sessi
     return [_read(row) for row in rows]
 
 
-def find_latest(connection: sqlite3.Connection) -> Session | None:
-    """Read the session that changed last among those that cockpit drives itself."""
+def find_latest(connection: sqlite3.Connection, *, with_agents: bool = False) -> Session | None:
+    """Read the session that changed last among those of the built-in agent.
+
+    ``with_agents`` adds those in which cockpit drives an external agent for the user; never those of chains
+    and of agents in terminals, which cockpit cannot resume.
+    """
     row = connection.execute(
-        f"{_SELECT} WHERE task_type<>? AND model NOT LIKE ? ORDER BY updated_at DESC LIMIT 1",
-        (EXTERNAL_AGENT, f"{RUNNER_PREFIX}%"),
+        f"{_SELECT} WHERE task_type<>? AND (model NOT LIKE ? OR (? AND role='' AND transport='acp'))"
+        " ORDER BY updated_at DESC LIMIT 1",
+        (EXTERNAL_AGENT, f"{RUNNER_PREFIX}%", with_agents),
     ).fetchone()
     return None if row is None else _read(row)
 
