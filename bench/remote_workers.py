@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
     server_program = Path(sys.executable).with_name("nats-server")
     with tempfile.TemporaryDirectory() as name, _serving(server_program, Path(name)) as server:
         folder = Path(name)
-        place, shared = _make_project(folder)
+        place, shared = make_project(folder)
         with Store.open(place.database) as store:
             _fill(store)
             costs = {}
@@ -107,7 +107,7 @@ def _git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
 
 
-def _make_project(folder: Path) -> tuple[ProjectPaths, Path]:
+def make_project(folder: Path) -> tuple[ProjectPaths, Path]:
     """Make a repository, and the one that machines share."""
     root, shared = folder / "project", folder / "shared.git"
     root.mkdir(parents=True)
@@ -188,7 +188,7 @@ def _ignore(line: str) -> None:
 
 def _seconds(folder: Path, server: str, count: int) -> float:
     """Return the seconds of a chain of tasks that sleep, with ``count`` real workers."""
-    place, shared = _make_project(folder)
+    place, shared = make_project(folder)
     script = folder / "script.toml"
     script.write_text(_script(), encoding="utf-8")
     config = folder / "config"

@@ -2,7 +2,8 @@
 
 Usage: ``python bench/simulated_workers.py SERVER QUEUE SHARED_REPOSITORY COUNT DEATHS SEED``. Each takes
 runs, claims them, pushes a commit that adds a file, and sends the steps of a task that went well. With
-probability DEATHS it forgets a run instead, as one that was killed.
+probability DEATHS it forgets a run instead, as one that was killed. Where SHARED_REPOSITORY is ``none``, runs
+change nothing, and no git is started.
 """
 
 from __future__ import annotations
@@ -65,19 +66,29 @@ async def work(
                 claim = encode(Claim(run.task_id, run.run, name))
                 fence = decode(ClaimAnswer, await queue.request(queue.subjects.claim, claim)).fence
             except QueueUnreachable:
-                await message.nak(delay=1)
+                await queue.settle(message, "again")
                 continue
             if fence and dice.random() < deaths:
                 continue
             if fence:
-                await queue.send_back(
-                    "result", await asyncio.to_thread(do, run, fence, name, shared)
-                )
-            await message.ack()
+                commit = run.base_commit
+                if shared != "none":
+                    commit = await asyncio.to_thread(make_commit, run, fence, shared)
+                await send(queue, describe(run, fence, name, commit))
+            await queue.settle(message, "done")
 
 
-def do(run: RunMessage, fence: int, name: str, shared: str) -> RunResult:
-    """Make a commit in the shared repository, and the result of a run that went well."""
+async def send(queue: MessageQueue, result: RunResult) -> None:
+    """Send a result, as often as it takes."""
+    while True:
+        try:
+            return await queue.send_back("result", result)
+        except QueueUnreachable:
+            await asyncio.sleep(1)
+
+
+def make_commit(run: RunMessage, fence: int, shared: str) -> str:
+    """Make a commit in the shared repository, on the branch of the run."""
     branch = work_branch(run.task_id, run.run, fence)
     blob = git(shared, "hash-object", "-w", "--stdin", given=f"{run.task_id}\n")
     listed = git(shared, "ls-tree", run.base_commit)
@@ -86,6 +97,11 @@ def do(run: RunMessage, fence: int, name: str, shared: str) -> RunResult:
     words = (*who, "commit-tree", tree, "-p", run.base_commit, "-m", f"Make {run.task_id}")
     commit = git(shared, *words)
     git(shared, "update-ref", f"refs/heads/{branch}", commit)
+    return commit
+
+
+def describe(run: RunMessage, fence: int, name: str, commit: str) -> RunResult:
+    """Return the result of a run that went well."""
     first = StepResult("implement", "done", {"summary": "Made.", "tip": commit})
     return RunResult(
         task_id=run.task_id,
@@ -94,7 +110,7 @@ def do(run: RunMessage, fence: int, name: str, shared: str) -> RunResult:
         worker=name,
         status="ready",
         summary="ready",
-        branch=branch,
+        branch=work_branch(run.task_id, run.run, fence),
         commit=commit,
         steps=(first, *(StepResult(step, outcome, {}) for step, outcome in _PASSES)),
     )

@@ -68,6 +68,16 @@ def remove_linked_worktree(home: Path, path: Path) -> bool:
     return True
 
 
+def is_unknown_worktree(home: Path, path: Path) -> bool:
+    """Whether there is nothing at ``path``, and git lists no worktree there, for certain."""
+    folders = locate_git_folders(home)
+    return (
+        folders is not None
+        and not os.path.lexists(path)
+        and not _is_listed(_state_folder(folders), path)
+    )
+
+
 def _state_folder(folders: GitFolders) -> Path:
     """Return the folder of the states of all linked worktrees."""
     return Path(os.path.realpath(folders.common), "worktrees")

@@ -51,7 +51,7 @@ from cockpit.tasks.git import (
     commit_of,
     discard_changes,
 )
-from cockpit.tasks.merging import merge_task
+from cockpit.tasks.merging import MergeResult, merge_task
 from cockpit.tasks.model_outage import outage_reason
 from cockpit.tasks.prepare_worktree import prepare_worktree
 from cockpit.tasks.reviewed_change import describe_evidence, read_change
@@ -437,9 +437,8 @@ class _TaskRun:
         worktree = self._store.read_now(
             lambda connection: worktrees.load(connection, self._task_id)
         )
-        files = await changed_files(
-            context.place.home, worktree.base_commit, f"refs/heads/{worktree.branch}"
-        )
+        tip = await self._branch_tip(worktree)
+        files = await changed_files(context.place.home, worktree.base_commit, tip)
         if not files and self._must_change(task) and not self._is_confirmed():
             await self._end_step(step, "empty")
             return
@@ -447,7 +446,9 @@ class _TaskRun:
         trailers = f"Cockpit-Task: {task.task_id}" + (
             f"\nCockpit-Chain: {context.chain_id}" if context.chain_id else ""
         )
-        result = await merge_task(context.place, chain, worktree, f"{subject}\n\n{trailers}\n")
+        result = MergeResult(None)
+        if tip != worktree.base_commit:
+            result = await merge_task(context.place, chain, worktree, f"{subject}\n\n{trailers}\n")
 
         def record(tx: Tx) -> None:
             if result.conflicts:
@@ -466,6 +467,15 @@ class _TaskRun:
             task_runs.end(tx, step, outcome, commit=result.commit, files=list(files))
 
         await self._store.write(record)
+
+    async def _branch_tip(self, worktree: Worktree) -> str:
+        """Return the task's branch, or where it began: a run elsewhere without a change has no branch."""
+        branch = f"refs/heads/{worktree.branch}"
+        elsewhere = [step.detail for step in self._load_steps() if "worker" in step.detail]
+        tips = [detail["tip"] for detail in elsewhere if detail.get("tip")]
+        if tips[-1:] == [worktree.base_commit]:
+            return await commit_of(self._context.place.home, branch) or worktree.base_commit
+        return branch
 
     async def _commit(self, worktree: Worktree, subject: str, body: str = "") -> tuple[str, ...]:
         """Commit uncommitted work, so that it survives the worktree; return its files."""

@@ -42,7 +42,11 @@ from cockpit.tasks.git import (
     worktree_lock,
     worktrees_folder,
 )
-from cockpit.tasks.linked_worktree import add_linked_worktree, remove_linked_worktree
+from cockpit.tasks.linked_worktree import (
+    add_linked_worktree,
+    is_unknown_worktree,
+    remove_linked_worktree,
+)
 
 PREFIX = "cockpit/"
 """What the branches that cockpit makes begin with."""
@@ -376,6 +380,8 @@ async def remove_tree(place: ProjectPaths, path: Path) -> None:
         raise WorktreeError(f"{path} is not a worktree of cockpit; it was left alone.")
     if await asyncio.to_thread(remove_linked_worktree, place.home, path):
         return
+    if is_unknown_worktree(place.home, path):
+        return  # the task was done on another machine
     await try_git(place.home, "worktree", "remove", "--force", str(path))
     if await asyncio.to_thread(_delete_folder, path):
         await try_git(place.home, "worktree", "remove", "--force", str(path))

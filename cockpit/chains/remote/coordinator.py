@@ -69,7 +69,7 @@ from cockpit.store.chains.task_runs import ENDS, Step
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.export_rows import verify_continuation
 from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
-from cockpit.tasks.git import git, shared_git
+from cockpit.tasks.git import WorktreeError, commit_of, shared_git
 from cockpit.tasks.prepare_worktree import prepare_chain_branch
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome
@@ -228,7 +228,9 @@ class Coordinator:
     async def _push_base(self, chain: Path) -> str:
         """Put the chain's commit where workers get it; return it."""
         async with self._pushing:
-            commit = (await git(chain, "rev-parse", "HEAD")).strip()
+            commit = await commit_of(chain, "HEAD")
+            if commit is None:
+                raise WorktreeError(f"{chain} has no commit that workers can begin at.")
             if commit != self._pushed:
                 branch = base_branch(self._chain.chain_id)
                 named = f"{commit}:refs/heads/{branch}"

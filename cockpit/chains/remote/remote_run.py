@@ -208,7 +208,7 @@ async def _result(
     branch = commit = ""
     if tree is not None:
         commit = await commit_of(place.clone, f"refs/heads/{tree.branch}") or ""
-    if commit:
+    if commit and commit != run.base_commit:
         branch = work_branch(run.task_id, run.run, fence)
         words = ("push", "--quiet", "--force", place.repository, f"{commit}:refs/heads/{branch}")
         await ask_shared(store.clock, place.clone, *words)

@@ -108,6 +108,8 @@ async def _fetch(
     context: TaskContext, repository: str, remote: RemoteRun, result: RunResult, branch: str
 ) -> None:
     """Fetch the worker's branch as ``branch``: its commit and its beginning are as they have to be."""
+    if result.commit == remote.base_commit:
+        return  # the run changed nothing: there is nothing to fetch, and no branch
     home = context.place.home
     name = work_branch(remote.task_id, remote.run, remote.fence)
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:  # else: before a crash
