@@ -1,13 +1,13 @@
-"""A chain of very many tasks over machines, to its end: what a task costs as the tasks before it grow in number.
+"""A chain of very many tasks over machines, to its end: what a task costs after 1,000 others and 100,000.
 
 Usage: ``python bench/many_tasks.py [--tasks N] [--workers N] [--at-once N] [--events N] [--keep FOLDER]``.
 
-Everything is the real thing but the workers, which are simulated: the store, a NATS server with JetStream, the
-supervisor of ``cockpit work`` and its worker process, the journal and its check at the end. The tasks are of a
-type that may end without a change, and the workers change nothing, so that git is left out: it has its own
-rows in ``remote_workers``. Workers forget one run in fifty. At moments that are spread over the run the worker
-process of the chain, the server, or all simulated workers are killed, and the coordinator's connection is cut
-for seconds, during which nothing passes and neither side hears of it.
+Everything is the real thing but the workers, which are simulated: the store, a NATS server with JetStream,
+the supervisor of ``cockpit work`` and its worker process, the journal and its check at the end. The tasks are
+of a type that may end without a change, and the workers change nothing, so that git is left out: it has its
+own rows in ``remote_workers``. Workers forget one run in fifty. At moments that are spread over the run the
+worker process of the chain, the server, or all simulated workers are killed, and the coordinator's connection
+is cut for seconds, during which nothing passes and neither side hears of it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from measure import Row, row
+from msgspec.structs import replace
 
-from cockpit.backlog import service
-from cockpit.core.project_paths import ProjectPaths, locate_project
+from cockpit.core.project_paths import ProjectPaths
+from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
@@ -58,9 +60,7 @@ def rows() -> list[Row]:
         return play(Path(folder), TASKS, WORKERS, AT_ONCE, EVENTS, say=lambda _: None)
 
 
-def play(
-    folder: Path, count: int, workers: int, at_once: int, events: int, say: Say
-) -> list[Row]:
+def play(folder: Path, count: int, workers: int, at_once: int, events: int, say: Say) -> list[Row]:
     """Play the chain to its end and check what it left; ``folder`` is empty."""
     place, shared = _make_project(folder)
     began = time.monotonic()
@@ -82,7 +82,12 @@ def play(
         row("deaths and partitions of the run", sum(world.events.values()), ""),
         row("waited for, to the end", last.wall_s, "s"),
         row("coordinator's CPU of a task", 1000 * last.cpu_s / count, "ms CPU"),
-        row("… in the last tenth of the run, over that in the first", parts[-1] / parts[0], "×", most=1.2),
+        row(
+            "… in the last tenth of the run, over that in the first",
+            parts[-1] / parts[0],
+            "×",
+            most=1.2,
+        ),
         row("… in the dearest tenth, over the median", max(parts) / sorted(parts)[PARTS // 2], "×"),
         row("journal rows", checked.journal_rows, ""),
         row("times that a run was claimed, of each task", checked.claims / count, ""),
@@ -302,13 +307,15 @@ def _costs_of_parts(samples: list[Sample], count: int) -> list[float]:
         ends.append(at)
     return [
         (after.cpu_s - before.cpu_s) / max(1, after.done - before.done)
-        for before, after in zip(ends, ends[1:], strict=False)
+        for before, after in pairwise(ends)
     ]
 
 
 def _check(place: ProjectPaths, count: int) -> Checked:
     with contextlib.closing(sqlite3.connect(place.database)) as connection:
-        journal = Counter(dict(connection.execute("SELECT action, count(*) FROM journal GROUP BY action")))
+        journal = Counter(
+            dict(connection.execute("SELECT action, count(*) FROM journal GROUP BY action"))
+        )
         once = connection.execute(
             "SELECT count(*) FROM (SELECT task_id FROM task_runs WHERE step='done' GROUP BY task_id"
             " HAVING count(*)=1)"
@@ -343,8 +350,9 @@ def _children(pid: int) -> list[int]:
 
 
 def _add(tx: Tx, count: int) -> None:
-    for number in range(count):
-        service.create_task(tx, f"Look at {number}", by="bench", task_type="investigate")
+    draft = replace(tasks.new_draft("Look at it"), task_type="investigate")
+    added = [tasks.insert(tx, draft, by="bench").task_id for _ in range(count)]
+    work_queue.refresh(tx, added)
 
 
 def _make_project(folder: Path) -> tuple[ProjectPaths, Path]:

@@ -272,7 +272,7 @@ def add_dependency(
     other = tasks.load(tx.connection, depends_on_task_id).task_id
     added = dependencies.add(tx, task, other, dependency_type, by=by)
     if added:
-        work_queue.refresh(tx, [task, other])
+        work_queue.refresh(tx, [task, other], linked=True)
     return added
 
 
@@ -281,7 +281,7 @@ def remove_dependency(tx: Tx, task_id: str, depends_on_task_id: str, *, by: str)
     task = tasks.load(tx.connection, task_id).task_id
     other = tasks.load(tx.connection, depends_on_task_id).task_id
     dependencies.remove(tx, task, other, by=by)
-    work_queue.refresh(tx, [task, other])
+    work_queue.refresh(tx, [task, other], linked=True)
 
 
 def add_activity(

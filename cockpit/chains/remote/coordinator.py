@@ -23,6 +23,7 @@ import msgspec
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.chains.remote.end_tasks import end_tasks
+from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
     QueueUnreachable,
@@ -137,6 +138,7 @@ class Coordinator:
         self._queue = queue
         self._say = say
         self._branches = SharedBranches(context, scale.git, chain.chain_id)
+        self._fetcher = BranchFetcher(context, scale.git)
         self._pushed = ""
         self._pushing = asyncio.Lock()
         self._waiting: dict[tuple[str, int], asyncio.Event] = {}
@@ -191,9 +193,13 @@ class Coordinator:
                 c, context, task_id, run, base, base_branch(self._chain.chain_id)
             )
         )
+        is_new = self._store.read_now(lambda c: remote_runs.find(c, task_id, run)) is None
         remote = await self._store.write(lambda tx: self._begin(tx, context, task_id, run, base))
         try:
-            await self._put(remote, message)
+            if is_new:  # the queue cannot have it, nor its result
+                await self._queue.send_run(self._queue.subjects.run(task_id, run), message)
+            else:
+                await self._put(remote, message)
         except QueueUnreachable as error:
             self._say(f"{task_id} goes into the queue once the server answers. {error}")
         return remote
@@ -284,8 +290,8 @@ class Coordinator:
         words = str(remote.result.get("summary", ""))
         if status == "ready":
             try:
-                outcome = await take_over(context, self._scale.git, remote)
-                await self._branches.note_over(remote)
+                outcome = await take_over(context, self._fetcher, remote)
+                await self._branches.note_over(remote, is_merged=outcome.status == "done")
                 return outcome
             except ResultRefused as error:
                 status, words = "failed", str(error)
@@ -406,15 +412,19 @@ class Coordinator:
         worker has by then; should that one die, nobody would get it.
         """
         try:
-            held = await self._queue.list_runs()
+            held, names = await self._queue.list_runs(), self._queue.subjects
+            back = await self._queue.list_results()
             for task_id, run in tuple(self._waiting):
-                if self._queue.subjects.run(task_id, run) not in held:
+                is_back = names.back(task_id, "result") in back
+                if names.run(task_id, run) not in held and not is_back:
                     await self._put_lost_run(task_id, run)
         except QueueUnreachable:
             return  # the next look comes
 
     async def _put_lost_run(self, task_id: str, run: int) -> None:
         remote = self._store.read_now(lambda c: remote_runs.load(c, task_id, run))
+        if remote.state not in remote_runs.UNDER_WAY:
+            return
         message = self._store.read_now(lambda c: self._describe(c, remote))
         try:
             await self._put(remote, message)

@@ -201,8 +201,15 @@ class MessageQueue(Struct):
     async def list_runs(self) -> frozenset[str]:
         """Return the subjects of all runs that are in the queue or with workers."""
         names = self.subjects
-        every = f"cockpit.{names.queue}.runs.>"
-        look = partial(self.stream.stream_info, names.runs_stream, subjects_filter=every)
+        return await self._list(names.runs_stream, f"cockpit.{names.queue}.runs.>")
+
+    async def list_results(self) -> frozenset[str]:
+        """Return the subjects of all results that nobody received yet."""
+        names = self.subjects
+        return await self._list(names.back_stream, names.back("*", "result"))
+
+    async def _list(self, stream: str, subjects: str) -> frozenset[str]:
+        look = partial(self.stream.stream_info, stream, subjects_filter=subjects)
         return frozenset((await _ask(look)).state.subjects or ())
 
     async def remove(self, stream: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Removing from the shared repository what was taken over: many branches by one push.
+"""Removing the branches of runs that were taken over: many by one push, and those here by one git.
 
 Each push makes the repository list all of its branches, so one for every task would take longer the more
 tasks wait. See ``docs/reference/remote-workers.md``.
@@ -13,9 +13,10 @@ from contextlib import suppress
 from typing import Final
 
 from cockpit.chains.remote.messages import base_branch, work_branch
+from cockpit.chains.remote.take_over import local_branch
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
-from cockpit.tasks.git import WorktreeError, shared_git
+from cockpit.tasks.git import WorktreeError, shared_git, try_git, worktree_lock
 from cockpit.tasks.task_context import TaskContext
 
 AT_ONCE: Final = 32
@@ -35,13 +36,17 @@ class SharedBranches:
         self._repository = repository
         self._chain_id = chain_id
         self._over: list[RemoteRun] = []
+        self._merged: list[str] = []
 
-    async def note_over(self, remote: RemoteRun) -> None:
-        """Remove what the run's workers pushed, together with that of others."""
+    async def note_over(self, remote: RemoteRun, *, is_merged: bool) -> None:
+        """Remove what the run's workers pushed, together with that of others; here, what is merged."""
         self._over.append(remote)
+        if is_merged and remote.result.get("commit") != remote.base_commit:
+            self._merged.append(local_branch(remote))
         if len(self._over) < AT_ONCE:
             return
         over, self._over = self._over, []
+        await self._remove_merged()
         names = {
             _HEADS + work_branch(each.task_id, each.run, fence)
             for each in over
@@ -52,6 +57,7 @@ class SharedBranches:
 
     async def remove_rest(self) -> None:
         """Remove, at the end, all that is over, also what came late, and where the tasks began."""
+        await self._remove_merged()
         if listed := await self._list():
             read = self._context.store.read_now
             await self._remove(read(lambda c: self._select_over(c, listed)))
@@ -66,6 +72,14 @@ class SharedBranches:
                 if remote is not None and remote.state == "taken":
                     over.append(name)
         return over
+
+    async def _remove_merged(self) -> None:
+        """Remove the branches here whose commits the chain's branch has."""
+        merged, self._merged = self._merged, []
+        if merged:
+            # Unlike update-ref, this leaves a branch alone that the user has checked out.
+            async with worktree_lock(self._context.place):
+                await try_git(self._context.place.home, "branch", "--quiet", "-D", *merged)
 
     async def _list(self) -> list[str]:
         with suppress(WorktreeError):

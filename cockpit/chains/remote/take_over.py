@@ -6,13 +6,12 @@ Doing it twice is doing it once: a crash in between is repeated from the stored 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import msgspec
 
+from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.messages import RunResult, work_branch
-from cockpit.chains.remote.shared_repository import ask_shared
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid
@@ -24,7 +23,6 @@ from cockpit.tasks.finish_task import SetAside, raise_if_set_aside
 from cockpit.tasks.git import (
     commit_of,
     is_ancestor,
-    worktree_lock,
     worktrees_folder,
 )
 from cockpit.tasks.run_task import run_task
@@ -43,10 +41,10 @@ class ResultRefused(CockpitError):
     code = "result"
 
 
-async def take_over(context: TaskContext, repository: str, remote: RemoteRun) -> TaskOutcome:
+async def take_over(context: TaskContext, fetcher: BranchFetcher, remote: RemoteRun) -> TaskOutcome:
     """Fetch the worker's branch, store its steps, and merge; the outcome is the task's.
 
-    ``repository`` is what :attr:`ScaleSettings.git` names. Raises :class:`ResultRefused` for a branch or
+    Raises :class:`ResultRefused` for a branch or
     steps that are not as the result says, ``WorktreeError``, and the store's errors.
     """
     result = msgspec.convert(dict(remote.result), RunResult)
@@ -61,8 +59,8 @@ async def take_over(context: TaskContext, repository: str, remote: RemoteRun) ->
         )
     if (after := _step_after(context, remote, result)) != "merge":
         raise ResultRefused(f"{remote.worker} sent steps of {task_id} after which {after} comes.")
-    branch = f"{PREFIX}{task_id}-{run}-{remote.fence}"
-    await _fetch(context, repository, remote, result, branch)
+    branch = local_branch(remote)
+    await _fetch(context, fetcher, remote, result, branch)
 
     def store(tx: Tx) -> None:
         worktrees.register(
@@ -104,8 +102,17 @@ async def _merge(context: TaskContext, remote: RemoteRun) -> TaskOutcome:
     return outcome
 
 
+def local_branch(remote: RemoteRun) -> str:
+    """Return the coordinator's branch for a run that came back."""
+    return f"{PREFIX}{remote.task_id}-{remote.run}-{remote.fence}"
+
+
 async def _fetch(
-    context: TaskContext, repository: str, remote: RemoteRun, result: RunResult, branch: str
+    context: TaskContext,
+    fetcher: BranchFetcher,
+    remote: RemoteRun,
+    result: RunResult,
+    branch: str,
 ) -> None:
     """Fetch the worker's branch as ``branch``: its commit and its beginning are as they have to be."""
     if result.commit == remote.base_commit:
@@ -113,13 +120,7 @@ async def _fetch(
     home = context.place.home
     name = work_branch(remote.task_id, remote.run, remote.fence)
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:  # else: before a crash
-        await ask_shared(
-            context.store.clock,
-            home,
-            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
-            *(repository, f"+refs/heads/{name}:refs/heads/{branch}"),
-            within=partial(worktree_lock, context.place),
-        )
+        await fetcher.fetch(name, branch)
     if await commit_of(home, f"refs/heads/{branch}") != result.commit:
         raise ResultRefused(
             f"The branch of {remote.worker} for {remote.task_id} is not at the commit that it names."

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
@@ -31,6 +31,8 @@ GROUPED = 500
 _PRIORITY_STEP = 1_000_000_000
 _UNBLOCKS_STEP = 10_000_000
 _READ_WHOLE_FROM = 300
+_FEW = 2_000
+"""Tasks that are counted one by one."""
 _OVERTAKEN = (
     "(SELECT t.status IN ('done','archived') AND o.status NOT IN ('done','archived')"
     " FROM tasks t, tasks o WHERE t.task_id=task_dependencies.task_id"
@@ -125,8 +127,25 @@ def next_batch(connection: sqlite3.Connection, limit: int = 3) -> list[Queued]:
 
 def count_ready(connection: sqlite3.Connection) -> int:
     """Count the tasks that are ready to start."""
-    (count,) = connection.execute("SELECT count(*) FROM work_queue WHERE ready=1").fetchone()
-    return int(count)
+    return _count(connection)[0]
+
+
+def _count(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Count the tasks that are ready, and those that are not.
+
+    The fewer ones are counted where one kind is few: SQLite counts a whole table by its pages.
+    """
+    (total,) = connection.execute("SELECT count(*) FROM work_queue").fetchone()
+    waiting = 0
+    for ready in (0, 1):
+        (count,) = connection.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM work_queue WHERE ready=? LIMIT ?)",
+            (ready, _FEW if ready == 0 else total),
+        ).fetchone()
+        waiting = count if ready == 0 else total - count
+        if count < _FEW:
+            break
+    return total - waiting, waiting
 
 
 def load_many(connection: sqlite3.Connection, task_ids: Sequence[str]) -> list[Queued]:
@@ -160,25 +179,27 @@ def select_running(connection: sqlite3.Connection) -> list[Queued]:
     ]
 
 
-def refresh(tx: Tx, task_ids: Iterable[str]) -> None:
+def refresh(tx: Tx, task_ids: Iterable[str], *, linked: bool = False) -> None:
     """Update the rows of these tasks and of every task that depends on their state.
 
     Call it in the transaction that changed their status, story, priority, dependencies (for both
-    ends) or claims.
+    ends) or claims. ``linked``: dependencies changed, by which tasks may not run together even where no
+    row differs.
     """
     changed = set(task_ids)
     graph = DependencyGraph(tx.connection)
     if len(changed) >= _READ_WHOLE_FROM:
         graph.read_whole()
-    _mark_overtaken(tx, changed)
+    linked = _mark_overtaken(tx, changed) or linked
     touched = changed | graph.select_affected(changed)
     for task_id in changed:
         touched.update(graph.dependents(task_id))
     if len(touched) >= _READ_WHOLE_FROM:
         graph.read_whole()
-    moved = _write_rows(tx, touched, graph)
-    _write_groups(tx, graph)
-    if moved:
+    written = _write_rows(tx, touched, graph)
+    if linked or written.any:
+        _write_groups(tx, graph)
+    if written.moved:
         _journal_counts(tx)
 
 
@@ -194,27 +215,32 @@ def rebuild(tx: Tx) -> None:
     _journal_counts(tx)
 
 
-def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> bool:
-    """Write the rows that differ; returns whether a task came, went, or changed readiness."""
+class _Written(Struct):
+    """What of the queue was written."""
+
+    any: bool = False
+    """Whether a row differed."""
+    moved: bool = False
+    """Whether a task came, went, or changed readiness."""
+    reached: set[str] = field(default_factory=set)
+    """The open tasks whose rank may change, because it changed for one that waits for them."""
+
+
+def _write_rows(tx: Tx, task_ids: Collection[str], graph: DependencyGraph) -> _Written:
+    """Write the rows that differ."""
     # A task's rank includes those of the tasks that wait for it: these are written first.
     ordered = graph.sort_dependents_first(sorted(task_ids, key=id_number))
-    moved, reached = _write_in_order(tx, ordered, graph)
-    if beyond := reached - set(ordered):
+    written = _write_in_order(tx, ordered, graph)
+    if beyond := written.reached - set(ordered):
         # A changed rank goes on past the tasks whose counts may change.
         further = graph.open_prerequisites(beyond)
         _write_in_order(tx, graph.sort_dependents_first(sorted(further, key=id_number)), graph)
-    return moved
+    return written
 
 
-def _write_in_order(
-    tx: Tx, ordered: Sequence[str], graph: DependencyGraph
-) -> tuple[bool, set[str]]:
-    """Write the rows that differ, dependents first.
-
-    Returns whether a task came, went, or changed readiness, and the open tasks that those wait for
-    whose rank changed.
-    """
-    now, moved, reached = tx.now(), False, set[str]()
+def _write_in_order(tx: Tx, ordered: Sequence[str], graph: DependencyGraph) -> _Written:
+    """Write the rows that differ, dependents first."""
+    now, written = tx.now(), _Written()
     for task_id in ordered:
         before = tx.execute(
             "SELECT task_id, number, priority_score, unblocks, blocked_by, claims, ready, running,"
@@ -225,7 +251,7 @@ def _write_in_order(
         if after is None:
             if before is not None:
                 tx.execute("DELETE FROM work_queue WHERE task_id=?", (task_id,))
-                moved = True
+                written.any = written.moved = True
             continue
         values = (
             task_id,
@@ -241,9 +267,10 @@ def _write_in_order(
         )
         if before == values:
             continue
-        moved = moved or before is None or before[6] != values[6]
+        written.any = True
+        written.moved = written.moved or before is None or before[6] != values[6]
         if before is None or _rank(before[2]) != _rank(after.priority_score):
-            reached.update(
+            written.reached.update(
                 other for other in graph.prerequisites(task_id) if not graph.is_settled(other)
             )
         tx.execute(
@@ -256,7 +283,7 @@ def _write_in_order(
             " computed_at=excluded.computed_at",
             (*values, now),
         )
-    return moved, reached
+    return written
 
 
 def _row(connection: sqlite3.Connection, task_id: str, graph: DependencyGraph) -> _Row | None:
@@ -364,19 +391,22 @@ def indirect_dependencies(
     return result
 
 
-def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> None:
-    """Update ``overtaken`` of the dependencies at both ends of these tasks."""
+def _mark_overtaken(tx: Tx, task_ids: Collection[str]) -> bool:
+    """Update ``overtaken`` of the dependencies at both ends of these tasks; whether one differed."""
+    differed = False
     for task_id in task_ids:
-        tx.execute(
+        changed = tx.execute(
             f"UPDATE task_dependencies SET overtaken={_OVERTAKEN}"  # noqa: S608
             f" WHERE (task_id=:id OR depends_on_task_id=:id) AND overtaken <> {_OVERTAKEN}",
             {"id": task_id},
         )
+        differed = differed or changed.rowcount > 0
+    return differed
 
 
 def _journal_counts(tx: Tx) -> None:
-    (waiting,) = tx.execute("SELECT count(*) FROM work_queue WHERE ready=0").fetchone()
-    tx.journal(QueueRecomputed(ready=count_ready(tx.connection), waiting=waiting))
+    ready, waiting = _count(tx.connection)
+    tx.journal(QueueRecomputed(ready=ready, waiting=waiting))
 
 
 def _read(row: tuple[Any, ...]) -> Queued:
