@@ -254,3 +254,14 @@ def test_the_journal_says_how_many_are_ready(work: Backlog) -> None:
     first, second = work.task(), work.task()
     work.depend(second, first)
     assert work.details("queue.recomputed")[-1] == {"ready": 1, "waiting": 1}
+
+
+def test_ready_tasks_are_counted_alike_whichever_are_few(work, monkeypatch):
+    blocker = work.task()
+    for _ in range(6):
+        work.depend(work.task(), blocker)
+    work.task()
+    for few in (1, 3, 7, 100):
+        monkeypatch.setattr(work_queue, "_FEW", few)
+        assert work.read(work_queue.count_ready) == 2
+        assert work.read(work_queue._count) == (2, 6)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ from cockpit.commands.chains.remote_worker import worker
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "compose.yaml"
 SERVICE = frozenset(
-    ("image", "build", "command", "environment", "volumes", "depends_on", "restart", "deploy")
+    (
+        *("image", "build", "command", "environment", "ports", "volumes", "depends_on", "restart"),
+        "deploy",
+    )
 )
 """What of a service the example uses: all of it is in the Compose Specification."""
 
@@ -74,3 +79,17 @@ def test_the_page_shows_the_example_as_it_is():
     page = (ROOT / "docs" / "how-to" / "many-machines.md").read_text()
     (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert shown == EXAMPLE.read_text()
+
+
+def test_the_coordinator_of_the_page_reaches_what_the_example_has():
+    page = (ROOT / "docs" / "how-to" / "many-machines.md").read_text()
+    _, *configured = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (scale,) = (tomllib.loads(textwrap.dedent(text))["scale"] for text in configured)
+    services = example()["services"]
+    (published,) = services["nats"]["ports"]
+    address, inside = published.rsplit(":", 1)
+    assert (scale["server"], inside) == (f"nats://{address}", "4222")
+    given = worker.make_context(worker.name, services["worker"]["command"][1:]).params
+    assert scale["queue"] == given["queue"]
+    (mounted,) = services["worker"]["volumes"]
+    assert mounted == f"./{Path(scale['git']).name}:{given['repository']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -182,6 +183,31 @@ async def test_worktrees_have_documents_of_their_own(documented, opened, script,
         (odd, *_) = await there.find("money amounts", kinds=("docs",), limit=1)
         assert "half to even" in here.text and "half to odd" in odd.text
         there.close()
+
+
+async def test_a_worktree_continues_the_index_of_one_that_is_gone(
+    documented, opened, tmp_path
+) -> None:
+    from cockpit.core.project_paths import locate_project
+    from cockpit.loop.knowledge.librarian import Librarian, index_path
+
+    async with opened() as runtime:
+        librarians = []
+        for name in ("first", "second"):
+            git(documented, "worktree", "add", "-q", str(tmp_path / name), "-b", name)
+            place = locate_project(tmp_path / name)
+            librarians.append(Librarian(place, KnowledgeSettings(), runtime.store))
+        first, second = librarians
+        await first.refresh()
+        index = index_path(first.place)
+        inode = index.stat().st_ino
+        shutil.rmtree(tmp_path / "first")
+        first.close()
+        (tmp_path / "second" / "docs/rounding.md").write_text(GUIDE.replace("even", "odd"))
+        (best, *_) = await second.find("money amounts", kinds=("docs",), limit=1)
+        assert "half to odd" in best.text
+        assert index_path(second.place).stat().st_ino == inode and not index.exists()
+        second.close()
 
 
 async def test_kept_notes_are_found_and_forgotten_ones_are_not(documented, opened) -> None:

@@ -38,7 +38,7 @@ class SharedBranches:
         self._over: list[RemoteRun] = []
         self._merged: list[str] = []
 
-    async def note_over(self, remote: RemoteRun, *, is_merged: bool) -> None:
+    async def note_over(self, remote: RemoteRun, *, is_merged: bool = False) -> None:
         """Remove what the run's workers pushed, together with that of others; here, what is merged."""
         self._over.append(remote)
         if is_merged and remote.result.get("commit") != remote.base_commit:

@@ -8,14 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import warm
+import yaml
 from chains.chain_world import WORK, Chains
 from commands.cli_world import COLD, PATIENCE_S
 
+EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "compose.yaml"
+"""What users start: servers and workers of the tests have the same commands, with places of their own."""
 SERVER = Path(sys.executable).with_name("nats-server")
 LEASE_S = 2.0
 
@@ -24,6 +27,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def command_of(service: str, places: Mapping[str, str]) -> list[str]:
+    """Return the command of a service of the example; ``places`` are those here, by the example's."""
+    words = yaml.safe_load(EXAMPLE.read_text())["services"][service]["command"]
+    assert set(places) <= set(words)
+    return [places.get(word, word) for word in words]
 
 
 @dataclass
@@ -41,7 +51,8 @@ class Server:
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        words = ("-js", "-sd", str(self.folder), "-a", self.address, "-p", str(self.port))
+        own = ("-a", self.address, "-p", str(self.port))
+        words = (*command_of("nats", {"/data": str(self.folder)}), *own)
         log = self.folder.with_suffix(".log").open("ab")
         self.process = subprocess.Popen([str(SERVER), *words], stdout=log, stderr=log)
         log.close()
@@ -96,20 +107,15 @@ class Machines:
         }
         log = (home / "log").open("a")
         is_cold = is_cold or bool(enter)
+        places = {
+            "nats://nats:4222": url or self.server.url,
+            "/srv/shop.git": str(self.shared),
+        }
         start, command = (subprocess.Popen, COLD) if is_cold else (warm.Process, warm.command())
         worker: subprocess.Popen[str] = start(
             [
-                *(
-                    *enter,
-                    *command,
-                    "worker",
-                    "--connect",
-                    url or self.server.url,
-                    "--queue",
-                    "shop",
-                ),
-                *("--git", str(self.shared), "--name", name, "--lease", str(LEASE_S)),
-                *("--slots", str(self.slots), *words),
+                *(*enter, *command, *command_of("worker", places)),
+                *("--name", name, "--lease", str(LEASE_S), "--slots", str(self.slots), *words),
             ],
             cwd=home,
             env=env,

@@ -13,6 +13,7 @@ from cockpit.backlog import service
 from cockpit.chains.remote import shared_branches
 from cockpit.chains.remote.messages import base_branch, work_branch
 from cockpit.chains.remote.shared_branches import AT_ONCE, SharedBranches
+from cockpit.chains.remote.take_over import local_branch
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
@@ -86,6 +87,22 @@ async def test_many_go_by_few_pushes_and_the_late_ones_at_the_end(world, tmp_pat
         await store.write(lambda tx, each=each: remote_runs.give_back(tx, each.task_id, 1))
     await branches.remove_rest()
     assert before - listed(shared) - gone == {base_branch("ch-1")}, "unfinished work stays"
+
+
+async def test_merged_branches_go_here_but_for_one_that_is_checked_out(world, tmp_path):
+    runs = [remote_of(number) for number in (1, 2, 3)]
+    for each in runs:
+        git(world.root, "branch", local_branch(each))
+    git(world.root, "switch", "--quiet", local_branch(runs[0]))
+    branches = SharedBranches(world.desk(""), str(tmp_path / "gone.git"), "ch-1")
+    for each in runs:
+        await branches.note_over(each, is_merged=each is not runs[2])
+    await branches.remove_rest()
+    assert listed(world.root) == {"main", local_branch(runs[0]), local_branch(runs[2])}
+
+
+def remote_of(number: int) -> RemoteRun:
+    return RemoteRun(f"T-{number}", 1, 1, "taken", "north", "0" * 40, {"commit": "1" * 40}, 0, None)
 
 
 async def test_a_repository_that_is_gone_stops_nothing(world, tmp_path):
