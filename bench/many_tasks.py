@@ -37,7 +37,7 @@ from cockpit.store.backlog import tasks, work_queue
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 
-TASKS = int(os.environ.get("COCKPIT_BENCH_CHAIN_TASKS", "4000"))
+TASKS = int(os.environ.get("COCKPIT_BENCH_CHAIN_TASKS", "2000"))
 WORKERS = 100
 AT_ONCE = 200
 EVENTS = 8

@@ -57,6 +57,7 @@ BENCHES = (
     "work_queue",
     "chain",
     "remote_workers",
+    "many_tasks",
 )
 
 

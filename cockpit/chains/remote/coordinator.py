@@ -275,12 +275,16 @@ class Coordinator:
                 if number:
                     await self._queue.remove(names.runs_stream, number)
             return True
-        current = self._load(remote)
-        if current.state == "claimed":
+        is_said = False
+        while (current := self._load(remote)).state == "claimed":
             try:
                 await self._queue.request(names.decide(task_id, run, current.fence), encode(_STOP))
-            except QueueUnreachable as error:
-                self._say(f"{task_id}: {current.worker} does not answer and goes on. {error}")
+                break
+            except QueueUnreachable as error:  # it may not have its clone yet
+                if not is_said:
+                    self._say(f"{task_id}: {current.worker} does not answer yet. {error}")
+                is_said = True
+            await self._store.clock.sleep(SET_ASIDE_S)
         return False
 
     async def _merge(self, context: TaskContext, remote: RemoteRun) -> TaskOutcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -46,7 +46,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal.export_rows import select_exported
 from cockpit.store.journal.head_anchor import find_anchor_file
 from cockpit.store.sessions import proposals
-from cockpit.tasks.git import WorktreeError, commit_of, git, shared_git, try_git
+from cockpit.tasks.git import WorktreeError, commit_of, git, shared_git
 from cockpit.tasks.run_task import run_task
 from cockpit.tasks.task_context import TaskContext, TaskOutcome, WorkSettings
 
@@ -54,7 +54,10 @@ SEND_S = 1.0
 """Seconds between two looks at new rows and proposals of a run."""
 ROWS = 500
 """Rows of one message."""
+MOST_BASES = 64
+"""Commits at which runs began that a machine's copy names; their objects stay."""
 _CHAIN_BRANCH = "cockpit/base"
+_BASES = "refs/cockpit/base"
 
 Send = Callable[[BackMessage, str], Awaitable[None]]
 
@@ -174,11 +177,13 @@ async def _clone(run: RunMessage, place: RunPlace) -> None:
             await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
         else:
             partial.rename(place.mirror)
-    base = f"refs/heads/{run.base_branch}"
-    await shared_git(
-        place.mirror, "--git-dir=.", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-        place.repository, f"+{base}:refs/cockpit/base/{place.folder.name}",
-    )  # fmt: skip
+    held = place.mirror / _BASES / run.base_commit
+    if not held.is_file():
+        await shared_git(
+            place.mirror, "--git-dir=.", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+            place.repository, f"+refs/heads/{run.base_branch}:{_BASES}/{place.folder.name}",
+        )  # fmt: skip
+        await asyncio.to_thread(_keep_base, held, held.with_name(place.folder.name))
     place.folder.mkdir(parents=True, exist_ok=True)
     await shared_git(
         place.folder,
@@ -189,8 +194,21 @@ async def _clone(run: RunMessage, place: RunPlace) -> None:
         str(place.mirror),
         str(place.clone),
     )
-    await git(place.clone, "checkout", "--quiet", "-B", _CHAIN_BRANCH, run.base_commit)
+    try:
+        await git(place.clone, "checkout", "--quiet", "-B", _CHAIN_BRANCH, run.base_commit)
+    except WorktreeError:
+        held.unlink(missing_ok=True)  # the branch did not have that commit
+        raise
     await git(place.clone, "switch", "--quiet", "--detach")
+
+
+def _keep_base(held: Path, fetched: Path) -> None:
+    """Let other runs that begin at this commit find it without a fetch; the oldest of many go."""
+    with suppress(FileNotFoundError):  # another kind of storage, or another run was first
+        fetched.replace(held)
+        bases = sorted(held.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in bases[:-MOST_BASES]:
+            path.unlink(missing_ok=True)
 
 
 async def _result(
@@ -212,13 +230,6 @@ async def _result(
         branch = work_branch(run.task_id, run.run, fence)
         words = ("push", "--quiet", "--force", place.repository, f"{commit}:refs/heads/{branch}")
         await ask_shared(store.clock, place.clone, *words)
-        await try_git(
-            place.mirror,
-            "--git-dir=.",
-            "update-ref",
-            "-d",
-            f"refs/cockpit/base/{place.folder.name}",
-        )
     return RunResult(
         task_id=run.task_id,
         run=run.run,
