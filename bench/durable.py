@@ -112,7 +112,7 @@ def _raw(path: Path) -> sqlite3.Connection:
 
 
 def _turn(tx: Tx, session_id: str, number: int) -> None:
-    """One durable step of a wave: its phase and journal row; in `acting`, an action as well."""
+    """One durable step of a wave: its phase, an action that is planned and queued, and their journal rows."""
     wave = waves.find_latest_in(tx, session_id)
     if wave is None or wave.phase == "completed":
         wave = waves.create(tx, session_id=session_id, trace_id="t")
