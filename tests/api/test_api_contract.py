@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,8 @@ async def test_without_a_token_that_opens_it_nothing_is_served(
                 answer = await client.request(method, address, headers=headers)
                 body = told(answer, 401, code)
                 assert "ckp_" not in str(body)
+            odd = re.sub(r"\{\w+\}", "a%0Ab", path)  # a name with a line break
+            told(await client.request(method, odd), 401, "token_missing")
             refused = await client.request(method, address, headers=lacking[operation[SCOPE]])
             assert operation[SCOPE] in told(refused, 403, "not_allowed")["detail"], path
     assert open_paths == ["/api/webhooks/github", "/health"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
@@ -213,8 +214,25 @@ async def packet_of_wave(at: At, request: Request, wave_id: str) -> Response:
     return tagged(request, await at.read(look))
 
 
+class _Text(Convertor[str]):
+    """Any text as the rest of a path: the framework's own ``path`` matches no line break."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        """Return the text as it is."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return the text as it is."""
+        return value
+
+
+register_url_convertor("text", _Text())
+
+
 @router.get(
-    "/estimates/{subject:path}",
+    "/estimates/{subject:text}",
     summary="Show an estimate",
     response_model=dict[str, Any],
     **declared(READ, 404),
