@@ -367,7 +367,7 @@ async def open_queue(scale: ScaleSettings, *, name: str) -> AsyncIterator[Messag
 
     Raises :class:`QueueUnreachable`, and ``ExtraMissing`` where nats-py is not installed.
     """
-    nats = _load_nats()
+    nats = require_nats()
     from nats.errors import Error, NoServersError
 
     # A connection over which nothing comes is lost within a lease, not after four minutes; a busy machine
@@ -424,7 +424,8 @@ async def fetch(
     return batch
 
 
-def _load_nats() -> Any:
+def require_nats() -> Any:
+    """Return the package of NATS. Raises :class:`QueueUnreachable` where it is not installed."""
     try:
         import nats
     except ImportError as error:

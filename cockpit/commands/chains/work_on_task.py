@@ -82,10 +82,15 @@ def check_prerequisites(
     chain_cost: float | None = None,
 ) -> None:
     """Raise ``WrongUse`` for a problem that every task would have: with the runner, with the test command
-    or, if ``needs_model``, with the model. A resumed chain has its model.
+    or, if ``needs_model``, with the model. A resumed chain has its model. Raise ``QueueUnreachable`` where
+    other machines do the tasks, and what reaches them is not installed.
 
     Prints the files of roles and task types that are invalid; the work goes on without them."""
     check_runner(settings, runner, chain_cost)
+    if settings.scale.backend == "nats":
+        from cockpit.chains.remote.message_queue import require_nats
+
+        require_nats()
     _say_unused_files(settings, place)
     _check_test_command(settings)
     if needs_model:
