@@ -128,7 +128,8 @@ def load_certificate(where: Listening) -> ssl.SSLContext | None:
         context.load_cert_chain(where.certificate, where.key, password=_refuse_password)
     except (OSError, ssl.SSLError, ValueError) as error:
         raise CannotListen(
-            f"The certificate {where.certificate} cannot be used: {error}. Give its key with --tls-key."
+            f"The certificate {where.certificate} cannot be used: {error}. --tls-cert names a PEM file with"
+            " it, --tls-key the file with its key."
         ) from error
     return context
 
