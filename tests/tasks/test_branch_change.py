@@ -79,6 +79,16 @@ async def test_a_chain_s_branch_is_read_and_merged_with_a_proposal(runtime: Runt
     assert (await read_branch(runtime.store, runtime.place, "ch-1")).change is None
     with pytest.raises(WorktreeError, match="nothing that main does not have"):
         await runtime.propose_branch("ch-1")
+    # From the merge's own session, as the screen follows it: what is merged can be tidied away.
+    dropping = await runtime.propose_branch(session_id, drop=True)
+    assert dropping != session_id
+    assert await runtime.propose_branch("ch-1", drop=True) == dropping
+    assert "All of its work is merged." in pending(runtime).body["notes"]
+    await approve(runtime, pending(runtime))
+    assert git(root, "branch", "--list", "cockpit/ch-1") == ""
+    assert git(root, "for-each-ref", "refs/cockpit/dropped") == "", "main has all of it"
+    assert (await runtime.store.read(lambda c: worktrees.load(c, "ch-1"))).status == "removed"
+    assert (await runtime.store.read(lambda c: sessions.load(c, dropping))).status == "completed"
 
 
 async def test_a_conflict_shows_both_sides_and_merges_nothing_and_the_branch_can_be_dropped(

@@ -21,6 +21,7 @@ from cockpit.tasks.agent_changes.propose_change import (
     create_proposal,
     describe_drop,
     propose_change,
+    size_of,
 )
 from cockpit.tasks.git import WorktreeError
 
@@ -31,7 +32,7 @@ _PLACE = re.compile(r"^\s*(?P<path>[^\s:][^:]*):(?P<line>\d{1,7})(?:-\d{1,7})?:"
 def turn_down(tx: Tx, proposal: Proposal) -> None:
     """After a rejected change ask whether it is dropped; after a rejected drop show the change again."""
     if proposal.body["type"] == TAKE:
-        title, body = describe_drop(proposal)
+        title, body = describe_drop(proposal.body, size_of(proposal))
         create_proposal(tx, proposal.session_id, title, body, "high", proposal)
         return
     shown = [

@@ -23,6 +23,8 @@ from cockpit.tasks.agent_changes.propose_change import (
     create_proposal,
     describe_drop,
     propose_change,
+    propose_removal,
+    size_of,
 )
 from cockpit.tasks.git import WorktreeError
 from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree
@@ -49,12 +51,18 @@ async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> st
             f"A merge that solves conflicts has begun in the worktree of {name}. In the branch's diff `s`"
             " commits it and `a` takes it back."
         )
-    session_id = await engine.store.write(lambda tx: _ensure_session(tx, engine, branch, tree))
+    what = "drop" if drop else "merge"
+    session_id = await engine.store.write(
+        lambda tx: _ensure_session(tx, engine, branch, tree, what)
+    )
     shown = await propose_change(engine, session_id)
+    if shown is None and drop:
+        await propose_removal(engine, session_id)
+        return session_id
     if shown is None:
         words = f"{tree.branch} has nothing that {_short(branch.into)} does not have."
         await engine.store.write(lambda tx: _close(tx, session_id, words))
-        raise WorktreeError(f"{words} There is nothing to {'drop' if drop else 'merge'}.")
+        raise WorktreeError(f"{words} There is nothing to merge.")
     if drop and shown.body["type"] == TAKE:
         await engine.store.write(lambda tx: _ask_to_drop(tx, shown))
     return session_id
@@ -73,14 +81,16 @@ async def _check_out(engine: Engine, branch: Branch) -> Worktree:
     return await ensure_chain_worktree(store, place, tree.branch, chain_id=tree.chain_id)
 
 
-def _ensure_session(tx: Tx, engine: Engine, branch: Branch, tree: Worktree) -> str:
-    """Return the session that asks about the worktree already, or a new one."""
+def _ensure_session(tx: Tx, engine: Engine, branch: Branch, tree: Worktree, what: str) -> str:
+    """Return the session that asks about the worktree already, or a new one to ``what``: merge or drop."""
     for proposal in proposals.select_pending(tx.connection):
         if _is_about(proposal, tree) and proposal.session_id:
             return proposal.session_id
-    if not branch.name.startswith(("ch-", "T-")):
+    if not branch.name.startswith(("ch-", "T-")) and not _has_asked(tx, branch.name):
         return branch.name  # an agent's own session
-    title = f"merge {tree.branch} into {_short(branch.into)}"
+    title = f"{what} {tree.branch}"
+    if what == "merge":
+        title += f" into {_short(branch.into)}"
     session = sessions.create(
         tx,
         task_type=_TASK_TYPE,
@@ -102,6 +112,12 @@ def _ensure_session(tx: Tx, engine: Engine, branch: Branch, tree: Worktree) -> s
     return session.session_id
 
 
+def _has_asked(tx: Tx, session_id: str) -> bool:
+    """Whether a session was made to ask about a branch, and has its answer."""
+    session = sessions.load(tx.connection, session_id)
+    return WORKTREE in session.target and session.status == "completed"
+
+
 def _is_about(proposal: Proposal, tree: Worktree) -> bool:
     body = proposal.body
     return body.get("type") in TYPES and body["payload"]["worktree"] == tree.name
@@ -109,7 +125,7 @@ def _is_about(proposal: Proposal, tree: Worktree) -> bool:
 
 def _ask_to_drop(tx: Tx, shown: Proposal) -> None:
     proposals.decide(tx, shown.proposal_id, "expired", by="engine", reason="dropped instead")
-    title, body = describe_drop(shown)
+    title, body = describe_drop(shown.body, size_of(shown))
     create_proposal(tx, shown.session_id, title, body, "high", shown)
 
 

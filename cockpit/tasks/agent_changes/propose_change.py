@@ -24,7 +24,8 @@ from cockpit.store.sessions import messages, proposals, sessions
 from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 from cockpit.tasks.agent_changes.change_payload import DROP, TAKE, TYPES, ChangePayload
-from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change
+from cockpit.tasks.agent_changes.read_change import WorktreeChange, read_change, read_merged
+from cockpit.tasks.git import WorktreeError
 
 INTO = "into"
 """The name in a session's target of the branch that its worktree began from."""
@@ -60,6 +61,44 @@ async def propose_change(engine: Engine, session_id: str) -> Proposal | None:
     )
 
 
+async def propose_removal(engine: Engine, session_id: str) -> Proposal:
+    """Propose to remove the worktree and the branch of a session where nothing is left to merge.
+
+    Raises :class:`WorktreeError` where git cannot say so.
+    """
+    session = await engine.store.read(lambda connection: sessions.load(connection, session_id))
+    tree = await engine.store.read(lambda connection: _find_reviewed(connection, session))
+    if tree is None or INTO not in session.target:
+        raise WorktreeError(f"{session_id} has no branch of its own.")
+    into = str(session.target[INTO])
+    tip, snapshot = await read_merged(Path(tree.path), tree.branch, into, tree.base_commit)
+    payload = ChangePayload(
+        session=session_id,
+        worktree=tree.name,
+        agent=session.agent or "cockpit",
+        branch=tree.branch,
+        into=into,
+        base=tip,
+        tip=tip,
+        tree=snapshot,
+    )
+    body = {
+        "agent": session.agent,
+        "project": engine.repo or engine.place.home.name,
+        "payload": msgspec.to_builtins(payload),
+    }
+    name = into.removeprefix("refs/heads/") or "the commit it began at"
+    title, body = describe_drop(body, f"nothing that {name} does not have")
+
+    def write(tx: Tx) -> Proposal:
+        earlier = _select_earlier(tx.connection, session_id)
+        return create_proposal(
+            tx, session_id, title, body, "medium", earlier[-1] if earlier else None
+        )
+
+    return await engine.store.write(write)
+
+
 def find_worktree(connection: sqlite3.Connection, cwd: str) -> Worktree | None:
     """Return the worktree of an agent's session by its folder; None for any other folder."""
     return next(
@@ -80,10 +119,16 @@ def _find_reviewed(connection: sqlite3.Connection, session: Session) -> Worktree
 
 def select_pending(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
     """Return the session's proposals over its worktree that wait for a decision."""
+    earlier = _select_earlier(connection, session_id)
+    return [proposal for proposal in earlier if proposal.status == "pending"]
+
+
+def _select_earlier(connection: sqlite3.Connection, session_id: str) -> list[Proposal]:
+    """Return all proposals of the session over its worktree, decided or not, in their order."""
     return [
         proposal
         for proposal in proposals.select_for_session(connection, session_id)
-        if proposal.status == "pending" and proposal.body.get("type") in TYPES
+        if proposal.body.get("type") in TYPES
     ]
 
 
@@ -117,11 +162,7 @@ def _write_proposal(
         return None
     if tree.task_id is None:
         worktrees.set_status(tx, tree.name, "active")
-    earlier = [
-        proposal
-        for proposal in proposals.select_for_session(tx.connection, session.session_id)
-        if proposal.body.get("type") in TYPES
-    ]
+    earlier = _select_earlier(tx.connection, session.session_id)
     body = describe_change(session, tree, project, change, payload)
     revises = earlier[-1] if earlier else None
     if revises is not None:
@@ -204,21 +245,34 @@ def describe_change(
     }
 
 
-def describe_drop(proposal: Proposal) -> tuple[str, dict[str, Any]]:
-    """Return title and body of the question whether a worktree is really dropped."""
-    payload = dict(proposal.body["payload"])
+def size_of(proposal: Proposal) -> str:
+    """Return how large a proposed change is, in the words of its title."""
+    return proposal.title.rpartition(": ")[2].removesuffix(CONFLICTS)
+
+
+def describe_drop(shown: Mapping[str, Any], size: str) -> tuple[str, dict[str, Any]]:
+    """Return title and body of the question whether a worktree is really dropped.
+
+    ``shown`` is the body of the proposal to take it, ``size`` how much it changes.
+    """
+    payload = dict(shown["payload"])
     branch = str(payload["branch"])
     kept = f"refs/cockpit/dropped/{payload['session']}"
-    size = proposal.title.rpartition(": ")[2].removesuffix(CONFLICTS)
+    is_merged = payload["base"] == payload["tip"]
+    keeps = (
+        "All of its work is merged."
+        if is_merged
+        else f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back."
+    )
     body = {
         "type": DROP,
         "summary": f"The worktree and the branch {branch} are removed; nothing is merged.",
-        "agent": str(proposal.body.get("agent", "")),
-        "project": str(proposal.body.get("project", "")),
+        "agent": str(shown.get("agent", "")),
+        "project": str(shown.get("project", "")),
         "branch": branch,
         "fields": [["branch", branch], ["size", size]],
         "notes": [
-            f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back.",
+            keeps,
             "Files that git ignores are removed with the worktree.",
         ],
         "payload": payload,
