@@ -84,6 +84,11 @@ async def test_a_chain_s_branch_is_read_and_merged_with_a_proposal(runtime: Runt
     assert dropping != session_id
     assert await runtime.propose_branch("ch-1", drop=True) == dropping
     assert "All of its work is merged." in pending(runtime).body["notes"]
+    shown = pending(runtime)
+    await runtime.reject(shown.proposal_id, shown_digest=shown.shown_digest, reason="not yet")
+    kept = await runtime.store.read(lambda c: sessions.load(c, dropping))
+    assert kept.status == "completed"
+    dropping = await runtime.propose_branch(session_id, drop=True)
     await approve(runtime, pending(runtime))
     assert git(root, "branch", "--list", "cockpit/ch-1") == ""
     assert git(root, "for-each-ref", "refs/cockpit/dropped") == "", "main has all of it"

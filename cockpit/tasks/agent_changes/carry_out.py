@@ -44,6 +44,8 @@ def turn_down(tx: Tx, proposal: Proposal) -> None:
         last = shown[-1]
         body = {name: value for name, value in last.body.items() if name not in ("key", "changes")}
         create_proposal(tx, last.session_id, last.title, body, last.risk, proposal)
+    else:
+        _complete(tx, proposal.session_id, f"{proposal.body['branch']} is kept.")
 
 
 def describe_discussion(proposal: Proposal, words: str) -> str:
@@ -96,17 +98,21 @@ async def carry_out(engine: Engine) -> None:
 
 async def _report(engine: Engine, session_id: str, action_id: str) -> None:
     receipts = await engine.store.read(lambda c: outbox.select_receipts(c, action_id))
-    if receipts:
-        await _note(engine, session_id, receipts[-1].summary)
-        await engine.store.write(lambda tx: _complete(tx, session_id, receipts[-1].summary))
+    if not receipts:
+        return
+    words = receipts[-1].summary
+    if not await engine.store.write(lambda tx: _complete(tx, session_id, words)):
+        await _note(engine, session_id, words)
 
 
-def _complete(tx: Tx, session_id: str, words: str) -> None:
-    """End a session that was there for the branch only."""
+def _complete(tx: Tx, session_id: str, words: str) -> bool:
+    """End a session that was there for the branch only; False for another."""
     session = sessions.load(tx.connection, session_id)
-    if WORKTREE in session.target and session.status in ("running", "waiting"):
+    is_for_branch = WORKTREE in session.target and session.status in ("running", "waiting")
+    if is_for_branch:
         ended = SessionCompleted(status="done", summary=words)
         sessions.set_status(tx, session_id, "completed", detail=ended)
+    return is_for_branch
 
 
 async def _note(engine: Engine, session_id: str, words: str) -> None:

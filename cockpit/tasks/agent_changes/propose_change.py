@@ -88,7 +88,7 @@ async def propose_removal(engine: Engine, session_id: str) -> Proposal:
         "payload": msgspec.to_builtins(payload),
     }
     name = into.removeprefix("refs/heads/") or "the commit it began at"
-    title, body = describe_drop(body, f"nothing that {name} does not have")
+    title, body = describe_drop(body, f"nothing that {name} does not have", is_merged=True)
 
     def write(tx: Tx) -> Proposal:
         earlier = _select_earlier(tx.connection, session_id)
@@ -250,7 +250,9 @@ def size_of(proposal: Proposal) -> str:
     return proposal.title.rpartition(": ")[2].removesuffix(CONFLICTS)
 
 
-def describe_drop(shown: Mapping[str, Any], size: str) -> tuple[str, dict[str, Any]]:
+def describe_drop(
+    shown: Mapping[str, Any], size: str, *, is_merged: bool = False
+) -> tuple[str, dict[str, Any]]:
     """Return title and body of the question whether a worktree is really dropped.
 
     ``shown`` is the body of the proposal to take it, ``size`` how much it changes.
@@ -258,12 +260,7 @@ def describe_drop(shown: Mapping[str, Any], size: str) -> tuple[str, dict[str, A
     payload = dict(shown["payload"])
     branch = str(payload["branch"])
     kept = f"refs/cockpit/dropped/{payload['session']}"
-    is_merged = payload["base"] == payload["tip"]
-    keeps = (
-        "All of its work is merged."
-        if is_merged
-        else f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back."
-    )
+    keeps = f"Its work is kept as {kept}; `git branch NAME {kept}` brings it back."
     body = {
         "type": DROP,
         "summary": f"The worktree and the branch {branch} are removed; nothing is merged.",
@@ -272,7 +269,7 @@ def describe_drop(shown: Mapping[str, Any], size: str) -> tuple[str, dict[str, A
         "branch": branch,
         "fields": [["branch", branch], ["size", size]],
         "notes": [
-            keeps,
+            "All of its work is merged." if is_merged else keeps,
             "Files that git ignores are removed with the worktree.",
         ],
         "payload": payload,
