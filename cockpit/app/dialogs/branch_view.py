@@ -90,6 +90,7 @@ class BranchView(Dialog[None]):
             self.dismiss(None)
         host.attach(session_id)
         host.main.panes.turn_to("proposals")
+        host.main.prompt.focus()  # Enter and Escape decide there
         host.main.schedule_paint()
 
     async def action_solve(self) -> None:
