@@ -214,6 +214,8 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
             await until(
                 pilot, lambda name=name: screen.row and screen.row.proposal.proposal_id == name
             )
+            words = "you: “no”" if name == rejected else "you: “why?”"
+            await until(pilot, lambda words=words: words in text(pilot))
             await pilot.press("r")
             await until(pilot, lambda name=name: sent and name in sent[-1][0])
             assert sent[-1][0].startswith("Please propose this again, as it was: ")

@@ -26,7 +26,7 @@ from cockpit.loop.views.proposal_listing import (
 )
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import EDITED, Proposal
 from widgets.text.compare_lines import unify_lines
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.numerals import duration
@@ -175,7 +175,7 @@ class ProposalsScreen(ListScreen[ListedProposal]):
                         ("risk", proposal.risk),
                         ("asked", proposal.created_at[:16].replace("T", " ")),
                         ("expires", (proposal.expires_at or "")[:16].replace("T", " ")),
-                        ("decided", " ".join(filter(None, (proposal.decided_by, proposal.reason)))),
+                        ("decided", _describe_decision(proposal)),
                     ]
                 ),
                 *self._texts.get(proposal.proposal_id, _READING),
@@ -188,6 +188,14 @@ class ProposalsScreen(ListScreen[ListedProposal]):
 def _shown_with(row: ListedProposal) -> Sequence[Proposal]:
     """Return the proposals whose texts stand in the detail of a row."""
     return row.equal or (row.proposal,)
+
+
+def _describe_decision(proposal: Proposal) -> str:
+    """Return who decided a proposal and with which words; empty while it waits."""
+    if proposal.reason == EDITED:
+        return "you edited it"
+    who = "you" if proposal.decided_by == "person" else proposal.decided_by or ""
+    return f"{who}: “{proposal.reason}”" if proposal.reason else who
 
 
 def _draw_texts(rows: Sequence[Proposal]) -> list[Sequence[DetailRow]]:
