@@ -94,7 +94,7 @@ class Judged:
 
     redundant: bool
     kind: str = ""
-    """``lines``, ``repeated``, or empty for a command that is no read to the oracle."""
+    """``lines``, ``repeated``, or empty for a command that is not a read to the oracle."""
     versions: dict[str, Version] = field(default_factory=dict)
     path: str = ""
     lines: tuple[int, int] = (1, 0)

@@ -69,7 +69,7 @@ def rows() -> list[Row]:
                 project, "PostToolUse", **reads, tool_response=printed
             ),
             "a permission": payload(project, "PermissionRequest", **asks),
-            "a folder that is no project": payload(other, "PostToolUse", **edit),
+            "a folder that is not a project": payload(other, "PostToolUse", **edit),
         }
         empty, took = taken(calls, environment, project)
         burst = absorbing(project, environment, calls["an edit"])

@@ -20,7 +20,7 @@ from pathlib import Path
 from measure import Row, row
 
 from cockpit.hook.event_payload import Event
-from cockpit.hook.permission import decide_permission
+from cockpit.hook.permission_policy import decide_permission
 from cockpit.hook.project_lookup import Checkout
 
 _PROJECT = "/testbed"

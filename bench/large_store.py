@@ -15,7 +15,7 @@ from cockpit.core.canonical_json import canonical_json
 from cockpit.core.clock import format_time
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal, seals
+from cockpit.store.journal import chain_digest, journal, seals
 from cockpit.store.sessions import proposals, sessions
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,7 +96,7 @@ class _Writer:
             "ok", None, "", canonical_json(detail),
         )  # fmt: skip
         sealed = self._written.take()
-        self._digest = journal.chain_digest(self._digest, values, sealed)
+        self._digest = chain_digest.chain_digest(self._digest, values, sealed)
         self._connection.execute(journal._INSERTS[1], (*values, self._digest, sealed))
 
     def _one_session(self, number: int) -> None:

@@ -2,7 +2,7 @@
 proposals and a board of 10,000 tasks. Each is opened and scrolled, beside a plain Textual screen with the
 same lines in a ``Log``; diffs are left, too.
 
-Seconds of the processor are counted, so that what else the machine does is no part of it.
+Seconds of the processor are counted, so that what else the machine does is not a part of it.
 """
 
 from __future__ import annotations

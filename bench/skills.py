@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from cockpit.core.skills.skill import Skill
 from cockpit.core.skills.skill_layers import SkillPlace, load_skills
 from cockpit.loop.knowledge.skill_routes import compare_routes, describe_routes
-from cockpit.loop.skills.skill_shelf import make_skill_fact, make_skill_line
+from cockpit.loop.skills.project_skills import make_skill_fact, make_skill_line
 from cockpit.observe.knowledge import embed_text
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
 from cockpit.observe.knowledge.nearest_chunks import NearestChunks

@@ -16,7 +16,7 @@ from measure import Row, at, row
 
 from cockpit.store.db import write_queue
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.journal.event_types import Action
 
 WRITERS = 32
@@ -69,7 +69,7 @@ def _measure() -> list[list[float]]:
             if os.waitpid(writer, 0)[1] != 0:
                 raise RuntimeError("a writer failed")
         with Store.open(place / "store.db") as store:
-            if not store.read_now(journal.verify).ok:
+            if not store.read_now(verify_chain.verify).ok:
                 raise RuntimeError("the journal does not verify")
         return [json.loads((place / f"{n}.json").read_text()) for n in range(WRITERS)]
 

@@ -245,7 +245,9 @@ def root(
 
     if server is not None:
         if last or session is not None or agent or every or model or approve or log_json or linear:
-            raise click.UsageError("--connect takes only --theme and its own options beside it.")
+            raise click.UsageError(
+                "--connect can be combined only with --theme and its own options."
+            )
         from cockpit.commands.sessions.connect import open_remote_screen
 
         ctx.exit(

@@ -21,7 +21,7 @@ _OWN |= {"curl-auth-user", "kubernetes-secret-yaml", "nuget-config-password", "o
 _OWN |= {"hashicorp-tf-password", "sidekiq-sensitive-url"}
 """cockpit has patterns of its own for these."""
 _PUBLIC = re.compile(r"-(?:client-id|access-id|user-api-id|public-key|pub-key|pub-api-key)$")
-"""Names of rules for identifiers that are no secrets."""
+"""Names of rules for identifiers that are not secrets."""
 _SIGNS = {
     "1password-service-account-token": r"ops_eyj",
     "authress-service-client-access-key": r"\.acc[_-][a-z0-9-]{10}",
@@ -66,7 +66,7 @@ def convert(rule: dict[str, Any]) -> dict[str, Any] | None:
         pattern = pattern.replace(end, r"(?![\w=-])")
     # Masking replaces the secret alone: what may come before its name only costs time.
     pattern = pattern.replace(_LEAD, "")
-    # A whole hash of a commit is no token.
+    # A whole hash of a commit is not a token.
     pattern = pattern.replace(r"|[a-fA-F0-9]{40})\b)", r")\b)")
     pattern = (
         pattern.replace(r"\z", r"\Z")

@@ -257,7 +257,7 @@ def is_bare(root: Path) -> bool:
 
 
 def describe_missing_checkout(root: Path, need: str, advice: str) -> str:
-    """Say in sentences why ``root`` is no checkout, and what to do.
+    """Say in sentences why ``root`` is not a checkout, and what to do.
 
     ``need`` is a clause on what needs one (*tasks need branches*); ``advice`` a sentence for a folder without
     any repository.

@@ -128,7 +128,7 @@ def _remove_dead(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(info.st_mode) or info.st_uid != os.geteuid():
-        raise CannotListen(f"{path} is there already, and is no socket of yours.")
+        raise CannotListen(f"{path} is there already, and is not a socket of yours.")
     if _answers(path):
         raise CannotListen(f"Another server listens on {path}. Choose another --socket.")
     path.unlink()

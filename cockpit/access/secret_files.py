@@ -1,6 +1,6 @@
 """Files whose purpose is to hold secrets, by their names.
 
-Their content is never read into a context, and a command that reads one is no read. See
+Their content is never read into a context, and a command that reads one is not a read. See
 ``docs/reference/security.md``.
 """
 

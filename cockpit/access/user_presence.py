@@ -187,12 +187,12 @@ def _explain_terminal(line: list[Process]) -> str:
     if owner is None:
         # From outside this container, or its first process: nothing inside can start that.
         leader = line[place]
-        return "" if leader.pid == 1 or leader.parent == 0 else "nobody sits at its terminal"
+        return "" if leader.pid == 1 or leader.parent == 0 else "no user sits at its terminal"
     if not _is_root(owner) and owner.program() in _TERMINALS:
         return ""
     above = line[place + 2] if len(line) > place + 2 else None
     if _is_root(owner) or (owner.parent != 0 and (above is None or _is_root(above))):
-        return f"its terminal was made by {owner.name!r}, which nobody started"
+        return f"its terminal was made by {owner.name!r}, which the user did not start"
     return ""
 
 

@@ -32,7 +32,7 @@ BACKOFF_S = 2.0
 BACKOFF_MAX_S = 60.0
 
 _RUNNABLE = ("queued", "failed_retryable")
-_DOUBT = "cockpit cannot tell whether this happened. Look, and say whether it did."
+_DOUBT = "cockpit cannot find out whether this happened. Check, and say whether it did."
 
 _in_flight: set[tuple[str, str]] = set()
 # What this very process performs now, by store and action: the owner written in the store names a
@@ -149,7 +149,7 @@ class Dispatcher:
             if answer == "done":
                 return Outcome("success", "An earlier attempt had done it.")
             if answer == "unknown":
-                words = "It cannot be told whether an earlier attempt did it."
+                words = "It is unknown whether an earlier attempt did it."
                 return failed("transient", words, maybe=True)
         try:
             with LiveOutput(self._store, action.action_id) as live:

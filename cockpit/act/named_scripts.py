@@ -168,7 +168,7 @@ def find_scripts(argv: Sequence[str], confined: Confined) -> NamedScripts:
         source = walk.waiting.popleft()
         script = walk.read(source)
         if script is not None and not script.text and script.sha256 != _EMPTY:
-            walk.add(Includes(unknown=[f"what {script.path} loads (it is no text)"]))
+            walk.add(Includes(unknown=[f"what {script.path} loads (it is not text)"]))
         if script is not None and script.text and walk.has_room(script):
             walk.add(
                 list_includes(

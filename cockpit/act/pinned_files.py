@@ -29,7 +29,7 @@ class PinnedFile(Struct, frozen=True):
 
 
 def pin_files(root: Path, paths: Iterable[Path]) -> tuple[PinnedFile, ...]:
-    """Pin files; a link is pinned with the file that it leads to. What is no file is left out."""
+    """Pin files; a link is pinned with the file that it leads to. What is not a file is left out."""
     pins = []
     for path in sorted(set(paths)):
         content = _read(path)

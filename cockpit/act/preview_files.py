@@ -25,7 +25,7 @@ from cockpit.core.text import pluralize
 _MASK = "[masked:"
 
 MASKED_WORDS = (
-    "the text holds '[masked:…]', which stands for what looks like a secret. Written like that it would "
+    "the text contains '[masked:…]' in place of a possible secret. Written like that it would "
     "replace the secret itself. Leave such lines out and edit the text around them; if what you wrote is "
     "no secret, write it as plain words, like 'not-a-secret'."
 )

@@ -17,8 +17,7 @@ from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, NotAllowed
 from cockpit.api.callers import BEARER, At, open_counter
-from cockpit.api.declared import SCOPE, build_document
-from cockpit.api.journal_stream import JournalStream
+from cockpit.api.operation_document import SCOPE, build_document
 from cockpit.api.problem_documents import REFUSED, STATUS, STATUS_CODES, of_error, problem
 from cockpit.api.routes import (
     audit,
@@ -34,6 +33,7 @@ from cockpit.api.routes import (
     webhooks,
 )
 from cockpit.api.served_project import ServedProject
+from cockpit.api.server_sent_events import JournalStream
 from cockpit.core.errors import CockpitError
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store

@@ -26,9 +26,9 @@ from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.db import kept_answers
+from cockpit.store.db import idempotent_answers
 from cockpit.store.db.database import Store
-from cockpit.store.db.kept_answers import KeptAnswer
+from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.transaction import Tx
 
 T = TypeVar("T")
@@ -116,12 +116,12 @@ class Counter:
         def run(tx: Tx, caller: Caller) -> Answer:
             if scope:
                 caller.require(scope, activity)
-            kept = kept_answers.find_in(tx, caller.namespace, key) if key else None
+            kept = idempotent_answers.find_in(tx, caller.namespace, key) if key else None
             if kept is not None:
                 return repeat(kept, requested)
             answer = step(tx, caller)
             if key and answer.failure is None:
-                kept_answers.keep(
+                idempotent_answers.keep(
                     tx, caller.namespace, key, KeptAnswer(requested, answer.status, answer.body)
                 )
             return answer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cockpit.api.application import DOCUMENT, ROUTERS, new_application
-from cockpit.api.declared import SCOPE, build_document, operations
+from cockpit.api.operation_document import SCOPE, build_document, operations
 from cockpit.api.problem_documents import STATUS_CODES
 
 _ANY = "any"

@@ -21,13 +21,13 @@ from cockpit.api.guarded_server import (
     load_certificate,
     open_listener,
 )
-from cockpit.api.journal_stream import JournalStream
 from cockpit.api.middleware import Gate
 from cockpit.api.served_project import ServedProject
+from cockpit.api.server_sent_events import JournalStream
 from cockpit.chains.watch_dead_chains import watching_dead_chains
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.views.recorded import recorded
+from cockpit.loop.views.copy_journal import recorded
 from cockpit.store.db.database import Store
 from cockpit.store.journal.refused_requests import RefusedRequests
 

@@ -17,7 +17,7 @@ from cockpit.app.terminal.terminal_app import TerminalApp, ask_at_terminal
 from widgets.text.clean import clean
 
 _ARMED_AFTER_S = 0.5
-"""No key answers sooner: what was typed before the question appeared is no answer."""
+"""No key answers sooner: what was typed before the question appeared is not an answer."""
 
 
 class QuestionApp(TerminalApp[bool]):

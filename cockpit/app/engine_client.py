@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.loop.external_agents import AgentChoice, AgentEntry
-    from cockpit.loop.intake.task_type_layers import TaskTypeDesk
-    from cockpit.loop.knowledge.knowledge_desk import KnowledgeDesk
-    from cockpit.loop.notes.note_desk import NoteDesk
+    from cockpit.loop.intake.task_type_layers import TaskTypeService
+    from cockpit.loop.knowledge.knowledge_service import KnowledgeService
+    from cockpit.loop.notes.note_service import NoteService
     from cockpit.loop.permissions.question_form import Answer
-    from cockpit.loop.planner.planner_desk import PlannerDesk
-    from cockpit.loop.session_state.guard_desk import GuardDesk
-    from cockpit.loop.tools.tool_desk import ToolDesk
-    from cockpit.loop.trust.trust_desk import TrustDesk
+    from cockpit.loop.planner.planner_service import PlannerService
+    from cockpit.loop.session_state.guard_service import GuardService
+    from cockpit.loop.tools.tool_service import ToolService
+    from cockpit.loop.trust.trust_service import TrustService
     from cockpit.loop.views.packet_inspection import Difference, Explanation
     from cockpit.store.context.pins import Pin
     from cockpit.store.db.database import Store
@@ -157,31 +157,31 @@ class Engine(Protocol):
         title: str | None = None,
     ) -> object: ...
 
-    async def planner(self) -> PlannerDesk:
+    async def planner(self) -> PlannerService:
         """Return what estimates sessions and tasks."""
         ...
 
-    async def tools(self) -> ToolDesk:
+    async def tools(self) -> ToolService:
         """Return what reads and approves the project's tools."""
         ...
 
-    async def knowledge(self) -> KnowledgeDesk:
+    async def knowledge(self) -> KnowledgeService:
         """Return what searches the project's knowledge."""
         ...
 
-    async def trust(self) -> TrustDesk:
+    async def trust(self) -> TrustService:
         """Return what reads and decides the project's trust rules."""
         ...
 
-    async def notes(self) -> NoteDesk:
+    async def notes(self) -> NoteService:
         """Return what reads and decides notes."""
         ...
 
-    async def task_type_desk(self) -> TaskTypeDesk:
+    async def task_type_service(self) -> TaskTypeService:
         """Return what explains the project's task types."""
         ...
 
-    async def guards(self) -> GuardDesk:
+    async def guards(self) -> GuardService:
         """Return what reads and approves guards."""
         ...
 

@@ -15,9 +15,8 @@ from cockpit.app.projection.fold import OpenSession, State
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
 from cockpit.store.journal.follow import follow
-from cockpit.store.journal.journal import Row
-from cockpit.store.journal.parts import READ
-from cockpit.store.journal.parts import session_rows as read_rows
+from cockpit.store.journal.journal import READ, Row
+from cockpit.store.journal.journal import session_rows as read_rows
 from cockpit.store.sessions import session_list
 
 SLICE = 64

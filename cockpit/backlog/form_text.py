@@ -61,7 +61,7 @@ def read_form(fields: Sequence[FormField], text: str) -> dict[str, str]:
     try:
         front = tomllib.loads("\n".join(lines[fences[0] + 1 : fences[1]]))
     except tomllib.TOMLDecodeError as error:
-        raise BacklogInvalid(f"The lines between the +++ are no TOML: {error}.") from error
+        raise BacklogInvalid(f"The lines between the +++ are not TOML: {error}.") from error
     short = [each.name for each in fields if not each.long]
     strange = sorted(set(front) - set(short))
     if strange:

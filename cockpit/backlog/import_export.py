@@ -131,11 +131,11 @@ def read_lines(text: Iterable[str]) -> list[tuple[int, dict[str, Any]]]:
         try:
             read = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise BacklogInvalid(f"Line {number} is no JSON: {error}.") from error
+            raise BacklogInvalid(f"Line {number} is not JSON: {error}.") from error
         kind = read.get("kind") if isinstance(read, dict) else None
         if kind not in _KEYS:
             raise BacklogInvalid(
-                f"Line {number} is no epic, story, task or dependency: give it a kind."
+                f"Line {number} is not an epic, story, task or dependency: give it a kind."
             )
         strange = sorted(set(read) - _KEYS[kind] - {"kind"})
         if strange:
@@ -169,7 +169,7 @@ def import_backlog(tx: Tx, lines: Iterable[tuple[int, dict[str, Any]]], *, by: s
             raise BacklogInvalid(f"Line {number}: {error}", code=error.code) from error
         except (TypeError, AttributeError, ValueError) as error:
             raise BacklogInvalid(
-                f"Line {number} holds a value of the wrong kind: {error}."
+                f"Line {number} has a value of the wrong kind: {error}."
             ) from error
     taking.settle()
     return taking.done

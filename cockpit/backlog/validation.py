@@ -52,7 +52,7 @@ def task_type(value: str, allowed: Collection[str]) -> str:
 
 
 def status(value: str) -> str:
-    """A status. ``open`` and ``closed`` are no statuses here."""
+    """A status. ``open`` and ``closed`` are not statuses here."""
     return one_of("The status", value, STATUSES)
 
 

@@ -55,7 +55,7 @@ async def start_after_session(
     """Start the chain that follows the session whose end is journal row ``seq``, owned by this process.
 
     That is the newest unfinished chain, else with ``create`` a new one from ``options``. Raises
-    :class:`NoChainStarted`, :class:`NotFound` where that row is no session's end, and the errors of
+    :class:`NoChainStarted`, :class:`NotFound` where that row is not a session's end, and the errors of
     :func:`~cockpit.chains.chain_lifecycle.create_chain`.
     """
     ended = store.read_now(lambda connection: _load_ended_session(connection, seq))

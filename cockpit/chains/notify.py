@@ -12,9 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing, run_program
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import one_line
-from cockpit.loop.intake.review_template import visible
 
 _PROGRAM = "notify-send"
 _DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -82,4 +82,4 @@ async def notify(
 
 
 def _clean(text: str) -> str:
-    return one_line(visible(mask(text)))
+    return one_line(make_visible(mask(text)))

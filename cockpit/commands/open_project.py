@@ -56,7 +56,11 @@ def find_project(
 
 def _settle_state(place: ProjectPaths, ask: Callable[[str], bool] | None) -> None:
     from cockpit.commands.terminal import is_terminal, say
-    from cockpit.core.project.old_state import StateNotMoved, find_old_state, require_moved_state
+    from cockpit.core.project.state_in_checkout import (
+        StateNotMoved,
+        find_old_state,
+        require_moved_state,
+    )
 
     try:
         require_moved_state(place)

@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
+from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.config.all_settings import KEYS, TABLES, Key, OutOfBounds, find_key
@@ -33,7 +33,7 @@ from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.project_paths import user_folder
 from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
-from cockpit.evolve.effects import ADOPTION_EFFECTS
+from cockpit.evolve.adoption_effect import ADOPTION_EFFECTS
 from cockpit.loop.external_agents import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
@@ -45,7 +45,7 @@ from cockpit.loop.runtime_settings import (
     TrustSettings,
     WebhookRule,
 )
-from cockpit.tasks.agent_changes.effects import CHANGE_EFFECTS
+from cockpit.tasks.agent_changes.change_effects import CHANGE_EFFECTS
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 1_000_000
 _FREE_TABLES = ("keys", "runner", "prices", "sandbox", "mcp", "webhook")
-"""Tables that are no list of settings: actions of the screen, runners, models, sandbox, MCP servers, rules
+"""Tables that are not lists of settings: actions of the screen, runners, models, sandbox, MCP servers, rules
 for events of GitHub."""
 
 
@@ -235,7 +235,7 @@ class _Layers:
             mcp=MappingProxyType(self._servers),
             webhooks=tuple(self._webhooks.values()),
             approval_effects={**APPROVAL_EFFECTS, **CHANGE_EFFECTS, **ADOPTION_EFFECTS},
-            plan_desk=BacklogPlanDesk(),
+            plan_target=BacklogPlanTarget(),
             carry_out=_carry_out_changes,
             propose_branch=_propose_branch,
             grow_tool=_grow_tool,

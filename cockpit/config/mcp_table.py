@@ -110,7 +110,9 @@ def _read_server(name: str, table: object) -> McpServer:
             )
     for header in server.headers:
         if _HEADER.fullmatch(header) is None:
-            raise OutOfBounds(f"{where} headers has {header[:40]!r}, which is no name of a header")
+            raise OutOfBounds(
+                f"{where} headers has {header[:40]!r}, which is not a name of a header"
+            )
     return McpServer(
         name=name,
         command=tuple(server.command),

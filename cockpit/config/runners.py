@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cockpit.agents.runs.agent_command import PLACEHOLDERS
+from cockpit.agents.runs.agent_command_line import PLACEHOLDERS
 from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.config.all_settings import OutOfBounds
 from cockpit.loop.runtime_settings import RunnerSettings

@@ -34,7 +34,7 @@ class Key(msgspec.Struct, frozen=True):
     """What a project's file may set: any value, as it protects nothing; any where you have set none; only a
     lower or a higher one than the layers before it; or no value but the default."""
     order: tuple[str, ...] = ()
-    """The values of a setting that is no number, lowest first."""
+    """The values of a setting that is not a number, lowest first."""
     old_name: str = ""
     """An earlier name that files may still use."""
     old_env: str = ""

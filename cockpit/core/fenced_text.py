@@ -1,7 +1,7 @@
-"""The form in which a prompt shows a fact: a line with its source, then its text between fences.
+"""The form in which a prompt shows foreign text: fenced, with its control characters spelled out.
 
-Decide renders it, and Observe counts what it costs; so it stands below both. See
-``docs/reference/kernel.md``, packets.
+A fact is a line with its source, then its text between fences. Decide renders it and Observe counts its
+cost. See ``docs/reference/kernel.md``, packets.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ HEAD_BANDS = ("identity", "capabilities")
 FENCED_IN_HEAD_BANDS = ("skill",)
 """Sources that are fenced in the wave in which they came, whatever their band: they come and go."""
 SEPARATOR = "\n\n"
-"""What stands between two facts of one message."""
+"""The text between two facts of one message."""
 
 _TICKS = re.compile("`+")
+# Everything that can steer a terminal or reorder what is read: C0 without tab and newline, DEL, C1,
+# and the bidirectional controls.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_head(band: str, source_type: str) -> bool:
@@ -95,3 +101,13 @@ def fenced(source_ref: str, level: str, text: str, *, replaces: bool = False) ->
 def gone_line(source_ref: str) -> str:
     """Return the line that says that the text of a fact above holds no longer."""
     return f"[{source_ref} · the text above holds no longer]"
+
+
+def make_visible(text: str) -> str:
+    """Return ``text`` with control characters spelled out (``⟦U+001B⟧``).
+
+    So nothing in it can steer a terminal or hide from a reader. Tab and newline stay; ``\\r`` at the end of a
+    line is ``␍``.
+    """
+    marked = re.sub(r"\r(?=\n|\Z)", "␍", _SURROGATE.sub("\ufffd", text))
+    return _CONTROL.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", marked)

@@ -82,7 +82,7 @@ class Vocabulary:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         view = memoryview(mapped)
         if view[: len(MAGIC)] != MAGIC:
-            raise ValueError(f"{folder / name}.bin is no vocabulary of this version")
+            raise ValueError(f"{folder / name}.bin is not a vocabulary of this version")
         tokens, slots, size = _HEADER.unpack_from(view, len(MAGIC))
         begin = len(MAGIC) + _HEADER.size
         middle = begin + 4 * (tokens + 1)

@@ -167,7 +167,7 @@ class ProjectPaths(Struct, frozen=True):
     def prepare(self) -> None:
         """Create the state folder, closed to other users, and record whose it is.
 
-        :func:`cockpit.core.project.old_state.require_moved_state` comes before a new store is begun.
+        :func:`cockpit.core.project.state_in_checkout.require_moved_state` comes before a new store is begun.
 
         Raises :class:`StoreUnwritable` when the folder cannot be created, is not the user's own, or when
         ``COCKPIT_STATE_DIR`` leads into the project.

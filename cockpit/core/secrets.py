@@ -221,7 +221,7 @@ def masked_json(value: Any) -> str:
         _stays_as_it_is(value)
         or lacks_secret_signs(text)
         or (
-            # A count of tokens is no secret, and its key has no value to mask.
+            # A count of tokens is not a secret, and its key has no value to mask.
             "token" in text and lacks_secret_signs(_COUNT.sub('"":', text))
         )
     ):

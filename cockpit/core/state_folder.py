@@ -101,7 +101,7 @@ def describe_problem(folder: str) -> str:
     """Return why the state folder ``folder`` of a project must not be used; '' if nothing is wrong.
 
     Each folder below the user's state folder must be a directory, not a link, belong to this user, and be
-    closed to writers other than them. Folders that do not exist are no problem.
+    closed to writers other than them. Folders that do not exist are not a problem.
     """
     projects = os.path.dirname(folder)
     for path in (os.path.dirname(projects), projects, folder):

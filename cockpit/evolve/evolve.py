@@ -15,9 +15,9 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_price import require_price
-from cockpit.evolve.dialogue import TASK_TYPE
 from cockpit.evolve.grow_tool import Grower, Grown, Wish
 from cockpit.evolve.growth import MAX_ROUNDS
+from cockpit.evolve.growth_dialogue import TASK_TYPE
 from cockpit.evolve.propose_grown_tool import carry_out, conclude_confirmed, propose_tool
 from cockpit.loop.runtime import EVOLVE
 from cockpit.loop.wave_context import Engine
@@ -88,9 +88,11 @@ async def find_growth(engine: Engine, session_id: str = "") -> Session:
     """
     session = await engine.store.read(partial(_find_growth, session_id))
     if session is None:
-        raise EvolveRefused('No growth is left to go on with. Begin one: `cockpit evolve "…"`.')
+        raise EvolveRefused('No growth is left to continue. Start one: `cockpit evolve "…"`.')
     if session.transport != EVOLVE:
-        raise EvolveRefused(f"{session_id} grows no tool; `cockpit run --resume` goes on with it.")
+        raise EvolveRefused(
+            f"{session_id} grows no tool; continue it with `cockpit run --continue`."
+        )
     if session.result.get("status") == "done":
         raise EvolveRefused(f"{session_id} has ended: {session.result.get('summary', '')}")
     return session

@@ -22,7 +22,6 @@ from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask, mask_value
 from cockpit.decide.model import Model, ModelError, Usage
 from cockpit.decide.provider_names import provider_name
-from cockpit.evolve.dialogue import Dialogue, GiveUp, Reply, WriteCode, WriteTest
 from cockpit.evolve.growth import (
     MAX_ROUNDS,
     STUB,
@@ -34,6 +33,7 @@ from cockpit.evolve.growth import (
     judge_code,
     judge_test,
 )
+from cockpit.evolve.growth_dialogue import Dialogue, GiveUp, Reply, WriteCode, WriteTest
 from cockpit.evolve.try_sources import make_file, run_tests
 from cockpit.loop.wave_context import Engine
 from cockpit.store.db.transaction import Tx

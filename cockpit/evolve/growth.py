@@ -110,7 +110,7 @@ def check_test(growth: Growth, name: str, source: str) -> None:
         )
     if not NAME.fullmatch(name):
         raise SourceRefused(
-            f"{name[:60]!r} is no name of a tool: 2 to 48 lower-case letters, digits and _, such as"
+            f"{name[:60]!r} is not a name of a tool: 2 to 48 lower-case letters, digits and _, such as"
             " parse_pcab."
         )
     if name in sys.stdlib_module_names or name in _LOADED:

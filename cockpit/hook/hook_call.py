@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TASK = "COCKPIT_TASK"
 """The variable in which cockpit names the task of an agent that it runs itself."""
 WIP = "COCKPIT_WIP"
-"""``off`` where such an agent only looks: what it does is no work in progress."""
+"""``off`` where such an agent only looks: what it does is not work in progress."""
 SESSION = "COCKPIT_SESSION"
 """The variable in which cockpit names its own session of such an agent."""
 _OURS = (TASK, WIP, "COCKPIT_TOKEN", SESSION)
@@ -79,7 +79,7 @@ def answer(
             place.state, f"{event.agent}: {event.name[:60]!r} is not a known event"
         )
     elif event.name in ("PreToolUse", "PermissionRequest"):
-        from cockpit.hook.permission import decide_permission
+        from cockpit.hook.permission_policy import decide_permission
 
         decision = decide_permission(event, place)
         if decision is not None:
@@ -96,11 +96,11 @@ def answer(
 
         reply = resume(event, place)
     if approve and reply is None and not _is_ours():
-        from cockpit.hook import ask_cockpit
+        from cockpit.hook import ask_open_cockpit
 
         if event.name in ("PreToolUse", "PermissionRequest"):
-            return ask_cockpit.ask_user(event, place, _root(event, place))
-        ask_cockpit.tell_progress(event, place)
+            return ask_open_cockpit.ask_user(event, place, _root(event, place))
+        ask_open_cockpit.tell_progress(event, place)
     return reply
 
 

@@ -141,7 +141,7 @@ def _text_before(path: Path) -> str | None:
     try:
         return backup_of(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return None  # it was never there, or is no copy of ours
+        return None  # it was never there, or is not a copy of ours
 
 
 def _parse(text: str) -> Any:

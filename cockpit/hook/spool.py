@@ -58,7 +58,7 @@ def list_files(state: str) -> list[str]:
 
 
 def read_events(paths: list[str]) -> Iterator[HookEvent]:
-    """Yield the events in these files; files that are no events are skipped."""
+    """Yield the events in these files; files that are not events are skipped."""
     for path in paths:
         try:
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:

@@ -37,7 +37,7 @@ def describe_terminal(event: Event) -> dict[str, str]:
 
 
 def _agent_process() -> str:
-    """Return the agent as ``pid/start time``: the first parent that is no shell; '' where that is unknown."""
+    """Return the agent as ``pid/start time``: the first parent that is not a shell; '' if unknown."""
     pid = os.getppid()
     for _ in range(_MOST_PARENTS):
         try:

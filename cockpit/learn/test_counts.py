@@ -91,7 +91,7 @@ _PROVE_FAILED = re.compile(r"\(Wstat: .*\bFailed: (\d+)\)", re.MULTILINE)
 
 
 def read_mocha(text: str) -> Counts | None:
-    """Return mocha's counts; None when this is no output of mocha."""
+    """Return mocha's counts; None when this is not an output of mocha."""
     by = {word: int(number) for number, word in _MOCHA.findall(text)}
     if "passing" not in by and "failing" not in by:
         return None

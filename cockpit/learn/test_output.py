@@ -328,7 +328,7 @@ def _cargo(text: str) -> Counts | None:
 
 
 def _go(output: str) -> Counts | None:
-    """Return the counts; None when this is no output of ``go test``.
+    """Return the counts; None when this is not an output of ``go test``.
 
     A test with subtests counts once. Without ``-v`` passing tests are not named, and packages count.
     """

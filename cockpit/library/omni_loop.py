@@ -28,7 +28,7 @@ from cockpit.access.user_presence import require_no_agent
 from cockpit.act.sandbox.checkout_reader import CheckoutReader
 from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.core.project.old_state import require_moved_state
+from cockpit.core.project.state_in_checkout import require_moved_state
 from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.library import approvals
 from cockpit.library.loop_events import LoopEvent, read_event

@@ -33,9 +33,9 @@ from cockpit.loop.decisions.decide_proposal import (
 )
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
-from cockpit.loop.desks import Desks
 from cockpit.loop.external_agents import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
+from cockpit.loop.intake.brief_on_task import brief_on_task
 from cockpit.loop.intake.first_message import opening
 from cockpit.loop.intake.intent import (
     Task,
@@ -48,27 +48,27 @@ from cockpit.loop.intake.intent import (
 )
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.submit_task import submit_task
-from cockpit.loop.intake.take_up_task import take_up_task
 from cockpit.loop.intake.task_type_files import TaskTypeFiles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.permissions.answer_questions import answer_questions
+from cockpit.loop.permissions.permission_rules import add_rule, read_rule
 from cockpit.loop.permissions.question_form import Answer
-from cockpit.loop.permissions.trust_rules import add_rule, read_rule
 from cockpit.loop.permissions.waiting_permission import has_abandoned, withdraw_abandoned
 from cockpit.loop.phases.project_change import read_project_state
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
-from cockpit.loop.planner.plan_desk import PLAN_TYPE
+from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
 from cockpit.loop.reference_completions import complete_reference
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.loop.services import Services
 from cockpit.loop.session_loop import run_session
 from cockpit.loop.skills.session_skills import list_commands
 from cockpit.loop.tools.added_tools import open_added_tools
 from cockpit.loop.user_message import ACP, send_message
 from cockpit.loop.user_message import EVOLVE as EVOLVE
 from cockpit.loop.views import packet_inspection
-from cockpit.loop.views.recorded import recorded
+from cockpit.loop.views.copy_journal import recorded
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import tasks
 from cockpit.store.backlog.tasks import Task as BacklogTask
@@ -135,7 +135,7 @@ async def runtime_over(
             engine.close()
 
 
-class Runtime(Desks):
+class Runtime(Services):
     """One open project. The methods raise ``CockpitError`` with a message for the user."""
 
     def __init__(self, engine: Engine, files: TaskTypeFiles | None = None) -> None:
@@ -194,7 +194,7 @@ class Runtime(Desks):
             await asyncio.to_thread(require_price, model_name, engine.settings.model.prices)
         opened = await opening(task, kind, self.place, engine.repo, details=details)
         if backlog_task is not None:
-            opened = await take_up_task(engine, opened, backlog_task, self.agents)
+            opened = await brief_on_task(engine, opened, backlog_task, self.agents)
         if kind.name == PLAN_TYPE:
             open_tasks = await self.store.read(list_open_tasks)
             opened = replace(opened, text=f"{opened.text}\n\n{open_tasks}")
@@ -334,7 +334,7 @@ class Runtime(Desks):
             )
             if session.transport == EVOLVE:
                 raise IllegalTransition(
-                    f"{session_id} grows a tool: `cockpit evolve --continue {session_id}` goes on."
+                    f"{session_id} grows a tool. Resume it with `cockpit evolve --continue {session_id}`."
                 )
             if session.transport == ACP:
                 return await self.agents().run(self.engine, session_id, interactive=interactive)

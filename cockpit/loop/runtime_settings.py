@@ -15,7 +15,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
-from cockpit.loop.planner.plan_desk import PlanDesk
+from cockpit.loop.planner.plan_target import PlanTarget
 
 if TYPE_CHECKING:
     from cockpit.store.db.transaction import Tx
@@ -174,7 +174,7 @@ class RuntimeSettings(Struct, frozen=True):
     propose_branch: Callable[[Any, str, bool], Awaitable[str]] = _refuse_branch
     """Proposes to merge or, where told so, to drop a branch; gets the runtime's engine and the branch's
     chain, task or session; returns the session of the proposal."""
-    plan_desk: PlanDesk | None = None
+    plan_target: PlanTarget | None = None
     """Reads and proposes plans for the backlog; None: sessions cannot plan."""
     grow_tool: Callable[[Any, Any], Awaitable[Any]] | None = None
     """Grows a tool that a wave waits for; gets its ``WaveContext`` and a ``GrowthOrder``, returns a

@@ -21,7 +21,7 @@ from cockpit.loop.intake.roles import NOBODY, LoadedRoles, Role, load_roles
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.loop.knowledge.librarian import Librarian
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S, RuntimeSettings
-from cockpit.loop.skills.skill_shelf import SkillShelf, open_shelf
+from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
 from cockpit.loop.tools.added_tools import AddedTools
 from cockpit.observe.freshness.kept_answers import KeptAnswers
 from cockpit.store.context import profiles
@@ -84,8 +84,8 @@ class Engine(Struct, frozen=True):
     """The texts of facts that were rendered."""
     answers: KeptAnswers = field(default_factory=KeptAnswers)
     """What was read, by scope item: served again while nothing has changed."""
-    shelves: list[SkillShelf] = field(default_factory=list)
-    """The shelf of skills, once it was needed."""
+    shelves: list[ProjectSkills] = field(default_factory=list)
+    """the project's skills, once it was needed."""
     librarians: list[Librarian] = field(default_factory=list)
     """The librarian, once it was needed."""
     added: AddedTools | None = None
@@ -106,11 +106,13 @@ class Engine(Struct, frozen=True):
         return list(self.skills.refresh().skills.values())
 
     @property
-    def skills(self) -> SkillShelf:
+    def skills(self) -> ProjectSkills:
         """The skills of cockpit, the user and the project; read when it is refreshed."""
         if not self.shelves:
             settings = self.settings
-            self.shelves.append(open_shelf(self.place, settings.user_dir, settings.environment))
+            self.shelves.append(
+                open_project_skills(self.place, settings.user_dir, settings.environment)
+            )
         return self.shelves[0]
 
     def model(self, name: str | None) -> Model:

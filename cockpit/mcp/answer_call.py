@@ -16,8 +16,8 @@ from cockpit.backlog.tools.work_tool import Tier
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import record_schema
 from cockpit.core.secrets import mask
+from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.dispatcher import Dispatcher
 from cockpit.mcp.tool_registry import TOOLS, tools_in_tier
 
 if TYPE_CHECKING:

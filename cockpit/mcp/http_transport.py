@@ -20,8 +20,8 @@ from pydantic import AnyHttpUrl
 from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.http.guarded_protocol import IDLE_S, GuardedProtocol
 from cockpit.access.listen_address import Address
+from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.dispatcher import Dispatcher
 
 PATH = "/mcp"
 MAX_BODY_BYTES = 1_000_000

@@ -13,8 +13,8 @@ from msgspec import Struct
 from cockpit.access.principals import journal_actor
 from cockpit.access.token_scopes import PROPOSE, READ
 from cockpit.core.read_record import describe
+from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.dispatcher import Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.render_packet import FieldSet, render_packet, render_page
 
 if TYPE_CHECKING:

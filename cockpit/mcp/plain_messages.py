@@ -173,4 +173,4 @@ def _render(message: Mapping[str, Any]) -> str:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

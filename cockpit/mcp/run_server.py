@@ -11,10 +11,10 @@ from cockpit.backlog.tools.work_tool import Tier
 from cockpit.chains.watch_dead_chains import watching_dead_chains
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.views.recorded import recorded
+from cockpit.loop.views.copy_journal import recorded
 from cockpit.mcp.answer_call import ToolServer
+from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.dispatcher import Dispatcher
 from cockpit.mcp.plain_protocol import PlainProtocol
 from cockpit.mcp.wire import claim_standard_streams
 from cockpit.store.db.database import Store

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from cockpit.access.token_scopes import READ
 from cockpit.core.read_record import describe
+from cockpit.mcp.call_dispatcher import Dispatcher, LoopTool, WrongArguments
 from cockpit.mcp.client_connection import ClientConnection
-from cockpit.mcp.dispatcher import Dispatcher, LoopTool, WrongArguments
 
 if TYPE_CHECKING:
     from cockpit.loop.wave_context import Engine
@@ -41,12 +41,12 @@ async def _list_skills(
     async def read(engine: Engine) -> list[dict[str, str | bool]]:
         from cockpit.orient.skills.choose_skills import choose_skills
 
-        shelf = engine.skills
-        await asyncio.to_thread(shelf.refresh)
+        project_skills = engine.skills
+        await asyncio.to_thread(project_skills.refresh)
         if arguments.task is None:
             return [
                 {"name": skill.name, "layer": skill.layer, "description": skill.description}
-                for skill in shelf.skills.values()
+                for skill in project_skills.skills.values()
             ]
         task = arguments.task
         near = await engine.librarian.compare_skills(task)
@@ -55,9 +55,11 @@ async def _list_skills(
                 "name": choice.name,
                 "why": choice.why,
                 "is_sure": not choice.is_named,
-                "description": shelf.skills[choice.name].description,
+                "description": project_skills.skills[choice.name].description,
             }
-            for choice in choose_skills(shelf.skills, shelf.index, task, vectors=near)
+            for choice in choose_skills(
+                project_skills.skills, project_skills.index, task, vectors=near
+            )
         ]
 
     return {"skills": await dispatcher.engine.run(read)}
@@ -70,15 +72,15 @@ async def _get_skill(
     caller.require(READ, "read skills")
 
     async def read(engine: Engine) -> dict[str, Any] | None:
-        shelf = engine.skills
-        await asyncio.to_thread(shelf.refresh)
-        skill = shelf.skills.get(arguments.name)
+        project_skills = engine.skills
+        await asyncio.to_thread(project_skills.refresh)
+        skill = project_skills.skills.get(arguments.name)
         if skill is None:
             return None
         return {
             "name": skill.name,
             "layer": skill.layer,
-            "text": shelf.fact(skill.name).full.text,
+            "text": project_skills.fact(skill.name).full.text,
             "files": [f"skill:{skill.name}/{path}" for path in skill.files],
         }
 

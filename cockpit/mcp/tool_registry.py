@@ -8,7 +8,7 @@ from typing import Any
 from cockpit.backlog.tools.tool_table import WORK_TOOLS
 from cockpit.backlog.tools.work_tool import Tier, WorkTool
 from cockpit.core.read_record import record_schema
-from cockpit.mcp.dispatcher import LoopTool
+from cockpit.mcp.call_dispatcher import LoopTool
 from cockpit.mcp.loop_tools import LOOP_TOOLS
 from cockpit.mcp.skill_tools import SKILL_TOOLS
 

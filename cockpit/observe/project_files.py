@@ -164,7 +164,7 @@ async def _at_revision(ground: ProjectSnapshot, rev: str, directory: str) -> lis
 async def _ls_tree(
     ground: ProjectSnapshot, rev: str, path: str, *, recurse: bool = False
 ) -> list[tuple[str, str, int, str]]:
-    """Mode, object id, size (0 for what is no blob) and path."""
+    """Mode, object id, size (0 for what is not a blob) and path."""
     flags = ("-r",) if recurse else ()
     where = () if path == "." else ("--", path)
     done = await run_git(

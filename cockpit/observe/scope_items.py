@@ -169,7 +169,7 @@ def _level(rest: str) -> tuple[str, str]:
     if at and re.fullmatch(r"[a-z]{3,12}", word) and not before.strip().endswith("\\"):
         close = {"ref": "reference", "summary": "outline", "complete": "full"}.get(word)
         if close:
-            raise ScopeRefused(f"@{word} is no level; write @{close}")
+            raise ScopeRefused(f"@{word} is not a level; write @{close}")
     return rest, "full"
 
 
@@ -322,7 +322,7 @@ def _task(text: str) -> str:
 def _query(text: str) -> str:
     if len(text) > _MAX_QUERY or not text.isprintable():
         raise ScopeRefused(
-            f"{_short(text)} is no query; write a few words, like {EXAMPLES['note']}"
+            f"{_short(text)} is not a query; write a few words, like {EXAMPLES['note']}"
         )
     return text
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cockpit.access.run_program import ProgramMissing
 from cockpit.access.token_scopes import AGENT_SCOPES, READ, WORK_READ
 from cockpit.agents.registry.known_agents import AgentInvalid, load_agents
-from cockpit.agents.runs.agent_command import RunnerMissing, placeholders_in
+from cockpit.agents.runs.agent_command_line import RunnerMissing, placeholders_in
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events
 from cockpit.agents.runs.run_agent import count_runs, run_agent
 from cockpit.agents.stdio.driven_runners import ACP_PREFIX, driven_names, find_driven_runner
@@ -63,7 +63,7 @@ class RunnerCrashed(CockpitError):
 def find_runner(settings: RuntimeSettings, name: str | None) -> RunnerSettings | None:
     """Return the runner of that name; None is the built-in agent.
 
-    Raises :class:`~cockpit.agents.runs.agent_command.RunnerMissing` for a name that is not configured.
+    Raises :class:`~cockpit.agents.runs.agent_command_line.RunnerMissing` for a name that is not configured.
     """
     if name is None or name == EMBEDDED:
         return None

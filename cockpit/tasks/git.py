@@ -134,7 +134,7 @@ async def is_ancestor(cwd: Path, older: str, newer: str) -> bool:
         return True
     if (first, second) in _ancestries:
         return _ancestries[first, second]
-    # What a branch held before is no part of the other one: so neither is what was merged onto it.
+    # What a branch held before is not a part of the other one: so neither is what was merged onto it.
     if any(_ancestries.get((parent, second)) is False for parent in _read_parents(cwd, first)):
         _remember(_ancestries, (first, second), False)
         return False

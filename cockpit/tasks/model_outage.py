@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cockpit.agents.runs.agent_command import RunnerMissing
+from cockpit.agents.runs.agent_command_line import RunnerMissing
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_line import one_line
 from cockpit.tasks.task_context import TaskOutcome

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
-from cockpit.core.project.old_state import OldState
+from cockpit.core.project.state_in_checkout import OldState
 from cockpit.core.project_paths import PROJECT_FILE, ProjectPaths, read_project_record
 from cockpit.core.state_folder import DATABASE, describe_problem
 from cockpit.store.chains import worktrees

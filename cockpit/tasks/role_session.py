@@ -16,14 +16,13 @@ from msgspec.structs import replace
 from cockpit.access.confined_paths import PathRefused
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.fenced_text import fence_text
+from cockpit.core.fenced_text import fence_text, make_visible
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.decide.model import ModelError
 from cockpit.learn.resume_text import description_of, handoffs_text
 from cockpit.loop.decisions.approval_policy import is_narrower
 from cockpit.loop.intake.assign_role import Assignment, assign
 from cockpit.loop.intake.declared_context import find_named
-from cockpit.loop.intake.review_template import visible
 from cockpit.loop.intake.task_types import OPTIONAL, TaskType
 from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.store.backlog import handoffs, wip
@@ -35,10 +34,10 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.journal.details.sessions import SessionStopped
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
+from cockpit.tasks.change_for_review import read_change
 from cockpit.tasks.external_agent_role import began_session, find_runner, run_role_with_agent
 from cockpit.tasks.git import WorktreeError, changed_files
 from cockpit.tasks.model_outage import NOT_OFFLINE
-from cockpit.tasks.reviewed_change import read_change
 from cockpit.tasks.role_result import RoleResult, count_tools, select_standing_refusals
 from cockpit.tasks.task_context import TaskContext
 from cockpit.tasks.test_protection import named_files
@@ -186,7 +185,7 @@ async def _assignment(
     )
     values = {
         "task": task.task_id,
-        "title": visible(task.title),
+        "title": make_visible(task.title),
         "type": task.task_type,
         "description": description_of(task) or "(No description beyond the title.)",
         "acceptance": task.acceptance_criteria.strip() or "(No further criteria.)",

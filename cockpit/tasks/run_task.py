@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing
 from cockpit.act.command_line import CommandRefused
-from cockpit.agents.runs.agent_command import RunnerError
+from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import user_decision
 from cockpit.backlog.validation import BacklogInvalid
@@ -37,6 +37,7 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.tasks import RoleRestored
 from cockpit.tasks import role_usage
+from cockpit.tasks.change_for_review import describe_evidence, read_change
 from cockpit.tasks.finish_task import (
     SetAside,
     finish_task,
@@ -54,7 +55,6 @@ from cockpit.tasks.git import (
 from cockpit.tasks.merging import MergeResult, merge_task
 from cockpit.tasks.model_outage import outage_reason
 from cockpit.tasks.prepare_worktree import prepare_worktree
-from cockpit.tasks.reviewed_change import describe_evidence, read_change
 from cockpit.tasks.role_result import RoleResult
 from cockpit.tasks.role_session import TaskRuntime, run_role
 from cockpit.tasks.run_tests import run_tests

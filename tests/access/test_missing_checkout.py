@@ -1,4 +1,4 @@
-"""A folder that is no checkout is called what it is: a bare repository, or no repository."""
+"""A folder that is not a checkout is called what it is: a bare repository, or no repository."""
 
 from __future__ import annotations
 

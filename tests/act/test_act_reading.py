@@ -176,7 +176,7 @@ def test_a_reading_command_without_a_scope_item_says_why(
         "python3 -m json.tool data.json",
         "cp a.py /dev/stdout",
         "dd if=a.py",
-        # What a reader's option runs or writes is no reading, in the engine as in hooks.
+        # What a reader's option runs or writes is not a reading, in the engine as in hooks.
         "sed '1e touch out' a.py",
         "sort --compress-program=./x a.py",
         "rg --pre ./x line a.py",

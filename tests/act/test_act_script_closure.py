@@ -147,7 +147,7 @@ OPEN: list[tuple[str, Files, str]] = [
     ("node a.js", {"a.js": "require('./gone')\n"}, "./gone in a.js"),
     ("npm test", {"package.json": "{"}, "the scripts of package.json"),
     ("./tool", {"tool": "some text\n"}, "what tool loads"),
-    ("sh a.sh", {"a.sh": "\0\n. ./lib.sh\n"}, "what a.sh loads (it is no text)"),
+    ("sh a.sh", {"a.sh": "\0\n. ./lib.sh\n"}, "what a.sh loads (it is not text)"),
     ("pytest -q", {"a.py": ""}, "the tests that pytest collects"),
 ]  # fmt: skip
 

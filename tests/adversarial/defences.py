@@ -99,7 +99,7 @@ async def _pass_on(_: Any, message: Any) -> Any:
     return message
 
 
-_RECORDED = "cockpit.store.sessions.as_recorded"
+_RECORDED = "cockpit.store.sessions.check_recorded"
 _EDITED = "adversarial/test_edited_rows.py"
 _TAMPERED = "adversarial/test_tampering.py"
 _PROJECT, _INTAKE = "cockpit.core.project", "cockpit.loop.intake"
@@ -112,7 +112,7 @@ _TERMINALS, _TRANSPORT = "cockpit.agents.terminals", "cockpit.agents.acp.bounded
 DEFENCES = (
     Defence("secrets are masked", "cockpit.core.secrets:_mask_once", _first,
             "observe/test_observe_masking.py"),
-    Defence("what is no known read is no read", "cockpit.access.reads.judge_reads:why_not_read", _empty,
+    Defence("what is not a known read is not a read", "cockpit.access.reads.judge_reads:why_not_read", _empty,
             "adversarial/test_commands.py::test_the_verdict_is_that_of_the_table"),
     Defence("foreign text has a frame", "cockpit.commands.sessions.proposal_text:barred",
             lambda text, *_: text.split("\n"), "adversarial/test_frames.py"),
@@ -126,10 +126,11 @@ DEFENCES = (
             "api/test_api_webhooks.py::test_unsigned_wrong_and_broken_requests_do_nothing"),
     Defence("text of GitHub is fenced", "cockpit.core.fenced_text:fence_text", _first,
             "api/test_api_webhooks.py::test_a_signed_event_that_a_rule_fits_opens_one_task"),
-    Defence("a key counts for what its user saw", "cockpit.app.terminal.far_glass:FarGlass._find_moment",
-            _now, "app/test_far_glass.py"),
-    Defence("what was seen has been so for a while", "cockpit.api.remote_screen.glass:Glass.settled", _seen,
-            "api/remote_screen/test_glass.py"),
+    Defence("a key counts for what its user saw",
+            "cockpit.app.terminal.far_key_times:FarKeyTimes._find_moment", _now, "app/test_far_key_times.py"),
+    Defence("what was seen has been so for a while",
+            "cockpit.api.remote_screen.drawn_output:DrawnOutput.settled", _seen,
+            "api/remote_screen/test_drawn_output.py"),
     Defence("another machine draws and no more", "cockpit.api.remote_screen.output_filter:_choose", _matched,
             "api/remote_screen/test_output_filter.py"),
     Defence("an agent opens no screen over a socket",
@@ -179,7 +180,7 @@ DEFENCES = (
     Defence("rows of tables are sealed", "cockpit.store.journal.verify_tables:verify_tables",
             lambda *_: TablesVerdict(0, (), ""),  # type: ignore[name-defined]  # noqa: F821
             f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
-    Defence("rows of the journal are chained", "cockpit.store.journal.journal:verify",
+    Defence("rows of the journal are chained", "cockpit.store.journal.verify_chain:verify",
             lambda *_: Verdict(1, None),  # type: ignore[name-defined]  # noqa: F821
             f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
     Defence("the screen warns of a changed store", "cockpit.store.db.anchored:StoreAnchor.warning", _empty,
@@ -239,8 +240,8 @@ DEFENCES = (
             _keep_all, "agents/acp/test_acp_bounds.py::test_a_line_without_an_end_in_sight_is_skipped"),
     Defence("an agent's request is answered once", f"{_TRANSPORT}:BoundedTransport._route", _pass_on,
             "agents/acp/test_acp_bounds.py::test_two_requests_with_one_id_are_answered_once"),
-    Defence("what others wrote in an event is no event", "cockpit.loop.views.story:Storyteller._behind_bar",
-            lambda self, line: line,
+    Defence("what others wrote in an event is not an event",
+            "cockpit.loop.views.story:Storyteller._behind_bar", lambda self, line: line,
             "adversarial/test_frames.py::test_what_others_wrote_in_an_event_of_a_story_is_no_event"),
     Defence("an agent's scopes bound its tools", "cockpit.access.principals:Caller.require", _nothing,
             "backlog/test_work_tools.py"),
@@ -277,7 +278,7 @@ def find_function(defence: Defence) -> FunctionType:
     for name in path.split("."):
         target = inspect.getattr_static(target, name)
     target = inspect.unwrap(target.fget if isinstance(target, property) else target)
-    assert isinstance(target, FunctionType), f"{defence.function} is no function"
+    assert isinstance(target, FunctionType), f"{defence.function} is not a function"
     return target
 
 

@@ -18,7 +18,7 @@ import warm
 from state_for_tests import ASK_TRUST, kept_variables, state_of
 
 from cockpit.config.load_settings import load_settings
-from cockpit.core.project import old_state, project_trust
+from cockpit.core.project import project_trust, state_in_checkout
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.store.db import migrate
@@ -179,10 +179,10 @@ def test_without_the_look_at_git_its_state_would_be_offered(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = locate_project(hostile.root)
-    found = old_state.find_old_state(place)
+    found = state_in_checkout.find_old_state(place)
     assert found is not None and found.foreign
-    monkeypatch.setattr(old_state, "_tracked", lambda _: "")
-    found = old_state.find_old_state(place)
+    monkeypatch.setattr(state_in_checkout, "_tracked", lambda _: "")
+    found = state_in_checkout.find_old_state(place)
     assert found is not None and not found.foreign
 
 

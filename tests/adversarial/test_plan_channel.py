@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
+from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.service import create_task
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
@@ -62,7 +62,7 @@ async def test_hostile_words_in_every_place_of_a_plan_change_no_policy(
         policy=policy,
         policy_is_final=True,
         approval_effects=APPROVAL_EFFECTS,
-        plan_desk=BacklogPlanDesk(),
+        plan_target=BacklogPlanTarget(),
     )
     async with open_runtime(locate_project(root), settings) as runtime:
         store = runtime.store

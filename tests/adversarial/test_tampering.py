@@ -25,7 +25,7 @@ from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.backlog import wip
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import head_anchor, journal, seals, verify_tables
+from cockpit.store.journal import head_anchor, seals, verify_chain, verify_tables
 from cockpit.store.journal.journal import COLUMNS, chain_digest
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ class Scene:
         """What is told of the trial."""
         with closing(sqlite3.connect(self.trial)) as connection:
             try:
-                verdict = journal.verify(connection)
+                verdict = verify_chain.verify(connection)
                 if verdict.broken is not None:
                     return [verdict.broken[1]]
                 faults = [str(each) for each in verify_tables.verify_tables(connection).faults]

@@ -12,7 +12,7 @@ import pytest
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
-from cockpit.hook.permission import decide_permission
+from cockpit.hook.permission_policy import decide_permission
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def test_an_orphan_with_a_terminal_of_its_own_is_refused(ask: str, tmp_path: Pat
     words = [*unshare, "sh", "-c", f"{sys.executable} {program} {out} '{ask}'; {wait}"]
     subprocess.run(words, env=env(), check=True, timeout=90)
     shown = out.with_name("out.done").read_text(encoding="utf-8")
-    assert "which nobody started" in shown or "nobody sits" in shown or not HAS_PROCFS
+    assert "which the user did not start" in shown or "no user sits" in shown or not HAS_PROCFS
 
 
 def test_another_process_is_judged_by_what_it_was_started_with() -> None:
@@ -450,7 +450,7 @@ def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Pat
     words = [*unshare, "sh", "-c", f"{fake} {program} {out} '{clean}'; {wait}"]
     subprocess.run(words, env=env(**home), check=True, timeout=90)
     shown = out.with_name("out.done").read_text(encoding="utf-8")
-    assert "which nobody started" in shown or "nobody sits" in shown
+    assert "which the user did not start" in shown or "no user sits" in shown
 
 
 def test_the_root_token_decides_nothing_on_the_command_line_below_an_agent(tmp_path: Path) -> None:

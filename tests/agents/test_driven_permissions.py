@@ -16,7 +16,7 @@ from loop.permissions.permission_world import World as Queue
 from cockpit.access.token_scopes import READ, WORK_READ
 from cockpit.agents.runs.agent_process import run_agent_process
 from cockpit.agents.runs.run_agent import RunnerOutcome
-from cockpit.agents.stdio.answer_form import answer_schema, read_answer, write_answer
+from cockpit.agents.stdio.answer_schema import answer_schema, read_answer, write_answer
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions import withdrawal

@@ -28,12 +28,12 @@ from agents.runner_world import (
 
 from cockpit.access import capability_tokens
 from cockpit.access.run_program import ProgramMissing
-from cockpit.agents.runs.agent_command import RunnerError
+from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.core.errors import Stale
 from cockpit.core.processes import process_name
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.backlog import tasks
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     kept = runs.store.read_now(lambda seen: tasks.load(seen, runs.task_id).wip) or {}
     assert kept["files_modified"] == ["calc.py"]
     assert kept["test_results"]["failed"] == 1
-    assert runs.store.read_now(journal.verify).ok
+    assert runs.store.read_now(verify_chain.verify).ok
 
 
 async def test_codexs_stream_is_read_as_well(runs: Runs) -> None:
@@ -334,7 +334,7 @@ async def test_a_streamed_message_is_told_in_fragments_and_folded(runs: Runs) ->
     await runs.run(runs.runner(init(), *pieces, assistant(text(whole)), result(whole)))
     assert runs.said() == [whole]
     assert runs.rows("message.delta") == []
-    assert runs.store.read_now(journal.verify).ok
+    assert runs.store.read_now(verify_chain.verify).ok
 
 
 async def test_a_message_that_was_cut_off_is_kept_as_interrupted(runs: Runs) -> None:
@@ -518,7 +518,7 @@ async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_
     assert outcome.status == "finished"
     await dead(int(pid.read_text()))
     assert [row.raw_detail()["number"] for row in runs.rows("runner.started")] == [1, 2]
-    assert runs.store.read_now(journal.verify).ok
+    assert runs.store.read_now(verify_chain.verify).ok
 
 
 async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.agents.runs.agent_command import PLACEHOLDERS, placeholders_in
+from cockpit.agents.runs.agent_command_line import PLACEHOLDERS, placeholders_in
 from cockpit.commands.chains.work_on_task import check_runner
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.setup.doctor_checks import every_check

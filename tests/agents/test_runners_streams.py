@@ -57,7 +57,7 @@ def test_claude_codes_lines() -> None:
         ToolStarted("t1", "Bash", {"command": "ls"}),
         UsageUpdate(TokenUsage(12, 6, 5)),
     ]
-    # The same message again is no second one.
+    # The same message again is not a second one.
     again = stream.feed(line({"type": "assistant", "message": {**message, "content": []}}))
     assert again == [UsageUpdate(TokenUsage(12, 6, 5))]
     failed = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}

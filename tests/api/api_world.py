@@ -27,7 +27,7 @@ from cockpit.store.context import profiles
 from cockpit.store.context.profile_changes import ChangeProposal, select_changes
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events, proposals, sessions
 
 COMMAND = warm.command()
@@ -87,7 +87,7 @@ class Project:
 
     def recorded(self, action: str) -> list[tuple[str, str]]:
         """The actors and error codes of the journal's rows of that action; its chain must verify."""
-        assert not self.store.read_now(journal.verify).broken
+        assert not self.store.read_now(verify_chain.verify).broken
         return self.store.read_now(
             lambda connection: connection.execute(
                 "SELECT actor, error_code FROM journal WHERE action=? ORDER BY seq", (action,)

@@ -20,7 +20,7 @@ from cockpit.api.application import application
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_a_program_starts_drains_and_resumes_a_chain(tmp_path: Path) -> None:
     requests = world.rows("chain.requested")
     assert [row["chain_id"] for row in requests] == ["ch-1", "ch-1"]
     assert len(world.rows("chain.created")) == 1
-    assert not world.read(journal.verify).broken
+    assert not world.read(verify_chain.verify).broken
 
 
 def test_a_chain_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_chain_that_cannot_start_says_why(tmp_path: Path) -> None:
         problem = told(nothing, 422, "chain_command_failed")
         assert "nobody" in problem["detail"] and "--request" not in problem["detail"]
         assert world.rows("chain.created") == []
-        # The text of a field is no option of the command, whatever it begins with.
+        # The text of a field is not an option of the command, whatever it begins with.
         tricked = http.post("/api/chains", json={"model": "--approve=all"}, headers=bot).json()
         assert (tricked["approve"], tricked["model"]) == ("ask", "--approve=all")
         wait_for(lambda: world.chain().status == "failed")

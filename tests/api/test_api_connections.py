@@ -214,12 +214,12 @@ async def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
                 page = await client.get("/health", headers={"Origin": "http://localhost"})
                 told(page, 403, "origin_refused")
     listener.close()
-    # What a dead server left is replaced; what is no socket is not.
+    # What a dead server left is replaced; what is not a socket is not.
     again, _ = listening_at(path)
     again.close()
     path.unlink()
     path.write_text("mine")
-    with pytest.raises(CannotListen, match="no socket"):
+    with pytest.raises(CannotListen, match="not a socket"):
         listening_at(path)
     with pytest.raises(CannotListen, match="too long"):
         listening_at(tmp_path / ("x" * 200))

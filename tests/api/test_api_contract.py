@@ -27,7 +27,7 @@ from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
 from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application, document
-from cockpit.api.declared import SCOPE, operations
+from cockpit.api.operation_document import SCOPE, operations
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx

@@ -15,7 +15,7 @@ from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events, messages, proposals
 
 API = "/api/proposals"
@@ -53,7 +53,7 @@ async def test_of_two_clients_who_decide_at_once_one_does(store: Store) -> None:
         assert decided.decided_by in ("phone", "desk")
         again = await first.get(f"{API}/p-one", headers=phone)
         assert again.json()["status"] == decided.status
-    assert not store.read_now(journal.verify).broken
+    assert not store.read_now(verify_chain.verify).broken
 
 
 async def test_only_the_user_and_services_that_were_given_it_decide(store: Store) -> None:

@@ -15,8 +15,8 @@ from api_world import PATIENCE_S, Project, api_client, issue, project, served, t
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
 from cockpit.api.application import application
-from cockpit.api.journal_stream import Filter, JournalStream
 from cockpit.api.routes import journal as journal_routes
+from cockpit.api.server_sent_events import Filter, JournalStream
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
 from cockpit.store.journal import journal

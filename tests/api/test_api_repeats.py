@@ -19,7 +19,7 @@ from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def world_in(folder: Path) -> Iterator[World]:
         app = application(store, RuntimeSettings())
         with TestClient(app, base_url="http://127.0.0.1:1", client=("127.0.0.1", 2)) as client:
             yield World(store, client)
-            assert not store.read_now(journal.verify).broken
+            assert not store.read_now(verify_chain.verify).broken
 
 
 @pytest.fixture

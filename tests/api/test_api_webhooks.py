@@ -19,7 +19,7 @@ from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 
 SECRET = "It's a Secret to Everybody"
 CONFIG = """
@@ -128,7 +128,7 @@ async def test_a_signed_event_that_a_rule_fits_opens_one_task(
     assert "[webhook.bugs]" in head
     rows = store.read_now(lambda connection: journal.rows(connection, action="task.created"))
     assert {row.actor for row in rows} == {"webhook/github"}
-    assert store.read_now(journal.verify).broken is None
+    assert store.read_now(verify_chain.verify).broken is None
 
 
 async def test_what_no_rule_fits_opens_nothing(github: httpx2.AsyncClient, store: Store) -> None:

@@ -195,7 +195,7 @@ async def test_a_new_request_rings_once_and_is_told_once(places, monkeypatch):
     app = Quiet(clock=FixedClock())
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await shown(pilot, 2)
-        assert not told, "what waited before is no news"
+        assert not told, "what waited before is not news"
         await pilot.press("tab")
         assert app.focused is screen.projects
         with open_store(places["docs"]) as store:

@@ -13,7 +13,7 @@ from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.branch_view import BranchView
 from cockpit.core.clock import FixedClock
 from cockpit.decide.choose_model import ModelSettings
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import messages, proposals, sessions
 
 pytestmark = pytest.mark.slow
@@ -123,7 +123,7 @@ async def test_enter_twice_carries_a_change_to_its_end(cockpit, project):
         assert decided(runtime) == [("context", "approved"), ("action", "approved")]
         await settled(pilot)
         assert screen.queue.front is None
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
 
 
 async def test_enter_before_it_was_seen_does_nothing(cockpit):

@@ -9,7 +9,7 @@ from cockpit.access.principals import PERSON
 from cockpit.app.application import CockpitApp
 from cockpit.app.key_policy import Discuss, KeyPolicy, Send
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
-from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
+from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.planning.propose_plan import propose
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.store.backlog import tasks
@@ -186,7 +186,7 @@ def by_model(opened, tmp_path, clock):
     return opened(
         clock,
         approval_effects=APPROVAL_EFFECTS,
-        plan_desk=BacklogPlanDesk(),
+        plan_target=BacklogPlanTarget(),
         model=ModelSettings(model=f"script:{path}"),
     )
 

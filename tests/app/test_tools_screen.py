@@ -40,7 +40,7 @@ BROKEN = "from cockpit import tool\n\n@tool(name='a' + 'b')\ndef f(path: str):\n
 
 
 @pytest.fixture
-async def desk(still, project: Path):
+async def with_tools(still, project: Path):
     """A runtime with a tool, a file that is refused, and a server."""
     folder = project / ".cockpit" / "tools"
     folder.mkdir(parents=True)
@@ -70,7 +70,7 @@ def states(still) -> list[str]:
     )
 
 
-async def test_enter_and_y_approve_what_is_shown(desk, monkeypatch):
+async def test_enter_and_y_approve_what_is_shown(with_tools, monkeypatch):
     async def answer(*_: object, **__: object) -> run_child.ChildAnswer:
         schema = {
             "type": "object",
@@ -93,27 +93,27 @@ async def test_enter_and_y_approve_what_is_shown(desk, monkeypatch):
 
     # What the child process answers is tried in tests/loop/tools; here keys are.
     monkeypatch.setattr("cockpit.act.own_tools.describe_tools.run_child", answer)
-    app = CockpitApp(desk)
+    app = CockpitApp(with_tools)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await opened(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: screen._question and screen._question[0] == "approve")
         await pilot.press("n")
         await until(pilot, lambda: not screen._question)
-        assert states(desk) == ["new", "refused"]
+        assert states(with_tools) == ["new", "refused"]
         await pilot.press("enter")
         await until(pilot, lambda: screen._question and screen._question[0] == "approve")
         await pilot.press("y")
-        await until(pilot, lambda: states(desk) == ["approved", "refused"])
+        await until(pilot, lambda: states(with_tools) == ["approved", "refused"])
         await until(pilot, lambda: screen.row is not None and screen.row.state == "approved")
         await pilot.press("x")
         await until(pilot, lambda: screen._question and screen._question[0] == "forget")
         await pilot.press("y")
-        await until(pilot, lambda: states(desk) == ["new", "refused"])
+        await until(pilot, lambda: states(with_tools) == ["new", "refused"])
 
 
-async def test_the_tools(desk, pictures):
-    app = CockpitApp(desk)
+async def test_the_tools(with_tools, pictures):
+    app = CockpitApp(with_tools)
     async with app.run_test(size=SIZES[0]) as pilot:
         await opened(pilot)
         await pilot.press("enter")

@@ -59,7 +59,7 @@ def test_numbers_and_lists_may_be_written_as_toml():
         ("", "two lines"),
         ("+++\ntitle = 1\n", "two lines"),
         ("words\n+++\n+++\n", "two lines"),
-        ("+++\ntitle = \n+++\n", "no TOML"),
+        ("+++\ntitle = \n+++\n", "not TOML"),
         ('+++\nname = "x"\n+++\n', "no field .name"),
     ],
 )

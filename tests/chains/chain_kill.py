@@ -30,7 +30,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, task_runs, workers
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 
 BRANCH = "cockpit/ch-1"
 TOKENS = "6000"
@@ -243,7 +243,7 @@ def check(project: Project) -> None:
             assert len(roles) == sum(step.session_id is not None for step in steps), name
             if name in DONE:
                 assert [step.step for step in steps].count("test") == DONE[name]
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
         (chain,) = store.read_now(chains.select)
         assert chain.status == "completed"
         assert all(

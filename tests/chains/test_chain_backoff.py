@@ -161,8 +161,8 @@ async def test_an_agent_that_crashes_waits_before_it_starts_again(tmp_path: Path
         settings = RuntimeSettings(
             user_dir=tmp_path / "config", environment=dict(os.environ), runners={"small": CRASHES}
         )
-        desk = chained.desk(chain, 1, ALL_PASS, runner="small", settings=settings)
-        ended = await chained.session(chain, desk=desk)
+        task_context = chained.task_context(chain, 1, ALL_PASS, runner="small", settings=settings)
+        ended = await chained.session(chain, task_context=task_context)
         delayed = [row.raw_detail() for row in chained.rows("task.delayed")]
         assert chained.statuses() == {first: "blocked", second: "blocked"}
         assert ended.reason == "empty"

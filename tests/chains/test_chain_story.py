@@ -72,7 +72,7 @@ def test_a_person_is_called_once_for_each_proposal() -> None:
 async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
     task_id = world.task()
     chain = await create_chain(world.store, world.place, ChainOptions("all", approve="ask"))
-    desk = world.desk(
+    task_context = world.task_context(
         '[[turn]]\n[[turn.call]]\nname = "write_file"\n'
         'arguments = { path = "b.py", content = "b = 1\\n" }\n',
         approve="ask",
@@ -81,7 +81,7 @@ async def test_whoever_watches_later_knows_who_is_at_work(world: World) -> None:
 
     from cockpit.tasks.run_task import run_task
 
-    doing = ensure_future(run_task(desk, task_id))
+    doing = ensure_future(run_task(task_context, task_id))
     while not world.rows("session.waiting"):
         await sleep(0.01)
     roles = world.store.read_now(lambda found: running_roles(found, chain.chain_id))

@@ -63,7 +63,7 @@ def test_a_tool_grows_and_is_adopted_from_another_process(project: Project) -> N
 
 def test_a_growth_that_has_ended_is_gone_on_with_where_that_helps(project: Project) -> None:
     nothing = project.run("evolve", "--continue", expect=1)
-    assert "No growth is left to go on with." in nothing.stderr
+    assert "No growth is left to continue." in nothing.stderr
     script = project.script(SCENARIO.replace("when = { wave = 2 }", "when = { wave = 9 }"))
     project.run("evolve", "Double numbers", "--model", script, expect=1)
     project.script(SCENARIO)  # in the place of the one that failed

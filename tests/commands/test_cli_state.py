@@ -14,7 +14,7 @@ import warm
 from cli_world import Project
 from state_for_tests import state_of
 
-from cockpit.core.project.old_state import find_old_state
+from cockpit.core.project.state_in_checkout import find_old_state
 from cockpit.core.project_paths import locate_project
 
 

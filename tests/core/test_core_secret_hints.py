@@ -1,4 +1,4 @@
-"""The short cut of masking is no hole: what it lets pass, no pattern would have touched."""
+"""The short cut of masking is not a hole: what it lets pass, no pattern would have touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of tokens in JSON are no secrets, and what stands beside them is masked as ever."""
+"""Counts of tokens in JSON are not secrets, and what stands beside them is masked as ever."""
 
 from __future__ import annotations
 

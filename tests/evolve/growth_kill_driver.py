@@ -27,7 +27,7 @@ from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve, find_growth
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import proposals
 
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
@@ -127,7 +127,7 @@ def world(root: Path) -> dict[str, object]:
             "confirmed": counts["action.confirmed"],
             "approved": counts["tool.approved"],
             "summary": last[-1].detail.summary if last else "",
-            "chain": journal.verify(connection).ok,
+            "chain": verify_chain.verify(connection).ok,
         }
 
     log = subprocess.run(

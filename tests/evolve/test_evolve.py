@@ -12,7 +12,7 @@ from growth_story import GOOD_TEST, RIGHT, WEAK_TEST, WRONG
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve
 from cockpit.loop.runtime import Runtime
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details.evolution import EvolutionTried
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
@@ -104,7 +104,7 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
         assert engine.added is not None
         definition = engine.added.find_approved("project:parse_pcab")
         assert definition is not None
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
 
 
 async def test_the_user_s_words_begin_a_new_test(opened: Opened) -> None:

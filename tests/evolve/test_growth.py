@@ -40,8 +40,8 @@ GROWTH = Growth("double numbers")
         ("double_it", "def test(:\n", "line 1"),
         ("double_it", " ", "is empty"),
         ("double_it", TEST + "#" * 70_000, "are the most"),
-        ("Double", TEST, "is no name of a tool"),
-        ("../double", TEST, "is no name of a tool"),
+        ("Double", TEST, "is not a name of a tool"),
+        ("../double", TEST, "is not a name of a tool"),
         ("double_it", f"{TEST}\nKEY = 'ghp_{'A1b2C3d4E5' * 4}'\n", "looks like a key"),
     ],
 )

@@ -25,7 +25,7 @@ from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionTried
 from cockpit.store.sessions import proposals, sessions, waves
 from cockpit.store.sessions.proposals import Proposal
@@ -107,7 +107,7 @@ async def test_the_task_goes_on_with_the_tool_that_it_lacked(opened: Opened, pro
         )
         assert second.epoch is not None
         assert (second.epoch.begins, second.epoch.reason) == (True, "head")
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
     # Exactly the two files are committed; what the user staged and changed is as it was.
     assert git(project, "show", "--format=", "--name-only").splitlines() == [
         ".cockpit/tools/parse_pcab.py",
@@ -237,8 +237,8 @@ async def test_headless_the_policy_lets_it_grow_and_never_adopts(
     ("name", "words"),
     [
         ("run", "is a tool of cockpit's own"),
-        ("Parse-pcab", "is no name of a tool"),
-        ("../../policy", "is no name of a tool"),
+        ("Parse-pcab", "is not a name of a tool"),
+        ("../../policy", "is not a name of a tool"),
         ("taken_file", "exists, and is not approved"),
     ],
 )

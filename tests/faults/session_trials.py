@@ -38,7 +38,7 @@ from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import packets
 from cockpit.store.context.packets import Entry, Packet
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import messages, outbox, sessions, waves
 from cockpit.store.sessions.sessions import Session
 
@@ -221,7 +221,7 @@ async def run_session(world: World, words: str = WORDS, clock: Clock | None = No
 
 
 async def _approve_what_waits(runtime: Runtime, database: Path) -> None:
-    # A connection of its own, of no class of ours: what a user sees is no moment of the session.
+    # A connection of its own, of no class of ours: what a user sees is not a moment of the session.
     with contextlib.closing(sqlite3.Connection(database)) as seen:
         while True:
             waiting = seen.execute(
@@ -419,7 +419,7 @@ def judge_rows(connection: sqlite3.Connection, verdict: Verdict, expected: int =
         " GROUP BY idempotency_key HAVING count(*)>1)"
     ):
         verdict.doubled.append(f"{doubles} receipts")
-    verified = journal.verify(connection)
+    verified = verify_chain.verify(connection)
     if not verified.ok:
         verdict.lost.append(f"the journal does not verify: {verified}")
 

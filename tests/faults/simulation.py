@@ -31,7 +31,7 @@ from cockpit.loop.runtime import Runtime, runtime_over
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import outbox, proposals, sessions
 
 MODEL = "played"
@@ -379,7 +379,7 @@ class Simulation:
         verdict = Verdict()
         place = locate_project(self._root)
         with Store.open(place.database) as store:
-            verified = store.read_now(journal.verify)
+            verified = store.read_now(verify_chain.verify)
             if not verified.ok:
                 verdict.lost.append(f"the journal does not verify: {verified}")
             verdict.stranded += [f"{session_id} has not ended" for session_id in self._open]

@@ -29,7 +29,7 @@ from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
 from cockpit.store.db.anchored import StoreAnchor
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.tasks.task_context import WorkSettings
 
 pytestmark = pytest.mark.slow
@@ -206,7 +206,7 @@ def test_a_chain_that_dies_in_a_state_is_brought_to_its_end(
     assert code == 0, words
     assert [row for row in unfinished(database) if row not in ("worktrees",)] == []
     with Store.open(database) as store:
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
         merged = [row for row in made_rows(store) if row.action == "worktree.merged"]
         assert len(merged) == 1
 
@@ -216,7 +216,7 @@ def made_rows(store: Store) -> list[journal.Row]:
 
 
 def test_every_state_that_needs_recovery_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The states that this module kills in, and those that a fault leaves, are all that are no ends."""
+    """The states that this module kills in, and those that a fault leaves, are all that are not ends."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "store"))
     from test_recovery_of_states import END, WAYS_ON
 

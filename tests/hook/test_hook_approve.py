@@ -129,7 +129,7 @@ async def test_without_an_open_cockpit_nothing_waits(project: Project) -> None:
     async with open_cockpit(project):
         left = open_cockpits.list_sockets(str(project.place.state))
         assert len(left) == 1
-    # What a killed cockpit leaves is no cockpit either, and the next one removes it.
+    # What a killed cockpit leaves is not a cockpit either, and the next one removes it.
     Path(left[0]).touch()
     assert await Call(project, payload(project)).answer() is None
     async with open_cockpit(project):

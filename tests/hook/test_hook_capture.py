@@ -15,7 +15,7 @@ from cockpit.store.backlog import handoffs, task_rows
 from cockpit.store.backlog.work_queue import next_batch
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 
 pytestmark = pytest.mark.slow
 
@@ -203,7 +203,7 @@ def test_the_journal_tells_what_agents_did(project: Project) -> None:
     assert [row["reason"] for row in (rows[0], rows[3])] == ["startup", "prompt_input_exit"]
     assert {row["agent_session"] for row in rows} == {SESSIONS["claude"]}
     with Store.open(project.place.database) as store:
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 SECRET = "ghp_" + "aB3dE5gH7jK9mN2pQ4rS" * 2

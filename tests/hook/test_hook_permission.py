@@ -12,7 +12,7 @@ from hook_world import SESSIONS, Project
 from cockpit.config.load_settings import ConfigInvalid, load_settings
 from cockpit.core.find_checkout import Checkout
 from cockpit.hook.event_payload import Event
-from cockpit.hook.permission import decide_permission
+from cockpit.hook.permission_policy import decide_permission
 from cockpit.hook.read_policy import read_policy
 from cockpit.loop.permissions.judge_tool import find_denial
 

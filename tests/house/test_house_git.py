@@ -48,7 +48,7 @@ _START = re.compile(
 def _trees(sign: re.Pattern[str]) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted((ROOT / "cockpit").rglob("*.py")):
         if (ROOT / "cockpit" / "data") in path.parents:
-            continue  # what is shipped as data is no part of the program
+            continue  # what is shipped as data is not a part of the program
         name = path.relative_to(ROOT).as_posix()
         text = path.read_text(encoding="utf-8")
         if sign.search(text):

@@ -55,7 +55,7 @@ def test_exits():
 
 def test_forks_a_process_that_goes_wrong():
     if os.fork() == 0:
-        sys.exit("it is no test")
+        sys.exit("it is not a test")
     os.wait()
 """
 
@@ -159,7 +159,7 @@ def test_a_process_that_ends_fails_its_test_alone(outcome: tuple[int, str, list[
     _, printed, _ = outcome
     assert printed.count("The process of the test ended in it, with signal 9") >= 2
     assert printed.count("The process of the test ended in it, with exit code 3") >= 2
-    assert "it is no test" not in printed
+    assert "it is not a test" not in printed
 
 
 def test_fixtures_of_a_module_begin_and_end_in_one_worker(

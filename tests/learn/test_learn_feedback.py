@@ -9,7 +9,7 @@ import pytest
 from cockpit.core.errors import NotFound
 from cockpit.learn.judge_waves import FeedbackRefused, record_verdict
 from cockpit.store.context import wave_feedback
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import waves
 
 
@@ -39,7 +39,7 @@ def test_a_wave_that_ends_is_judged_once_and_journalled_with_its_profile(world, 
         "regrets": [],
         "operator": None,
     }
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_nothing_is_added_while_nothing_changed(world, store):

@@ -21,7 +21,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import outbox, sessions, waves
 
 
@@ -109,7 +109,7 @@ def world(root: Path) -> dict[str, object]:
                     ).fetchall()
                 )
             ],
-            "chain": store.read_now(journal.verify).ok,
+            "chain": store.read_now(verify_chain.verify).ok,
         }
 
 

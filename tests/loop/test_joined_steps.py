@@ -12,7 +12,7 @@ from cockpit.loop.phases import orienting
 from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import packets
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import plans, sessions, waves
 
@@ -44,7 +44,7 @@ async def run(opened, script, text=TALK):
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=sid))
         for wave in seen:
             assert (await runtime.store.read(lambda c, w=wave: recompile_packet(c, w.wave_id))).ok
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
         assert session.result["status"] == "done"
         return seen, rows, commits
 

@@ -21,7 +21,7 @@ from cockpit.loop.runtime_settings import Limits, ProfileChangeLimits, RuntimeSe
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import observation_jobs, packets, profile_changes, profiles
 from cockpit.store.context.profile_model import load_shipped
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals, sessions, waves
 
 pytestmark = pytest.mark.slow
@@ -163,7 +163,7 @@ async def test_an_enabled_rule_reads_its_items_once_within_its_quota(project, tm
                 lambda c, wave=wave: recompile_packet(c, wave.wave_id)
             )
             assert verified.ok, verified.words
-        assert (await runtime.store.read(journal.verify)).ok
+        assert (await runtime.store.read(verify_chain.verify)).ok
 
 
 async def test_a_rule_that_is_switched_off_reads_nothing(project, tmp_path):

@@ -10,7 +10,7 @@ from loop_calc import CALC, git
 
 from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.runtime_settings import Limits
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import events, messages, outbox, proposals, sessions, waves
 
@@ -46,7 +46,7 @@ async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
         ]
         done = await runtime.store.read(lambda c: waves.select_for_session(c, sid))
         assert [w.phase for w in done] == ["completed"] * 3
-        assert (await runtime.store.read(journal.verify)).ok
+        assert (await runtime.store.read(verify_chain.verify)).ok
 
 
 async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(opened, fix):

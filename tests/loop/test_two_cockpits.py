@@ -12,7 +12,7 @@ from loop_calc import git
 from cockpit.core.project_paths import locate_project
 from cockpit.observe.knowledge.index_store import KnowledgeIndex
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.journal.verify_tables import verify_tables
 from cockpit.store.notes import notes
 from cockpit.store.trust import trust_rules
@@ -103,5 +103,5 @@ def test_two_processes_index_teach_and_decide_at_once(project: Path) -> None:
         assert sorted(note.text for note in lessons) == sorted(f"Lesson {n}" for n in range(ROUNDS))
         (rule,) = store.read_now(trust_rules.select_all)
         assert (rule.status, rule.uses) == ("suspended", 2 * ROUNDS)
-        assert store.read_now(journal.verify).broken is None
+        assert store.read_now(verify_chain.verify).broken is None
         assert store.read_now(verify_tables).ok

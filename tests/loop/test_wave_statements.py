@@ -19,7 +19,7 @@ from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.db import database
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
-from cockpit.store.journal import head_anchor, journal
+from cockpit.store.journal import head_anchor, journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages, sessions, waves
 
@@ -179,6 +179,6 @@ def test_what_another_process_writes_between_two_waves_is_taken_in(tmp_path):
             ref for ref, _ in facts
         ] == ["person:1", "notice:task-type-1"]
         assert {ordinal for _, ordinal in facts} == {7}
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
         begun = store.read_now(lambda c: journal.rows(c, action=str(Action.WAVE_OBSERVED)))
         assert len(begun) == WAVES

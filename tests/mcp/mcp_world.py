@@ -19,7 +19,7 @@ from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.decide_proposal import Decision, decide_proposal
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 
 COMMAND = warm.command()
@@ -77,7 +77,7 @@ class Project:
     def actors(self, action: str) -> list[str]:
         """Who did what the journal calls ``action``, in order; its chain must verify."""
         with self.store() as store:
-            assert not store.read_now(journal.verify).broken
+            assert not store.read_now(verify_chain.verify).broken
             return store.read_now(
                 lambda connection: [
                     actor

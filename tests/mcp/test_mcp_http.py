@@ -90,7 +90,7 @@ async def test_a_client_with_a_token_works_as_on_standard_input(
 
 
 async def test_connections_have_the_limits_of_cockpit_serve(address: str) -> None:
-    """What is no HTTP is answered by the protocol that also cuts off slow heads."""
+    """Text that is not HTTP is answered by the protocol that also cuts off slow heads."""
     port = int(address.rpartition(":")[2].partition("/")[0])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"no http\r\n\r\n")

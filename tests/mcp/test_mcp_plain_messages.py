@@ -16,7 +16,7 @@ from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.mcp import stdio_transport
 from cockpit.mcp.answer_call import ToolServer
-from cockpit.mcp.dispatcher import Dispatcher
+from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.plain_messages import ENVELOPE_VERSION, HANDSHAKE_VERSIONS, read_plain
 from cockpit.mcp.plain_protocol import PlainProtocol
 from cockpit.mcp.server import create_server
@@ -107,15 +107,15 @@ UNUSUAL = {
     "a second handshake": request("initialize", HELLO),
     "a malformed second handshake": request("initialize", {"protocolVersion": 1}),
     "a call without a name": request("tools/call", {"arguments": {}}),
-    "a name that is no text": call(7),
-    "arguments that are no object": call("get_tasks", [1]),
+    "a name that is not a text": call(7),
+    "arguments that are not an object": call("get_tasks", [1]),
     "a cursor": request("tools/list", {"cursor": "next"}),
     "an odd cursor": request("tools/list", {"cursor": 1}),
     "more parameters": call("get_tasks", {}, extra=1),
     "a task": call("get_tasks", {}, task={"ttl": 1}),
     "an envelope": request("tools/list", {"_meta": META}),
     "an odd token": call("get_tasks", {}, _meta={"progressToken": 1.5}),
-    "metadata that is no object": call("get_tasks", {}, _meta=1),
+    "metadata that is not an object": call("get_tasks", {}, _meta=1),
     "an envelope of no version": request("tools/list", {"_meta": {**META, f"{PREFIX}protocolVersion": "1"}}),
     "half an envelope": request("tools/list", {"_meta": {f"{PREFIX}protocolVersion": ENVELOPE_VERSION}}),
     "an envelope of odd capabilities": request(

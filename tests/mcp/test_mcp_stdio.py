@@ -123,7 +123,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> Non
         wire.refused("get_task", task_id="T-99")
         wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}})
         assert wire.process.stdin is not None
-        wire.process.stdin.write(b"this is no JSON\n")
+        wire.process.stdin.write(b"this is not JSON\n")
         wire.process.stdin.flush()
         assert wire.call("get_task", task_id="T-1")["title"] == "One"
         code, rest, complaints = wire.leave()

@@ -11,7 +11,7 @@ from store_world import begin, open_store
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import checkpoints, journal
+from cockpit.store.journal import checkpoints, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import messages
 
@@ -27,8 +27,8 @@ def row(tx: Tx) -> int:
     return tx.append_row(Action.SESSION_RUNNING)
 
 
-def verify_and_remember(store: Store) -> journal.Verdict:
-    verdict = store.read_now(journal.verify)
+def verify_and_remember(store: Store) -> verify_chain.Verdict:
+    verdict = store.read_now(verify_chain.verify)
     checkpoints.remember_verdict(store, verdict)
     return verdict
 
@@ -39,7 +39,7 @@ def tamper(store: Store, statement: str) -> None:
     another_program.close()
 
 
-def recent(store: Store) -> journal.Verdict:
+def recent(store: Store) -> verify_chain.Verdict:
     return store.read_now(checkpoints.verify_recent)
 
 
@@ -51,7 +51,7 @@ def test_only_the_rows_since_are_read(store: Store) -> None:
     assert (verdict.rows, verdict.since, verdict.ok) == (3, rows, True)
     checkpoints.remember_verdict(store, verdict)
     assert recent(store).rows == 0
-    assert store.read_now(journal.verify).rows == rows + 3
+    assert store.read_now(verify_chain.verify).rows == rows + 3
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_change_of_an_older_row_is_found_by_a_whole_verification_only(store: S
     verify_and_remember(store)
     tamper(store, "UPDATE journal SET actor='x' WHERE seq=1")
     assert recent(store).ok
-    assert not store.read_now(journal.verify).ok
+    assert not store.read_now(verify_chain.verify).ok
 
 
 def test_a_changed_row_at_the_checkpoint_makes_it_void(store: Store) -> None:

@@ -21,7 +21,7 @@ from cockpit.loop.views.metrics import fold_counts, measured
 from cockpit.store.db.database import Store
 from cockpit.store.db.free_space import free_pages, rebuild_file
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import anchor, journal, prune_journal
+from cockpit.store.journal import chain_digest, journal, prune_anchor, prune_journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import COLUMNS
 from cockpit.store.sessions import messages, sessions
@@ -98,7 +98,7 @@ def find_tampering(tx: Tx, statement: str, *values: object) -> bool:
     """Tell whether verification finds what the statement changes; the change is taken back."""
     tx.execute("SAVEPOINT tampering")
     changed = tx.execute(statement, values).rowcount
-    verdict = journal.verify(tx.connection)
+    verdict = verify_chain.verify(tx.connection)
     tx.execute("ROLLBACK TO tampering")
     tx.execute("RELEASE tampering")
     assert changed
@@ -127,7 +127,7 @@ def test_after_any_pruning_the_journal_verifies_and_tampering_is_found(
         for cut in cuts:
             clock.advance(1)
             prune_before(store, began + timedelta(minutes=cut))
-            verdict = store.read_now(journal.verify)
+            verdict = store.read_now(verify_chain.verify)
             assert verdict.ok, verdict
             assert totals(store) == before
             rows = [row for row in store.read_now(journal.rows) if row.digest]
@@ -141,7 +141,7 @@ def test_after_any_pruning_the_journal_verifies_and_tampering_is_found(
                     assert store.write_now(
                         lambda tx, s=statement, q=row.seq: find_tampering(tx, s, q)
                     )
-        if store.read_now(anchor.find):
+        if store.read_now(prune_anchor.find):
             for change in ("seq=seq+1", "digest='0'", "sealed=sealed-1", "kept=kept+1"):
                 update = f"UPDATE journal_anchor SET {change}"
                 assert store.write_now(lambda tx, s=update: find_tampering(tx, s))
@@ -179,7 +179,7 @@ def test_the_archives_and_the_journal_are_the_whole_chain(tmp_path: Path) -> Non
         previous = ""
         for row in rows:
             values = tuple(row[name] for name in COLUMNS[:-1])
-            previous = journal.chain_digest(previous, values, row.get("seals", ""))
+            previous = chain_digest.chain_digest(previous, values, row.get("seals", ""))
             assert previous == row["digest"]
         left = store.read_now(journal.rows)
         (open_session,) = store.read_now(
@@ -251,7 +251,7 @@ def test_an_older_file_is_rebuilt_once_nobody_has_it_open(tmp_path: Path) -> Non
     freed = rebuild_file(path)
     assert freed is not None and freed > 2_500_000
     with open_store(tmp_path, clock=clock) as store:
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
         fill(store, clock, 500)
         prune_before(store, clock.now())
         assert free_pages(store) > 100_000

@@ -13,7 +13,7 @@ from cockpit.store.db import migrate
 from cockpit.store.db.connection import WritingConnection, connect
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal, verify_tables
+from cockpit.store.journal import journal, verify_chain, verify_tables
 from cockpit.store.journal.details.store import StoreMigrated
 from cockpit.store.sessions import outbox, waves
 
@@ -61,7 +61,7 @@ def test_a_store_from_before_opens_and_verifies(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         assert store.read_now(lambda c: waves.load(c, wave_id)).phase == "created"
         assert store.read_now(lambda c: outbox.load(c, action_id)).phase == "confirmed"
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
         assert store.read_now(verify_tables.verify_tables).faults == ()
         assert store.read_now(lambda c: c.execute("PRAGMA foreign_key_check").fetchall()) == []
         store.write_now(lambda tx: waves.advance(tx, wave_id, "observing"))

@@ -14,7 +14,7 @@ from store_world import begin, open_store
 from cockpit.core.errors import IllegalTransition, StoreCorrupt
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions, waves
 
@@ -57,7 +57,7 @@ def reads(store: Store, table: str, count: int) -> int:
 def test_the_end_of_the_journal_is_read_once(store: Store) -> None:
     store.write_now(journal_row)
     assert reads(store, "journal_head", 5) == 0
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_rows_are_read_again_after_another_connection_wrote(store: Store) -> None:
@@ -65,7 +65,7 @@ def test_rows_are_read_again_after_another_connection_wrote(store: Store) -> Non
     with open_store(store.path.parent) as other:
         assert other.write_now(journal_row) == store.write_now(journal_row) - 1
         assert other.write_now(journal_row) == store.read_now(journal.last_seq)
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_wave_that_another_process_moved_is_read_again(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_a_wave_that_another_process_moved_is_read_again(store: Store) -> None:
         store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing"))
     moved = store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "orienting"))
     assert moved.phase == "orienting"
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
@@ -92,7 +92,7 @@ def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
     waiting = [store._writer.submit(step) for step in (journal_row, fail, journal_row)]
     assert [type(future.exception(30)) for future in waiting] == [type(None), KeyError, type(None)]
     assert store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing")).phase
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_step_that_fails_inside_a_write_takes_its_journal_rows_with_it(store: Store) -> None:
@@ -111,7 +111,7 @@ def test_a_step_that_fails_inside_a_write_takes_its_journal_rows_with_it(store: 
         waves.advance(tx, wave.wave_id, "observing")
 
     store.write_now(write)
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_the_trace_follows_the_session_and_its_waves(store: Store) -> None:

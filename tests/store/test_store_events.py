@@ -16,7 +16,7 @@ from cockpit.core.clock import FixedClock
 from cockpit.core.errors import Stale
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events
 from cockpit.store.sessions.events import BACKOFF_S, Event
 
@@ -155,7 +155,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            assert self.store.read_now(journal.verify).ok
+            assert self.store.read_now(verify_chain.verify).ok
             self.store.close()
             self.folder.cleanup()
 
@@ -190,4 +190,4 @@ def test_racing_processes_take_every_event_once(tmp_path: Path) -> None:
         taken = [line for out in told for line in out.split()]
         assert sorted(taken) == sorted(made)
         assert store.read_now(lambda c: events.count_waiting(c, "s")) == 0
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

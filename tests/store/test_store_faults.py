@@ -17,7 +17,7 @@ from cockpit.store.context.facts import Fact, Level
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import context_requests, events, messages, outbox, proposals, waves
 
 pytestmark = pytest.mark.slow
@@ -118,7 +118,7 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
             assert found == [whole if name != "observed_facts" else 1 for name in TABLES], number
         store.write_now(everything)
         assert store.read_now(counts)[0] == whole + 1
-        verdict = store.read_now(journal.verify)
+        verdict = store.read_now(verify_chain.verify)
         assert verdict.ok, verdict
 
 
@@ -185,7 +185,7 @@ def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
     assert endings == [0] * len(endings), err
     with Store.open(path, FixedClock(), CountingIds()) as store:
         assert store.read_now(journal.last_seq) == 1
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 FULL = """
@@ -217,9 +217,9 @@ for size in range(0, 400_000, 40_000):
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING))
         stored = len(store.read_now(journal.rows))
-        verdict = store.read_now(journal.verify)
+        verdict = store.read_now(verify_chain.verify)
     with Store.open(folder / f"{size}.db") as store:
-        again = store.read_now(journal.verify).rows
+        again = store.read_now(verify_chain.verify).rows
     told.append([written, refused, stored, again, verdict.ok])
 print(json.dumps(told))
 """

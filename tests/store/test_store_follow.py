@@ -12,7 +12,7 @@ from store_world import begin, open_store, python
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.follow import SLICE, follow, read_rows
 from cockpit.store.journal.journal import Row
@@ -151,7 +151,7 @@ def test_a_loop_that_closes_in_the_middle_of_following(tmp_path: Path) -> None:
             stop.set()
             thread.join()
         assert store.write_now(row) > 0
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 @pytest.mark.parametrize(("count", "chars"), [(1000, 10), (1000, 5_000), (3, 300_000)])

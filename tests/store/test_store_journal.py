@@ -15,7 +15,7 @@ from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details.sessions import SessionRunning
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import COLUMNS
@@ -68,13 +68,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield made
 
 
-def tampered(store: Store, *statements: str) -> journal.Verdict:
+def tampered(store: Store, *statements: str) -> verify_chain.Verdict:
     def go(tx: Tx) -> None:
         for statement in statements:
             tx.execute(statement)
 
     store.write_now(go)
-    return store.read_now(journal.verify)
+    return store.read_now(verify_chain.verify)
 
 
 def sealed(store: Store) -> list[int]:
@@ -82,7 +82,7 @@ def sealed(store: Store) -> list[int]:
 
 
 def test_an_untouched_journal_verifies(store: Store) -> None:
-    assert store.read_now(journal.verify) == journal.Verdict(len(sealed(store)), None)
+    assert store.read_now(verify_chain.verify) == verify_chain.Verdict(len(sealed(store)), None)
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -102,7 +102,7 @@ def test_any_changed_column_of_any_row_is_found(store: Store, column: str, kind:
             ).rowcount
         except sqlite3.IntegrityError:
             changed = 0  # not a number where only a number can stand: the table refuses it
-        found = journal.verify(tx.connection).broken
+        found = verify_chain.verify(tx.connection).broken
         assert (found is not None) == (changed > 0), (seq, found)
         tx.execute("ROLLBACK TO tampering")
         tx.execute("RELEASE tampering")
@@ -112,7 +112,7 @@ def test_any_changed_column_of_any_row_is_found(store: Store, column: str, kind:
     changed = sum(store.write_now(lambda tx, seq=seq: change(tx, seq)) for seq in seqs)
     if kind == "value":
         assert changed >= len(seqs) - 1, "the change was not made"
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 @pytest.mark.parametrize("place", [0, 3, -2, -1])
@@ -178,11 +178,11 @@ def test_a_forged_row_behind_the_end_is_found_and_does_not_stop_the_work(store: 
     with sqlite3.connect(store.path) as another_program:
         another_program.execute(forged)
     another_program.close()
-    verdict = store.read_now(journal.verify)
+    verdict = store.read_now(verify_chain.verify)
     last = store.read_now(journal.last_seq)
     assert verdict.broken == (last + 1, f"row {last + 1} is behind the recorded end {last}")
     assert store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING)) == last + 2
-    later = store.read_now(journal.verify)
+    later = store.read_now(verify_chain.verify)
     assert later.broken == (last + 1, f"row {last + 1} belongs to no message that is streaming")
 
 
@@ -196,7 +196,7 @@ def test_a_fragment_of_no_streaming_message_is_found(store: Store, detail: str) 
         )
 
     store.write_now(forge)
-    assert store.read_now(journal.verify).broken is not None
+    assert store.read_now(verify_chain.verify).broken is not None
 
 
 def test_fragments_of_a_finished_message_are_found(store: Store) -> None:
@@ -240,7 +240,7 @@ def test_writers_in_several_processes_make_one_chain(store: Store) -> None:
     told = race(WRITER, 4, store.path)
     seqs = sorted(int(line) for out in told for line in out.split())
     assert seqs == list(range(before + 1, before + 161))
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_an_export_line_is_canonical(store: Store) -> None:
@@ -275,7 +275,7 @@ def test_rows_that_wait_are_inserted_before_they_can_be_read(tmp_path: Path) -> 
             lambda tx: [tx.journal(SessionRunning(), session_id="s") for _ in range(40)]
         )
         assert len(statements) == 3
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_row_that_cannot_be_inserted_undoes_its_step(tmp_path: Path) -> None:
@@ -291,4 +291,4 @@ def test_a_row_that_cannot_be_inserted_undoes_its_step(tmp_path: Path) -> None:
             store.write_now(step)
         assert store.read_now(journal.last_seq) == before
         store.write_now(lambda tx: tx.journal(SessionRunning(), session_id="s-1"))
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

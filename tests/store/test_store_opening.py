@@ -17,7 +17,7 @@ from cockpit.store.db import migrate
 from cockpit.store.db.connection import connect
 from cockpit.store.db.database import Store
 from cockpit.store.db.migrate import KEPT_BACKUPS, Migration
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 
 pytestmark = pytest.mark.usefixtures("migrated_in_full")
@@ -111,7 +111,7 @@ def test_a_folder_without_permission_is_unwritable(tmp_path: Path) -> None:
 
 def test_garbage_is_corrupt_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "cockpit.db"
-    garbage = b"this is no database " * 500
+    garbage = b"this is not a database " * 500
     path.write_bytes(garbage)
     with pytest.raises(StoreCorrupt, match="Move it away"):
         open_store(tmp_path)
@@ -208,7 +208,7 @@ def test_a_copy_is_kept_before_a_migration_and_only_the_newest_stay(tmp_path: Pa
     copy = sqlite3.connect(f"{kept[-1].as_uri()}?mode=ro", uri=True)
     names = [name for (name,) in copy.execute("SELECT name FROM migrations ORDER BY name")]
     assert names[-1] == "9003" and copy.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
-    assert journal.verify(copy).ok
+    assert verify_chain.verify(copy).ok
     copy.close()
 
 
@@ -257,7 +257,7 @@ def test_six_processes_open_one_fresh_file(tmp_path: Path) -> None:
     with Store.open(tmp_path / "cockpit.db") as store:
         rows = store.read_now(journal.rows)
         assert [row.action for row in rows] == [Action.STORE_MIGRATED]
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
     assert not (tmp_path / "backups").exists()
 
 
@@ -267,7 +267,7 @@ def test_any_name_of_a_folder(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     with open_store(folder) as store:
         store.write_now(begin)
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
     assert (folder / "cockpit.db").stat().st_size > 0
 
 

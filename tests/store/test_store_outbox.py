@@ -12,7 +12,7 @@ from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import outbox, waves
 from cockpit.store.sessions.outbox import OutboxAction
 
@@ -171,4 +171,4 @@ def test_racing_processes_dispatch_each_action_once(store: Store) -> None:
     queued = [store.write_now(lambda tx: brought_to(tx, "queued")) for _ in range(15)]
     told = race(DISPATCHER, 4, store.path, *queued)
     assert sorted(line for out in told for line in out.split()) == sorted(queued)
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok

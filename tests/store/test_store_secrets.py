@@ -23,7 +23,7 @@ from cockpit.observe.scope_items import parse_item
 from cockpit.store.context import facts
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import fragments, journal
+from cockpit.store.journal import fragments, verify_chain
 from cockpit.store.journal.details.sessions import SessionCompleted, SessionFailed, SessionWaiting
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import (
@@ -166,7 +166,7 @@ def test_no_entry_lets_a_secret_into_the_files(
         files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         names = {"cockpit.db", "cockpit.db-wal", "cockpit.db-shm", "cockpit.db-queue"}
         assert set(files) == names
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
     files["after closing"] = (tmp_path / "cockpit.db").read_bytes()
     assert b"[masked:" in files["after closing"], "the entry stored nothing of what it was given"
     for name, content in files.items():
@@ -204,7 +204,7 @@ def test_a_secret_in_pieces_is_never_whole(
         assert CANARY not in shown
         assert shown.startswith(lead) and shown.endswith("of it")
         assert mask(shown) == shown
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 def streamed(tx: Tx, pieces: list[str]) -> str:

@@ -13,7 +13,7 @@ from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound, Stale, StoreUnwritable
 from cockpit.core.processes import current_process, is_process_alive
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import LEASE_S
@@ -162,4 +162,4 @@ def test_any_words_are_stored(tmp_path: Path, text: str) -> None:
         found = store.read_now(lambda c: sessions.load(c, session_id))
         assert (found.words, found.title, found.rev) == (clean, clean, clean)
         assert found.target == {clean: clean}
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

@@ -16,7 +16,7 @@ from store_world import begin, open_store
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import waves
 from cockpit.store.sessions.waves import FAILED, PHASES, Wave
 
@@ -197,7 +197,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            assert self.store.read_now(journal.verify).ok
+            assert self.store.read_now(verify_chain.verify).ok
             self.store.close()
             self.folder.cleanup()
 

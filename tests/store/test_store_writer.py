@@ -16,7 +16,7 @@ from cockpit.core.errors import StoreBusy, StoreError, StoreUnwritable
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 
 
@@ -106,7 +106,7 @@ async def test_one_steps_own_error_takes_nothing_from_the_others(tmp_path: Path)
             KeyError, type(None), SystemExit, type(None),
         ]  # fmt: skip
         assert rows(store) == before + 5
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 class Failing(WritingConnection):
@@ -165,7 +165,7 @@ def test_a_failing_transaction_answers_everybody_and_leaves_nothing(
         assert rows(store) == before
         store.write_now(row)
         assert rows(store) == before + 1
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 def test_every_write_handed_over_while_closing_is_answered(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_a_file_that_is_locked_is_busy_and_stays_usable(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         store.write_now(row)
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

@@ -12,7 +12,7 @@ from store_world import begin, open_store
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal, verify_parts
+from cockpit.store.journal import journal, verify_chain, verify_parts
 from cockpit.store.journal.check_part import check_part
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.verify_parts import start_check
@@ -41,7 +41,7 @@ def append(tx: Tx) -> int:
     return tx.append_row(Action.SESSION_RUNNING)
 
 
-def check(store: Store) -> journal.Verdict | None:
+def check(store: Store) -> verify_chain.Verdict | None:
     started = store.read_now(lambda connection: start_check(store.path, connection))
     assert started is not None
     assert len(started._parts) == 3
@@ -61,7 +61,7 @@ def tamper(store: Store, *statements: str) -> None:
 
 def test_a_sound_journal_has_the_verdict_of_one_reading(store: Store) -> None:
     verdict = check(store)
-    whole = store.read_now(journal.verify)
+    whole = store.read_now(verify_chain.verify)
     assert verdict == whole
     assert verdict is not None
     assert whole.checkpoint is not None
@@ -89,7 +89,7 @@ def test_a_row_that_was_changed_removed_or_added_is_seen_in_its_part(store: Stor
                 other.execute("ROLLBACK")
             other.close()
             assert None in sound, (statement, seq)
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def _check_safely(connection: sqlite3.Connection, after: int, until: int) -> object:
@@ -110,7 +110,7 @@ def _check_safely(connection: sqlite3.Connection, after: int, until: int) -> obj
 def test_a_broken_journal_is_left_to_be_read_in_one(store: Store, statement: str) -> None:
     tamper(store, statement)
     assert check(store) is None
-    assert store.read_now(journal.verify).broken is not None
+    assert store.read_now(verify_chain.verify).broken is not None
 
 
 def test_rows_outside_of_the_chain_and_short_journals_are_read_in_one(

@@ -14,7 +14,7 @@ from store_world import open_store
 
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_queue import SUFFIX, WriteQueue
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.journal.event_types import Action
 
 HOLD = """
@@ -58,7 +58,7 @@ def test_the_turn_of_a_killed_writer_goes_on(tmp_path: Path) -> None:
         other.kill()
         other.wait()
         assert waiting.result(60)
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
 
 def test_a_writer_goes_on_without_its_turn_when_another_one_hangs(tmp_path: Path) -> None:
@@ -145,4 +145,4 @@ def test_two_stores_of_one_process_take_turns(tmp_path: Path) -> None:
     with open_store(tmp_path) as store, open_store(tmp_path) as other:
         waiting = [each._writer.submit(row) for _ in range(20) for each in (store, other)]
         assert len({future.result(60) for future in waiting}) == 40
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

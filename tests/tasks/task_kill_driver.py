@@ -36,7 +36,7 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         store.on_commit(count)
-        desk = TaskContext(
+        task_context = TaskContext(
             store=store,
             place=place,
             settings=RuntimeSettings(user_dir=folder / "config", environment=dict(os.environ)),
@@ -46,7 +46,7 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
             approve="all",
             model=f"script:{folder / 'scenario.toml'}",
         )
-        print((await run_task(desk, task_id)).status)
+        print((await run_task(task_context, task_id)).status)
 
 
 def child(commits: int, path: str) -> tuple[int, str]:

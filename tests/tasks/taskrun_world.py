@@ -118,7 +118,7 @@ class World:
         made = self.store.write_now(lambda tx: service.create_task(tx, title, by="person", **given))
         return made.task_id
 
-    def desk(self, scenario: str, **changed: Any) -> TaskContext:
+    def task_context(self, scenario: str, **changed: Any) -> TaskContext:
         path = self.folder / "scenario.toml"
         path.write_text(scenario, encoding="utf-8")
         fields: dict[str, Any] = {
@@ -137,7 +137,7 @@ class World:
         return TaskContext(**{**fields, **changed})
 
     async def do(self, scenario: str, task_id: str, **changed: Any) -> TaskOutcome:
-        return await run_task(self.desk(scenario, **changed), task_id)
+        return await run_task(self.task_context(scenario, **changed), task_id)
 
     def steps(self, task_id: str) -> list[tuple[str, str | None]]:
         found = self.store.read_now(lambda seen: task_runs.select_steps(seen, task_id))

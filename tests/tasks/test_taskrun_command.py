@@ -18,7 +18,7 @@ from cockpit.app.projection.chains import Chains
 from cockpit.core.state_folder import DATABASE
 from cockpit.store.db.database import Store
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.parts import newest_rows
+from cockpit.store.journal.journal import newest_rows
 
 pytestmark = pytest.mark.slow
 

@@ -380,8 +380,8 @@ async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: Worl
         for name in "abcd"
     )
     scenario += finish("implementer", "Noted.", when='called = ["write_file"]') + PASSES
-    desk = world.desk(scenario, work=WorkSettings(test_command="true"))
-    ended = await asyncio.gather(*(run_task(desk, task_id) for task_id in ids))
+    task_context = world.task_context(scenario, work=WorkSettings(test_command="true"))
+    ended = await asyncio.gather(*(run_task(task_context, task_id) for task_id in ids))
     assert [one.status for one in ended] == ["done"] * 4
     assert len({one.merged_commit for one in ended}) == 4
     assert {f"{name}.md" for name in "abcd"} <= set(
@@ -391,9 +391,9 @@ async def test_tasks_at_the_same_time_are_merged_one_after_the_other(world: Worl
 
 async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
     task_id = world.task()
-    desk = world.desk(AT_ONCE)
-    desk.stop.set()
-    assert (await run_task(desk, task_id)).status == "interrupted"
+    task_context = world.task_context(AT_ONCE)
+    task_context.stop.set()
+    assert (await run_task(task_context, task_id)).status == "interrupted"
     ended = await world.do(AT_ONCE, task_id, ordinal=2)
     assert ended.status == "done"
     again = await world.do(AT_ONCE, task_id, ordinal=3)
@@ -430,7 +430,7 @@ async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: Wo
 async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World) -> None:
     task_id = world.task()
     slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
-    running = asyncio.ensure_future(run_task(world.desk(slow), task_id))
+    running = asyncio.ensure_future(run_task(world.task_context(slow), task_id))
     while not world.rows("model.called"):
         await asyncio.sleep(0.02)
     running.cancel()
@@ -447,7 +447,7 @@ async def _put_down(world: World, task_id: str, **changed: Any) -> None:
     """Begin the task, and put it down while the implementer's model speaks."""
     slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
     calls = len(world.rows("model.called"))
-    running = asyncio.ensure_future(run_task(world.desk(slow, **changed), task_id))
+    running = asyncio.ensure_future(run_task(world.task_context(slow, **changed), task_id))
     while len(world.rows("model.called")) == calls:
         await asyncio.sleep(0.02)
     running.cancel()

@@ -113,7 +113,7 @@ def ended_once(world: World, task_id: str) -> None:
 
 
 def test_killed_after_ever_more_commits_it_is_done_once(world: World) -> None:
-    world.desk(SCENARIO)
+    world.task_context(SCENARIO)
     task_id = world.task()
     died = 0
     with driving(world, task_id) as driver:
@@ -129,7 +129,7 @@ def test_killed_after_ever_more_commits_it_is_done_once(world: World) -> None:
 
 
 def test_killed_before_and_after_every_change_that_git_makes_it_is_done_once(world: World) -> None:
-    world.desk(SCENARIO)
+    world.task_context(SCENARIO)
     task_id = world.task()
     shims, marks = world.folder / "bin", world.folder / "marks"
     shims.mkdir()

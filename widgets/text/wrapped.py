@@ -10,7 +10,7 @@ _LEAST = 8
 def wrap_line(content: Content, width: int, hang: int | None = None) -> list[Content]:
     """Return the pieces of a line without line breaks, each at most ``width`` cells wide; at least one.
 
-    Further pieces begin below the character number ``hang``; without it, below the first that is no space.
+    Further pieces begin below the character number ``hang``; without it, below the first that is not a space.
     Where that leaves too little room they begin at the edge.
     """
     if content.cell_length <= width:

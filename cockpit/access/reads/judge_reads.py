@@ -1,7 +1,7 @@
 """Whether a command only reads the project: the one judge, for hooks, the engine and capture.
 
 A command is a read when every program, option and word of it is known to read, in the place where it would
-run. Whatever is not known is no read: the judge errs by asking. See ``docs/reference/security.md``.
+run. Whatever is not known is not a read: the judge errs by asking. See ``docs/reference/security.md``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _RUN_BY_FIND = frozenset({"grep", "egrep", "fgrep", "wc", "cat", "head", "ls"})
 class _Match(Struct, frozen=True):
     """A command matched against the table, before anything is looked at.
 
-    ``trouble`` says why it is no read; ``programs`` are those that run, wrappers first; ``paths`` are the
+    ``trouble`` says why it is not a read; ``programs`` are those that run, wrappers first; ``paths`` are the
     files, names and folders that it looks at; ``takes_input`` says that it waits for input without them.
     """
 
@@ -112,7 +112,7 @@ def why_not_read(command: str | Sequence[str], place: ReadingPlace) -> str:
 
 
 def _is_odd(sign: str) -> bool:
-    """Whether a sign is a control character or a blank that is no plain one."""
+    """Whether a sign is a control character or a blank that is not a plain one."""
     if sign.isascii():
         return not sign.isprintable() and sign not in "\n\t"
     return unicodedata.category(sign)[0] in "CZ"
@@ -329,7 +329,7 @@ def _match_argv(arguments: Sequence[_Argument], depth: int) -> _Match:
 
 
 def _unwrap(name: str, words: list[str]) -> list[str] | str | None:
-    """Return the command that a wrapper runs, why it is no read, or None for no wrapper."""
+    """Return the command that a wrapper runs, why it is not a read, or None for no wrapper."""
     match name:
         case "timeout":
             if not words or not _DURATION.fullmatch(words[0]):

@@ -2,7 +2,7 @@
 
 A row of the table is one line of text: options that may be used, then ``:`` and what the operands are.
 ``-n=N`` takes a number, ``=T`` a text, ``=F`` a file that is read; ``--color=?T`` has an optional value
-behind ``=``; ``-123`` stands for ``-NUMBER``. Everything that the row does not list is no read, an
+behind ``=``; ``-123`` stands for ``-NUMBER``. Everything that the row does not list is not a read, an
 abbreviation of a long option too. See ``docs/reference/security.md``.
 """
 
@@ -32,7 +32,7 @@ class Arguments(Struct):
     """The arguments of one program, matched.
 
     ``files`` are read, ``names`` only looked up, ``folders`` read with everything below them. ``trouble``
-    says why this is no read ('' when it is one).
+    says why this is not a read ('' when it is one).
     """
 
     options: list[tuple[str, str]] = field(default_factory=list)

@@ -127,7 +127,7 @@ class ReadingPlace(Struct, frozen=True):
         except OSError:
             return ""  # no such file: the program says so
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            return f"{word} is no ordinary file"
+            return f"{word} is not an ordinary file"
         return ""
 
     def why_not_folder(

@@ -169,7 +169,7 @@ class FindExpression:
     """What a ``find`` looks at and does.
 
     ``starts`` are the folders, ``commands`` those of ``-exec`` with ``{}`` for the file. ``trouble`` says why
-    it is no read; ``on_links`` that one of the commands may get a link that it finds.
+    it is not a read; ``on_links`` that one of the commands may get a link that it finds.
     """
 
     def __init__(self, words: Sequence[str]) -> None:

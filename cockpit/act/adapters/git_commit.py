@@ -182,7 +182,7 @@ async def _outcome(
     error = finished.error_text
     if not finished.ok:
         if "index.lock" in error or "cannot lock ref" in error:
-            return failed("transient", "Another git holds the repository's lock.", **output)
+            return failed("transient", "Another git has locked the repository.", **output)
         if any(words in error for words in _IDENTITY):
             return failed(
                 "permanent",

@@ -104,11 +104,11 @@ async def _close(
 
 
 async def _read_messages(running: ServerProcess, watch: Watch, to_session: Any) -> None:
-    """Pass on every line as a message; what is no message is skipped."""
+    """Pass on every line as a message; what is not a message is skipped."""
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    logging.getLogger("client").setLevel(logging.CRITICAL)  # the server's words are no log of ours
+    logging.getLogger("client").setLevel(logging.CRITICAL)  # the server's words are not our log
     output, buffer = running.process.stdout, bytearray()
     async with to_session:
         while output is not None and (chunk := await output.read(_CHUNK)):

@@ -253,7 +253,7 @@ def main() -> int:
     try:
         text = json.dumps(body)
     except (TypeError, ValueError, RecursionError) as error:
-        text = json.dumps({"error": f"Its result is no JSON value: {explain(error)}"})
+        text = json.dumps({"error": f"Its result is not a JSON value: {explain(error)}"})
     sys.stdout.flush()
     output.write(text.encode())
     output.flush()

@@ -142,7 +142,7 @@ class _Marks:
             if NAME.fullmatch(each) is None:
                 raise self._refuse(
                     node.lineno,
-                    f"{each[:60]!r} is no name of a tool: 2 to 48 lower-case letters, digits and _",
+                    f"{each[:60]!r} is not a name of a tool: 2 to 48 lower-case letters, digits and _",
                 )
         self._refuse_rebinding(node)
         docstring = parse_docstring(ast.get_docstring(node) or "")

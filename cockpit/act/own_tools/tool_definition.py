@@ -99,18 +99,18 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
 def clean_schema(schema: object) -> dict[str, Any]:
     """Return the schema as providers take it, without what they refuse and what nobody needs.
 
-    Raises :class:`SchemaRefused` for one that is no object's, too large, too deep, or has references that
+    Raises :class:`SchemaRefused` for one that is not an object's, too large, too deep, or has references that
     lead out.
     """
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-        raise SchemaRefused("its arguments are no JSON object")
+        raise SchemaRefused("its arguments are not a JSON object")
     top = {name: schema[name] for name in _TOP if name in schema}
     cleaned = _clean(top, 0)
     properties = cleaned.get("properties", {})
     if not isinstance(properties, dict) or not all(
         isinstance(each, dict | bool) for each in properties.values()
     ):
-        raise SchemaRefused("its properties are no schemas")
+        raise SchemaRefused("its properties are not schemas")
     if unfit := [name for name in properties if _PROPERTY.fullmatch(name) is None]:
         raise SchemaRefused(f"an argument is named {unfit[0][:60]!r}, which providers refuse")
     required = cleaned.get("required", [])
@@ -144,4 +144,4 @@ def _clean(value: object, depth: int, *, names: bool = False) -> Any:
         return clean_text(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    raise SchemaRefused("it contains what is no JSON")
+    raise SchemaRefused("it contains something that is not JSON")

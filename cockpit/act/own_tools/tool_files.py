@@ -91,7 +91,7 @@ def load_tool_file(folder: ToolFolder, name: str) -> ToolFile:
         raise ToolFileRefused(f"{name[:100]!r} is not the name of a tool's file.")
     if not _is_plain_folder(folder):
         raise ToolFileRefused(
-            f"{folder.path} is no plain folder: a link leads there, or it is gone. Tools are loaded from"
+            f"{folder.path} is not a plain folder: a link leads there, or it is gone. Tools are loaded from"
             " plain folders only."
         )
     files: dict[str, bytes] = {}
@@ -164,7 +164,7 @@ def _read_plain(folder: Path, path: str) -> bytes:
         os.close(handle)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ToolFileRefused(f"{path} is no plain file.")
+            raise ToolFileRefused(f"{path} is not a plain file.")
         data = opened.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise ToolFileRefused(f"{path} is larger than {MAX_FILE_BYTES // 1024} KiB.")

@@ -1,6 +1,6 @@
 """Programs that print files, as files and lines of the gateway.
 
-What is no read is not asked here: the judge of reads says so (:mod:`cockpit.access.reads.judge_reads`).
+What is not a read is not asked here: the judge of reads says so (:mod:`cockpit.access.reads.judge_reads`).
 A program that only counts, names or checks (``wc``, ``ls``, ``test``) is not in here, and neither is one that
 may do anything (an interpreter). See ``docs/reference/actions.md``, reading commands.
 """

@@ -87,7 +87,7 @@ def find_git_places(root: Path) -> GitPlaces | None:
 def _linked(dot: Path) -> tuple[Path, Path] | None:
     """Return the private and the common git directory that a ``.git`` file leads to.
 
-    A file that leads to what is no git directory would show a folder that is none of the project's.
+    A file that leads to what is not a git directory would show a folder that is none of the project's.
     """
     match = _GITDIR.match(dot.read_text("utf-8", "surrogateescape")[:5000])
     private = (dot.parent / match.group(1).strip()).resolve() if match else None

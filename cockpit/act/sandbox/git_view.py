@@ -386,7 +386,7 @@ async def _take_index(view: GitView, after: str) -> list[str]:
     if lines:
         body = "".join(f"{line}\0" for line in lines).encode("utf-8", "surrogateescape")
         await _git(view, "update-index", "-z", "--index-info", stdin=body)
-        # A file that differs from the index is no failure of this.
+        # A file that differs from the index is not a failure of this.
         await run_git("update-index", "-q", "--refresh", cwd=view.root, timeout_s=_TIMEOUT_S)
     return left
 
@@ -411,7 +411,7 @@ async def _take_head(
         return []
     arrived = head in moved or view.refs.get(head) == refs.get(head)
     if _MOVABLE.fullmatch(head) is None or not head.startswith("refs/heads/") or not arrived:
-        return [f"HEAD stays: {head[:100]!r} is no branch that may be checked out"]
+        return [f"HEAD stays: {head[:100]!r} is not a branch that may be checked out"]
     await _git(view, "symbolic-ref", "-m", "cockpit: from the sandbox", "HEAD", head)
     return []
 

@@ -34,7 +34,7 @@ def preview_skill(payload: CreateSkill, ground: Workspace) -> ActionPreview:
     name = payload.name.strip()
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise ActionRefused(
-            f"create_skill: {name!r} is no name. Write lower-case letters, digits and single hyphens, at"
+            f"create_skill: {name!r} is not a name. Write lower-case letters, digits and single hyphens, at"
             f" most {LONGEST_NAME} characters, like release-notes."
         )
     description = " ".join(payload.description.split())

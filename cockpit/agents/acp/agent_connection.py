@@ -258,7 +258,7 @@ class AgentConnection:
 
 
 def read_abilities(answer: JsonObject) -> Abilities:
-    """Read an answer to ``initialize``; what is missing or of another type is no ability."""
+    """Read an answer to ``initialize``; what is missing or of another type is not an ability."""
     capabilities = get_object(answer, "agentCapabilities")
     session = get_object(capabilities, "sessionCapabilities")
     prompt = get_object(capabilities, "promptCapabilities")

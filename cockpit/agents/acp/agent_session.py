@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from cockpit.agents.acp.acp_session_context import SessionContext
 from cockpit.agents.acp.agent_connection import (
     SESSION_S,
     Abilities,
@@ -29,11 +30,10 @@ from cockpit.agents.acp.serve_permissions import (
     answer_permission,
 )
 from cockpit.agents.acp.serve_terminals import AgentTerminals
-from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
 from cockpit.agents.acp.turn_limits import LIMIT, find_reached_limit
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_stream import AgentRun
+from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
@@ -175,7 +175,7 @@ class AgentSession:
             finally:
                 self.journal.ignores = False
         await self.journal.note(
-            f"{connection.agent.title} does not know its earlier session any more, and begins anew: {why}"
+            f"{connection.agent.title} no longer knows its earlier session, and starts a new one: {why}"
         )
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.registry.known_agents import Agent
-from cockpit.agents.runs.agent_command import NESTED, PROXIES
+from cockpit.agents.runs.agent_command_line import NESTED, PROXIES
 
 
 def agent_environment(

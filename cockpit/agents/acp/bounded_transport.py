@@ -1,7 +1,7 @@
 """The agent's messages, bounded: line by line, in order, and no faster than they are worked through.
 
-The kept library reads lines of any length and starts a task for each message. So this transport lies before
-it: it skips lines that are too long, drops what is no message, works through ``session/update`` itself, and
+The kept library reads lines of any length and starts a task for each message. So this transport reads
+first: it skips lines that are too long, drops what is not a message, handles ``session/update`` itself, and
 passes on only answers and a limited number of requests. While it waits it does not read, so that a flood
 fills the pipe and stops the agent. See ``docs/reference/agents.md``.
 """
@@ -43,7 +43,7 @@ class BoundedTransport:
     """Messages over an agent's standard streams, as the library's ``Transport``.
 
     ``on_update`` receives the parameters of each ``notification`` before the next message is read;
-    ``on_odd`` one sentence for each thing that is no message of the protocol.
+    ``on_odd`` one sentence for each thing that is not a message of the protocol.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class BoundedTransport:
         if method is None:
             return await self._check_answer(message)
         if not isinstance(method, str):
-            await self._on_odd(f"a method that is no text: {str(method)[:_QUOTED]!r}")
+            await self._on_odd(f"a method that is not text: {str(method)[:_QUOTED]!r}")
             return None
         params = message.get("params")
         if "id" not in message:
@@ -150,7 +150,7 @@ class BoundedTransport:
             return None
         if not isinstance(number, int | str) or not _is_id(number):
             await self._on_odd(
-                f"a request whose id is no number or short text: {method[:_QUOTED]!r}"
+                f"a request whose id is not a number or short text: {method[:_QUOTED]!r}"
             )
             return None
         if number in self._open:

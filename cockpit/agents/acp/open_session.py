@@ -16,6 +16,7 @@ from msgspec import UNSET
 from cockpit.access.confined_paths import Confined
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.variables import clean_environment
+from cockpit.agents.acp.acp_session_context import SessionContext
 from cockpit.agents.acp.agent_connection import (
     Abilities,
     AgentConnection,
@@ -24,7 +25,6 @@ from cockpit.agents.acp.agent_connection import (
 )
 from cockpit.agents.acp.agent_session import MOST_MESSAGE, AgentSession, fail_session
 from cockpit.agents.acp.agent_variables import agent_environment
-from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.session_journal import SessionJournal
 from cockpit.agents.confine.agent_sandbox import confine_agent, relay_server, why_unconfined
 from cockpit.agents.registry.known_agents import Agent, KnownAgent
@@ -36,7 +36,7 @@ from cockpit.agents.runs.run_folder import (
     our_server,
     remove_run_folder,
 )
-from cockpit.agents.streams.journal_stream import AgentRun
+from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.agents.streams.stream_events import TokenUsage
 from cockpit.core.errors import Stale
 from cockpit.core.processes import process_name

@@ -252,7 +252,7 @@ class RunningAgents:
         if entry is None:
             if not session.agent or session.transport != TRANSPORT:
                 raise IllegalTransition(
-                    f"{session.session_id} is no session with an ACP agent that cockpit drives."
+                    f"{session.session_id} is not a session with an ACP agent that cockpit drives."
                 )
             agent = await asyncio.to_thread(_find_agent, engine, session.agent)
             entry = self._open[session.session_id] = _OpenAgent()

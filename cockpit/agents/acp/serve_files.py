@@ -17,9 +17,9 @@ from cockpit.access.confined_paths import PathMissing, PathRefused
 from cockpit.access.secret_files import is_sensitive
 from cockpit.act.adapters.write_files import put_file
 from cockpit.act.text_edits import bytes_digest
+from cockpit.agents.acp.acp_session_context import SessionContext
 from cockpit.agents.acp.agent_connection import Refused
 from cockpit.agents.acp.serve_permissions import ApprovedWork
-from cockpit.agents.acp.session_context import SessionContext
 from cockpit.agents.acp.tool_calls import diff_texts
 from cockpit.core.json_fields import JsonObject, get_count, get_text
 from cockpit.core.secrets import mask
@@ -139,7 +139,7 @@ class AgentFiles:
         path = get_text(params, "path")
         root = str(self._context.root)
         if not path.startswith("/"):
-            raise Refused(f"{path[:200]!r} is no absolute path.")
+            raise Refused(f"{path[:200]!r} is not an absolute path.")
         inside = os.path.relpath(os.path.normpath(path), root)
         if inside == ".." or inside.startswith("../"):
             raise Refused(f"{path[:200]!r} is outside of {root}, where this session works.")
@@ -156,7 +156,7 @@ class AgentFiles:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            raise Refused(f"{path} is no UTF-8 text.") from None
+            raise Refused(f"{path} is not UTF-8 text.") from None
 
     def _load_bytes(self, path: str) -> bytes | None:
         try:

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from cockpit.agents.acp.tool_calls import ToolCall, ToolCalls
-from cockpit.agents.streams.journal_stream import AgentRun, StreamJournal
+from cockpit.agents.streams.journal_agent_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import TextPiece, TokenUsage, UnreadableLine
 from cockpit.core.json_fields import (
     JsonObject,

@@ -19,7 +19,7 @@ from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
 from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.agents.confine.agent_sandbox import confine_agent, why_unconfined
-from cockpit.agents.runs.agent_command import build_argv, build_environment, placeholders_in
+from cockpit.agents.runs.agent_command_line import build_argv, build_environment, placeholders_in
 from cockpit.agents.runs.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
 from cockpit.agents.runs.run_folder import (
     RunFolder,
@@ -28,11 +28,11 @@ from cockpit.agents.runs.run_folder import (
     remove_run_folder,
 )
 from cockpit.agents.runs.spending_limit import SpendingLimit
-from cockpit.agents.stdio.answer_form import AnswerForm, schema_text
+from cockpit.agents.stdio.answer_schema import AnswerForm, schema_text
 from cockpit.agents.stdio.open_dialogue import DialogueTalk, open_dialogue
 from cockpit.agents.stdio.permissions import Ask
 from cockpit.agents.streams.final_status import read_status
-from cockpit.agents.streams.journal_stream import AgentRun, StreamJournal
+from cockpit.agents.streams.journal_agent_stream import AgentRun, StreamJournal
 from cockpit.agents.streams.stream_events import Finish, UnreadableLine
 from cockpit.agents.streams.stream_formats import Stream, open_stream
 from cockpit.core.errors import Stale
@@ -153,7 +153,7 @@ async def run_agent(
 
 async def _refuse(request: ToolRequest, withdrawn: Withdrawal) -> PermissionAnswer:
     """Answer a permission that cannot be asked for."""
-    words = "Nobody can be asked for permissions in this run."
+    words = "This run has no user to ask for permissions."
     return PermissionAnswer(False, words, None, "deny rules", "", "decided")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cockpit.agents.stdio.answer_form import write_answer
+from cockpit.agents.stdio.answer_schema import write_answer
 from cockpit.agents.stdio.dialogue import LONGEST_KEY, Wire
 from cockpit.agents.stdio.permissions import Permissions
 from cockpit.agents.streams.claude_stream import ClaudeStream

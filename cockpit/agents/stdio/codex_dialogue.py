@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cockpit import __version__
-from cockpit.agents.stdio.answer_form import AnswerForm, answer_schema, read_answer
+from cockpit.agents.stdio.answer_schema import AnswerForm, answer_schema, read_answer
 from cockpit.agents.stdio.dialogue import LONGEST_KEY, Wire
 from cockpit.agents.stdio.permissions import Permissions
 from cockpit.agents.streams.codex_stream import CodexStream

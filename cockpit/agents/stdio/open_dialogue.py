@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from cockpit.agents.stdio.answer_form import AnswerForm
+from cockpit.agents.stdio.answer_schema import AnswerForm
 from cockpit.agents.stdio.claude_dialogue import ClaudeDialogue
 from cockpit.agents.stdio.codex_dialogue import CodexDialogue
 from cockpit.agents.stdio.dialogue import Dialogue, Wire

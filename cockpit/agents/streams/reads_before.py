@@ -39,7 +39,7 @@ async def take_over_reads(
     """Return up to ``most`` parts of files that agents read for the task, the last read first.
 
     Left out are parts beyond :data:`MOST_BYTES_BEFORE`, files that ``scope`` has whole, that are gone, and
-    whatever is no ordinary file of the project.
+    whatever is not an ordinary file of the project.
     """
     seen = await store.read(lambda connection: select_seen(connection, task_id))
     whole = {item.removeprefix("file:") for item in scope}

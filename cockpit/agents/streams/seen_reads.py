@@ -61,7 +61,7 @@ class SeenReads:
         """Return the reads of one tool call that are new. Blocks: it reads the files.
 
         ``places`` are the files that the call is about, where its arguments name none. A file outside of the
-        worktree, one that usually has secrets, and what is no text are left out.
+        worktree, one that usually has secrets, and what is not text are left out.
         """
         try:
             confined = Confined(self._root)

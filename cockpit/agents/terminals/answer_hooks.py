@@ -1,4 +1,4 @@
-"""Answering hook calls that wait: the cockpit's end of :mod:`cockpit.hook.ask_cockpit`.
+"""Answering hook calls that wait: the cockpit's end of :mod:`cockpit.hook.ask_open_cockpit`.
 
 Each request is a proposal in the one queue. The agent's own dialog stays usable: when the hook call ends
 before the answer, or the agent reports that it went on, the question is withdrawn. See
@@ -91,21 +91,21 @@ async def answer_hooks(engine: Engine) -> AsyncIterator[None]:
 
     What still waits at its end has no answer, so each agent asks by itself.
     """
-    desk = _Desk(engine)
+    hooks = _HookServer(engine)
     listener, path = await asyncio.to_thread(open_cockpits.listen, str(engine.place.state))
-    server = await asyncio.start_unix_server(desk.serve, sock=listener, limit=_LARGEST)
-    looking = asyncio.create_task(desk.end_dead_sessions())
+    server = await asyncio.start_unix_server(hooks.serve, sock=listener, limit=_LARGEST)
+    looking = asyncio.create_task(hooks.end_dead_sessions())
     try:
         yield
     finally:
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
         server.close()
-        await desk.close()
+        await hooks.close()
         await asyncio.to_thread(open_cockpits.stop_listening, listener, path)
 
 
-class _Desk:
+class _HookServer:
     """The questions that wait in this process."""
 
     def __init__(self, engine: Engine) -> None:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from cockpit.api.remote_screen.glass import ANSWER, Glass
+from cockpit.api.remote_screen.drawn_output import ANSWER, DrawnOutput
 from cockpit.api.remote_screen.open_line import CannotConnect, RefusedByServer, open_line
 from cockpit.api.remote_screen.output_filter import OutputFilter
 from cockpit.api.remote_screen.own_terminal import OwnTerminal, TerminalGone
@@ -99,7 +99,7 @@ class RemoteScreen:
         self._hello = hello
         self._left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._line: ClientConnection | None = None
-        self._glass = Glass()
+        self._drawn = DrawnOutput()
         self._is_open = False
         """Whether the server shows the screen now."""
         self._sending: asyncio.Queue[Message] = asyncio.Queue()
@@ -180,7 +180,7 @@ class RemoteScreen:
 
     async def _show(self, line: ClientConnection) -> int | None:
         """Show what comes over a line; return the code that the server ended it with, or None."""
-        self._glass = glass = Glass(answers=self._glass.answers)
+        self._drawn = drawn = DrawnOutput(answers=self._drawn.answers)
         self._sending = asyncio.Queue()
         self._acknowledged = (0, 0)
         shown, decode = OutputFilter(), getincrementaldecoder("utf-8")("replace").decode
@@ -196,7 +196,7 @@ class RemoteScreen:
                 async with self._drawing:
                     text = shown.take(decode(message))
                     await self._terminal.write(text.encode("utf-8", "replace"))
-                    await self._terminal.write(glass.write(len(message)))
+                    await self._terminal.write(drawn.write(len(message)))
                 self._acknowledge(_ACKNOWLEDGE)
         except ConnectionClosed:
             pass  # the code says why
@@ -227,12 +227,12 @@ class RemoteScreen:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._glass.give_up()
+            self._drawn.give_up()
             self._acknowledge(1)
 
     def _acknowledge(self, least: int) -> None:
         """Tell the server what the terminal has drawn, when that is ``least`` bytes more than it knows."""
-        seen, settled = self._glass.seen, self._glass.settled()
+        seen, settled = self._drawn.seen, self._drawn.settled()
         if self._is_open and seen + settled - sum(self._acknowledged) >= least:
             self._acknowledged = (seen, settled)
             self._sending.put_nowait(Message(seen=seen, settled=settled))
@@ -248,11 +248,11 @@ class RemoteScreen:
         answers = typed.count(ANSWER)
         typed = typed.replace(ANSWER, b"")
         for _ in range(answers):
-            if question := self._glass.answer():
+            if question := self._drawn.answer():
                 self._do(self._write(question))
         if answers:
             self._acknowledge(_ACKNOWLEDGE)
-        if self._glass.is_asking and (begun := _count_begun(typed)):
+        if self._drawn.is_asking and (begun := _count_begun(typed)):
             typed, self._held = typed[:-begun], typed[-begun:]
             self._do(self._release_held(self._held))
         self._press(typed)
@@ -276,7 +276,7 @@ class RemoteScreen:
         now = time.monotonic()
         gap_s, self._typed_at = now - self._typed_at, now
         gap = int(min(gap_s * 1_000, NO_GAP_MS))
-        self._acknowledged = (self._glass.seen, self._glass.settled())
+        self._acknowledged = (self._drawn.seen, self._drawn.settled())
         for at in range(0, len(keys), _PIECE):
             self._sending.put_nowait(
                 Message(

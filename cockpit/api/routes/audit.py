@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ
 from cockpit.api.callers import At
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.store.journal import journal
 
 router = APIRouter(prefix="/api/admin", tags=["audit"])

@@ -14,7 +14,7 @@ from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import SESSIONS_RUN, WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
 from cockpit.api.callers import Answer, At, Counter, repeat, require_policy
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import read_body
 from cockpit.chains.chain_request import ChainRequest, find_requested
 from cockpit.chains.report.chain_document import chain_document
@@ -26,8 +26,8 @@ from cockpit.loop.decisions.approval_policy import Policy
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.chains import chains
 from cockpit.store.chains.chains import Chain
-from cockpit.store.db import kept_answers
-from cockpit.store.db.kept_answers import KeptAnswer
+from cockpit.store.db import idempotent_answers
+from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 
@@ -234,7 +234,7 @@ async def _run(
     key, requested = at.key, await at.request_digest()
 
     def identify(tx: Tx, caller: Caller) -> tuple[ChainRequest, KeptAnswer | None]:
-        kept = kept_answers.find_in(tx, caller.namespace, key) if key else None
+        kept = idempotent_answers.find_in(tx, caller.namespace, key) if key else None
         if kept is None and check is not None:
             check(tx.connection, caller)
         # The same id for a repeat whose first answer was never kept: the server died between the two.
@@ -256,7 +256,7 @@ async def _run(
         shown = chain_document(tx.connection, chains.load(tx.connection, chain_id))
         if key:
             kept = KeptAnswer(requested, status, shown)
-            kept_answers.keep(tx, caller.namespace, key, kept)
+            idempotent_answers.keep(tx, caller.namespace, key, kept)
         return shown
 
     shown = await at.write(keep)

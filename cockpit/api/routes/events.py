@@ -26,7 +26,7 @@ from cockpit.access.token_scopes import (
 )
 from cockpit.api.answers import answered, page, read_cursor, tagged
 from cockpit.api.callers import Answer, At, Counter
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import read_body
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.clock import format_time

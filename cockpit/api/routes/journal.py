@@ -13,8 +13,9 @@ from cockpit.access.capability_tokens import TokenRefused
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ, NotAllowed
 from cockpit.api.callers import At, Counter
-from cockpit.api.declared import declared
-from cockpit.api.journal_stream import (
+from cockpit.api.operation_document import declared
+from cockpit.api.schemas import BodyMalformed
+from cockpit.api.server_sent_events import (
     MEDIA_TYPE,
     RETRY_MS,
     Filter,
@@ -23,7 +24,6 @@ from cockpit.api.journal_stream import (
     encode_event,
     read_last_id,
 )
-from cockpit.api.schemas import BodyMalformed
 from cockpit.core.errors import CockpitError
 
 router = APIRouter(prefix="/api", tags=["journal"])

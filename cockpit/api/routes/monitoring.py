@@ -13,7 +13,7 @@ from cockpit import __version__
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import READ
 from cockpit.api.callers import At
-from cockpit.api.declared import declared, declared_problems
+from cockpit.api.operation_document import declared, declared_problems
 from cockpit.api.schemas import Health
 
 if TYPE_CHECKING:

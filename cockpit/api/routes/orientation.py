@@ -13,7 +13,7 @@ from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSE, READ
 from cockpit.api.answers import tagged
 from cockpit.api.callers import At, Counter, require_presence
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import (
     APPROVAL,
     CHANGE,
@@ -48,7 +48,7 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        description="A repeat with the same key and body is answered as the first one stands;"
+        description="A repeat with the same key and body gets the stored answer of the first;"
         " with another body it is refused.",
     ),
 ]

@@ -18,7 +18,7 @@ from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import APPROVE, PROPOSALS_DECIDE, READ
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
 from cockpit.api.callers import Answer, At, Counter, require_presence
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import DigestMissing, read_body
 from cockpit.core.read_record import describe, record_schema
 from cockpit.loop.decisions.decide_proposal import Decision, decide_and_tell, name_decider

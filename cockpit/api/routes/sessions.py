@@ -18,7 +18,7 @@ from cockpit.access.principals import Caller, journal_actor
 from cockpit.access.token_scopes import READ, SESSIONS_RUN
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
 from cockpit.api.callers import Answer, At, Counter, repeat, require_policy
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import read_body
 from cockpit.api.served_project import require_own
 from cockpit.core.canonical_json import text_digest
@@ -31,8 +31,8 @@ from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.user_message import send_message
 from cockpit.loop.views.session_report import session_document
 from cockpit.loop.views.transcript import document
-from cockpit.store.db import kept_answers
-from cockpit.store.db.kept_answers import KeptAnswer
+from cockpit.store.db import idempotent_answers
+from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.keyset_page import select_page
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
@@ -243,7 +243,7 @@ async def start_session(at: At, request: Request) -> Response:
             shown = _body(at, sessions.load(tx.connection, started))
             if key:
                 kept = KeptAnswer(requested, 201, shown)
-                kept_answers.keep(tx, caller.namespace, key, kept)
+                idempotent_answers.keep(tx, caller.namespace, key, kept)
             return shown
 
         shown = await at.write(keep)
@@ -361,7 +361,7 @@ def _show_new(answer: Answer) -> Response:
 
 
 def _find_kept(tx: Tx, caller: Caller, key: str) -> KeptAnswer | None:
-    return kept_answers.find_in(tx, caller.namespace, key) if key else None
+    return idempotent_answers.find_in(tx, caller.namespace, key) if key else None
 
 
 def _limits(given: NewSession, own: Limits) -> Limits:

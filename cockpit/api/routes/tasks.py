@@ -20,7 +20,7 @@ from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import WORK_READ, WORK_WRITE
 from cockpit.api.answers import answered, page, read_cursor, require_match, tagged
 from cockpit.api.callers import Answer, At
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import read_body
 from cockpit.backlog.response_modes import render_task
 from cockpit.backlog.tools.task_tools import CreateTask, UpdateTask

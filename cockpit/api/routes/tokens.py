@@ -15,7 +15,7 @@ from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import AUDIT_READ, CAP_ISSUE, CAP_REVOKE, SCOPES, read_scopes
 from cockpit.api.answers import answered, page, read_cursor, tagged
 from cockpit.api.callers import Answer, At, require_presence
-from cockpit.api.declared import declared
+from cockpit.api.operation_document import declared
 from cockpit.api.schemas import read_body
 from cockpit.core.clock import format_time
 from cockpit.core.read_record import describe

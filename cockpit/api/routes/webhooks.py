@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from cockpit.api.answers import answered
 from cockpit.api.callers import Answer, repeat
-from cockpit.api.declared import declared_problems
+from cockpit.api.operation_document import declared_problems
 from cockpit.api.problem_documents import problem
 from cockpit.api.served_project import ServedProject
 from cockpit.backlog.github_webhooks import (
@@ -25,8 +25,8 @@ from cockpit.backlog.github_webhooks import (
     read_payload,
 )
 from cockpit.core.errors import CockpitError
-from cockpit.store.db import kept_answers
-from cockpit.store.db.kept_answers import KeptAnswer
+from cockpit.store.db import idempotent_answers
+from cockpit.store.db.idempotent_answers import KeptAnswer
 from cockpit.store.db.transaction import Tx
 
 router = APIRouter(prefix="/api/webhooks", tags=["webhooks"])
@@ -70,7 +70,7 @@ async def take_github_event(request: Request) -> Response:
     payload = None if event == "ping" else read_payload(body)
 
     def take(tx: Tx) -> Answer:
-        kept = kept_answers.find_in(tx, PRINCIPAL, delivery)
+        kept = idempotent_answers.find_in(tx, PRINCIPAL, delivery)
         if kept is not None:
             return repeat(kept, digest)
         rule = None if payload is None else choose_rule(event, payload, settings.webhooks)
@@ -81,7 +81,9 @@ async def take_github_event(request: Request) -> Response:
             reason = f"rule {rule.name}" if created else "it has a task already"
             body_of_answer = {"task_id": task_id, "created": created, "reason": reason}
         answer = Answer(200, body_of_answer)
-        kept_answers.keep(tx, PRINCIPAL, delivery, KeptAnswer(digest, answer.status, answer.body))
+        idempotent_answers.keep(
+            tx, PRINCIPAL, delivery, KeptAnswer(digest, answer.status, answer.body)
+        )
         return answer
 
     return answered(await project.store.write(take))

@@ -109,7 +109,7 @@ _NAMED_KEYS = {name: key for key, name in _KEY_NAMES.items()}
 
 
 def find_key(name: str) -> str:
-    """Return the key of Textual that :func:`key_name` writes as ``name``; empty for a word that is no key."""
+    """Return the key of Textual that :func:`key_name` writes as ``name``; empty for any other word."""
     if name.startswith("^") and len(name) > 1:
         return f"ctrl+{_NAMED_KEYS.get(name[1:], name[1:])}"
     if name in _NAMED_KEYS:

@@ -68,7 +68,7 @@ def approve(host: Host, proposal: ProposalView) -> None:
         host,
         proposal,
         lambda: engine.approve(proposal.proposal_id, shown_digest=proposal.digest, narrowed=kept),
-        # Taking or dropping what an agent did is no message to it.
+        # Taking or dropping what an agent did is not a message to it.
         resumes=not proposal.agent,
     )
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
-from textual.app import RenderResult
+from rich.console import RenderableType
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
@@ -60,9 +60,10 @@ class CommandSource(Protocol):
 class Palette(CommandPalette):
     """The palette over the cockpit, with a cursor that does not blink."""
 
-    def render(self) -> RenderResult:
+    def render(self) -> RenderableType:
         """Draw the screen below, dimmed."""
-        return dim_quickly(super().render())
+        dimmed: RenderableType = dim_quickly(super().render())
+        return dimmed
 
     def on_mount(self) -> None:
         without_blinking(self.query_one(Input))

@@ -135,7 +135,7 @@ class Notifier:
 
         setting = f"[notify] {name}"
         if not address.startswith(("http://", "https://")):
-            self._report(name, f"{setting} is no http or https address; nothing was sent.")
+            self._report(name, f"{setting} is not an http or https address; nothing was sent.")
             return
         try:
             async with (

@@ -59,7 +59,7 @@ async def _plan_with_model(host: Host, words: str) -> None:
 
 
 def _is_file(root: Path, source: str) -> bool:
-    """Whether ``source`` names a file, which may be missing, and is no text."""
+    """Whether ``source`` names a file, which may be missing, and is not a text."""
     if not source or "\n" in source:
         return False
     if _FILE.fullmatch(source):

@@ -52,7 +52,7 @@ class CommandUnknown(CockpitError):
 
 
 def is_command(text: str) -> bool:
-    """Whether ``text`` has the form of a command, and so is no reply to a proposal."""
+    """Whether ``text`` has the form of a command, and so is not a reply to a proposal."""
     return _COMMAND.fullmatch(text.strip()) is not None
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from rich.console import RenderableType
 from textual import events
-from textual.app import ComposeResult, RenderResult
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
@@ -36,9 +37,10 @@ class Dialog(ModalScreen[T]):
 
     BINDINGS = [Binding("escape", "leave", "close", show=False)]  # noqa: RUF012 -- Textual's way
 
-    def render(self) -> RenderResult:
+    def render(self) -> RenderableType:
         """Draw the screen below, dimmed."""
-        return dim_quickly(super().render())
+        dimmed: RenderableType = dim_quickly(super().render())
+        return dimmed
 
     def action_leave(self) -> None:
         """Close without an answer."""

@@ -15,7 +15,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.journal.details import chains as details
 from cockpit.store.journal.details.tasks import TaskDelayed, TaskTakenUp
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.parts import newest_rows
+from cockpit.store.journal.journal import newest_rows
 
 _NEWEST = 100
 """Rows of batches and resumed tasks that are looked through."""

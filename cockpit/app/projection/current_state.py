@@ -16,7 +16,7 @@ from cockpit.app.projection.proposal_queue import preview
 from cockpit.app.projection.work_pane import MOST
 from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.parts import newest_rows, session_rows
+from cockpit.store.journal.journal import newest_rows, session_rows
 from cockpit.store.sessions import proposals, session_list
 from cockpit.store.sessions.session_list import Listed
 from cockpit.store.trust import trust_rules

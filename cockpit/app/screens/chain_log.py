@@ -79,7 +79,7 @@ class ChainLog:
 def read_log(connection: sqlite3.Connection, chain_id: str) -> Sequence[DetailRow]:
     """Read the newest events of a chain, the newest first."""
     from cockpit.chains.progress_lines import ProgressLines  # late: after the first frame
-    from cockpit.store.journal.parts import newest_rows
+    from cockpit.store.journal.journal import newest_rows
 
     words = ProgressLines(chain_id)
     shown = [

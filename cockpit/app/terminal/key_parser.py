@@ -47,7 +47,7 @@ class KeyParser(XTermParser):
 
 
 def _press_alt(key: events.Key) -> events.Key:
-    """Return a key with Alt. It types nothing: where it means nothing now, its character is no text."""
+    """Return a key with Alt. It types nothing: where it means nothing now, its character is not a text."""
     if not key.is_printable:
         return key
     name = key.key if key.key.startswith("alt+") else f"alt+{key.key}"
@@ -58,7 +58,7 @@ class PasteFinder:
     """Tells text that was pasted from keys, where the terminal does not mark pastes.
 
     Nobody types a line break and the next character at once: text with a line break inside that arrives
-    in one piece was pasted, so its line breaks are no Enter. Seconds are those of any monotonic clock.
+    in one piece was pasted, so its line breaks are not Enter. Seconds are those of any monotonic clock.
     """
 
     def __init__(self) -> None:

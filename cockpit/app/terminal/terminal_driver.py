@@ -29,7 +29,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from cockpit.app.terminal.announce import RESTORE_TITLE, SAVE_TITLE, has_title
-from cockpit.app.terminal.far_glass import LATEST_S, FarGlass
+from cockpit.app.terminal.far_key_times import LATEST_S, FarKeyTimes
 from cockpit.app.terminal.key_parser import PAUSE_S, KeyParser, PasteFinder
 from cockpit.app.terminal.terminal_writer import TerminalWriter
 from cockpit.core.processes import has_job_control
@@ -61,7 +61,7 @@ class TerminalDriver(LinuxDriver):
         """The ends of the pipe that wakes the input thread, while there is one."""
         self._writer: TerminalWriter | None = None
         self._lost = False
-        self._far = FarGlass() if os.environ.get(VARIABLE) else None
+        self._far = FarKeyTimes() if os.environ.get(VARIABLE) else None
         """The terminal on another machine, where a server shows this screen there."""
         self.clicked_at = 0.0
         """When a button of the mouse went down last, in seconds of the monotonic clock."""

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from cockpit.app.terminal.far_glass import FarGlass
+from cockpit.app.terminal.far_key_times import FarKeyTimes
 from cockpit.core.terminal.far_terminal import mark
 
 MOST_BYTES = 1 << 20
@@ -37,7 +37,7 @@ class TerminalWriter(threading.Thread):
         descriptor: int,
         on_lost: Callable[[], object],
         on_caught_up: Callable[[], object],
-        far: FarGlass | None = None,
+        far: FarKeyTimes | None = None,
     ) -> None:
         super().__init__(daemon=True, name="terminal-output")
         self._descriptor = descriptor

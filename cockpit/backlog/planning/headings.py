@@ -23,7 +23,7 @@ _PROSE = frozenset(
         *("open questions", "definition of done", "acceptance criteria", "see also", "appendix"),
     }
 )
-"""Sections whose lists are no tasks, unless their items have boxes."""
+"""Sections whose lists are not tasks, unless their items have boxes."""
 
 
 class Headings(Struct, frozen=True):

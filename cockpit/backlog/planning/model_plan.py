@@ -27,7 +27,7 @@ from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.read_record import InvalidRecord, read_record
 
 MOST_TASKS = 100
-"""Tasks of a model's plan; more than this is no plan that anybody reads."""
+"""Tasks of a model's plan; more than this is not a plan that anybody reads."""
 _OPEN = ("todo", "in_progress", "review", "blocked")
 _MOST_OPEN = 5_000
 _WORD = re.compile(r"\w+")
@@ -102,7 +102,7 @@ def _read_task(
     for path in files:
         if not is_path(path):
             raise PlanInvalid(
-                f"Task {number}: {path[:80]!r} is no path within the project, such as src/auth.py or tests/."
+                f"Task {number}: {path[:80]!r} is not a path within the project, such as src/auth.py."
             )
     return PlannedTask(
         number=number,

@@ -323,7 +323,7 @@ def _checked(kind: type[Made], **fields: Any) -> Made:
     values = {
         name: value
         for name, value in fields.items()
-        # The type was checked where it was read: what is no type stays in the title.
+        # The type was checked where it was read: what is not a type stays in the title.
         if name in ("title", "description", "acceptance_criteria", "files", "packages")
         or (name in ("estimate_hours", "priority") and value is not None)
     }

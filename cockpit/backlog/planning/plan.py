@@ -104,7 +104,7 @@ def read_body(body: Any) -> Plan:
 
 
 class PlanEmpty(PlanInvalid):
-    """The text has no task: it is no written plan."""
+    """The text has no task: it is not a written plan."""
 
 
 def refuse_cycles(tasks: Sequence[PlannedTask], waits: Iterable[Wait]) -> None:

@@ -16,7 +16,7 @@ from cockpit.backlog.response_modes import (
     render_task,
     shorten_to_fit,
 )
-from cockpit.backlog.tools.find_tools import (
+from cockpit.backlog.tools.query_tools import (
     MOST_LISTED,
     NoParameters,
     Priority,

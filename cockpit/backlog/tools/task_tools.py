@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cockpit.backlog import service
 from cockpit.backlog.response_modes import render_task, shorten_to_fit
-from cockpit.backlog.tools.find_tools import Status, TaskId, task_dependencies
+from cockpit.backlog.tools.query_tools import Status, TaskId, task_dependencies
 from cockpit.backlog.tools.work_tool import ToolCall, WorkTool
 from cockpit.backlog.validation import BacklogInvalid
 from cockpit.core.read_record import describe

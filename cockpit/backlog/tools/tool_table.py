@@ -6,8 +6,8 @@ here. See ``docs/reference/mcp.md``.
 
 from __future__ import annotations
 
-from cockpit.backlog.tools.find_tools import FINDING_TOOLS
 from cockpit.backlog.tools.memory_tools import MEMORY_TOOLS
+from cockpit.backlog.tools.query_tools import FINDING_TOOLS
 from cockpit.backlog.tools.story_tools import PLAN_TOOLS
 from cockpit.backlog.tools.task_tools import TASK_TOOLS
 from cockpit.backlog.tools.work_tool import Tier, WorkTool

@@ -22,15 +22,16 @@ import msgspec
 
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
-from cockpit.chains.remote.end_tasks import end_tasks
+from cockpit.chains.remote.end_coroutines import end_coroutines
 from cockpit.chains.remote.fetch_branches import BranchFetcher
+from cockpit.chains.remote.merge_remote_work import ResultRefused, take_over
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
     QueueUnreachable,
     RunTooLarge,
     open_queue,
 )
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     BackMessage,
     Claim,
     ClaimAnswer,
@@ -52,7 +53,6 @@ from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.remote.send_decisions import DecisionSender
 from cockpit.chains.remote.shared_branches import SharedBranches
 from cockpit.chains.remote.shared_repository import ask_shared
-from cockpit.chains.remote.take_over import ResultRefused, take_over
 from cockpit.core.errors import (
     AlreadyDecided,
     Altered,
@@ -116,7 +116,7 @@ async def open_coordinator(
             yield coordinator
             await coordinator.remove_branches()
         finally:
-            await end_tasks(working)
+            await end_coroutines(working)
 
 
 class Coordinator:

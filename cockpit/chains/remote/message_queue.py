@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
-from cockpit.chains.remote.end_tasks import end_tasks
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.end_coroutines import end_coroutines
+from cockpit.chains.remote.queue_messages import (
     KINDS,
     BackMessage,
     MessageEarly,
@@ -112,7 +112,7 @@ def check_queue_name(name: str) -> str:
     """Return the name of a queue. Raises :class:`MessageInvalid` for one that is none."""
     if not _QUEUE.fullmatch(name):
         raise MessageInvalid(
-            f"{name[:80]!r} is no name of a queue: use letters, digits, - and _, at most 64."
+            f"{name[:80]!r} is not a name of a queue: use letters, digits, - and _, at most 64."
         )
     return name
 
@@ -213,7 +213,7 @@ class MessageQueue(Struct):
         return frozenset((await _ask(look)).state.subjects or ())
 
     async def remove(self, stream: str, number: int) -> None:
-        """Delete a message; one that is gone already is no error."""
+        """Delete a message; one that is gone already is not an error."""
         from nats.js.errors import Error
 
         try:
@@ -357,7 +357,7 @@ class MessageQueue(Struct):
         finally:
             if not self.client.is_closed:
                 await subscription.unsubscribe()
-            await end_tasks(answering)
+            await end_coroutines(answering)
             await asyncio.gather(*answering, return_exceptions=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from cockpit.chains.remote.messages import DecisionMessage, ProposalNotice
+from cockpit.chains.remote.queue_messages import DecisionMessage, ProposalNotice
 from cockpit.chains.remote.remote_session import find_session
 from cockpit.core.processes import current_process
 from cockpit.core.project_paths import ProjectPaths
@@ -189,7 +189,7 @@ def _diffs(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text_or_none(value: Any) -> str | None:
-    """Return a file's text; None stands for no file, and a value that is no text is shown as one."""
+    """Return a file's text; None stands for no file, and a value that is not text is shown as one."""
     return None if value is None else _text(value)
 
 

@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.chains.remote.carried_files import write_carried
-from cockpit.chains.remote.end_tasks import end_tasks
+from cockpit.chains.remote.end_coroutines import end_coroutines
 from cockpit.chains.remote.message_queue import MessageQueue
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     BackMessage,
     DecisionAnswer,
     DecisionMessage,
@@ -339,7 +339,7 @@ class _Forwarder:
         try:
             yield
         finally:
-            await end_tasks([forwarding])
+            await end_coroutines([forwarding])
             await asyncio.gather(forwarding, return_exceptions=True)
 
     async def send_new(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cockpit.chains.remote.end_tasks import end_tasks
+from cockpit.chains.remote.end_coroutines import end_coroutines
 from cockpit.chains.remote.machine_quota import MachineQuota
 from cockpit.chains.remote.message_queue import (
     MessageQueue,
@@ -24,7 +24,7 @@ from cockpit.chains.remote.message_queue import (
     fetch,
     read_run,
 )
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     BackMessage,
     Claim,
     ClaimAnswer,
@@ -89,7 +89,7 @@ class RemoteWorker:
         try:
             await asyncio.gather(*slots)
         finally:
-            await end_tasks(slots)
+            await end_coroutines(slots)
             await asyncio.gather(*slots, return_exceptions=True)
 
     async def _work_on_slot(self) -> None:
@@ -203,7 +203,7 @@ class RemoteWorker:
         try:
             yield
         finally:
-            await end_tasks([renewing])
+            await end_coroutines([renewing])
 
     @property
     def _runs(self) -> Path:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from cockpit.chains.remote.message_queue import QueueUnreachable, Subjects
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     DecisionAnswer,
     DecisionMessage,
     MessageInvalid,

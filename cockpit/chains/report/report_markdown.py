@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
-from cockpit.loop.intake.review_template import visible
 from cockpit.store.chains.chains import Chain, Progress
 from cockpit.store.chains.end_reasons import END_REASONS
 from cockpit.store.chains.workers import Worker
@@ -226,7 +226,7 @@ def _code(text: str) -> str:
 
 def _printable(text: str) -> str:
     """Return ``text`` with control characters spelled out and invisible characters removed."""
-    shown = visible(mask(text))
+    shown = make_visible(mask(text))
     if shown.isascii():
         return shown
     return "".join(letter for letter in shown if unicodedata.category(letter) != "Cf")

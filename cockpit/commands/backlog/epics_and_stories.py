@@ -93,7 +93,7 @@ def epics() -> None:
     epilog=examples('cockpit stories add "Refresh tokens" --epic E-1', "cockpit stories list"),
 )
 def stories() -> None:
-    """Manage stories: what a group of tasks delivers together.
+    """Manage stories: groups of tasks with one result.
 
     Write a STORY as S-12, s12 or 12.
     """

@@ -22,7 +22,7 @@ from cockpit.commands.report_error import report_error
 from cockpit.commands.sessions.headless import RowPrinter, run_and_print
 from cockpit.commands.terminal import is_terminal, say
 from cockpit.commands.unconfined import settle_unconfined
-from cockpit.loop.planner.plan_desk import PLAN_TYPE
+from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.store.journal import journal
 from cockpit.store.sessions import proposals, sessions
 from cockpit.store.sessions.proposals import Proposal

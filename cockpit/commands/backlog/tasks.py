@@ -80,7 +80,7 @@ def list_tasks(
     """
 
     def read(connection: sqlite3.Connection) -> dict[str, Any]:
-        from cockpit.backlog.tools.find_tools import page_of_tasks
+        from cockpit.backlog.tools.query_tools import page_of_tasks
 
         resolved = _resolve_ids(connection, terms)
         return page_of_tasks(connection, resolved, limit, offset, fields or "minimal", UNCAPPED)

@@ -63,7 +63,7 @@ def import_tasks(
 ) -> None:
     """Import tasks from a file or from GitHub.
 
-    FILE holds JSON Lines, as `cockpit tasks export` writes them; - reads standard input. "github" imports
+    FILE contains JSON Lines, as `cockpit tasks export` writes them; - reads standard input. "github" imports
     the open issues. Importing the same records again changes nothing.
     """
     if source != _GITHUB and (labels or repo or story_id):

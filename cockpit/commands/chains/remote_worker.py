@@ -19,7 +19,7 @@ from cockpit.core.project_paths import ProjectPaths
 
 if TYPE_CHECKING:
     from cockpit.chains.remote.machine_quota import HourlyLimits
-    from cockpit.chains.remote.messages import RunMessage
+    from cockpit.chains.remote.queue_messages import RunMessage
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.tasks.task_context import WorkSettings
@@ -119,20 +119,20 @@ def worker(
 ) -> None:
     """Take tasks from a coordinator's queue, do them, and send back branches and journals.
 
-    The coordinator is `cockpit work` with `[scale] backend = "nats"`, on any machine. What waits for you
-    is in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,
-    a second Ctrl+C at once; another worker then gets what it had.
+    The coordinator is `cockpit work` with `[scale] backend = "nats"`, on any machine. Proposals
+    wait in its queue. Keys of providers are this machine's own. Ctrl+C ends it after the steps in progress,
+    a second Ctrl+C at once; another worker then gets its run.
 
     Exit codes: 0 after Ctrl+C, 1 where the server or the repository is not reached, 2 for wrong options.
     """
     from cockpit.chains.remote.machine_quota import HourlyLimits
     from cockpit.chains.remote.message_queue import check_queue_name
-    from cockpit.chains.remote.messages import check_worker_name
+    from cockpit.chains.remote.queue_messages import check_worker_name
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.core.state_folder import state_root
 
     if repository.startswith("-"):
-        raise WrongUse(f"{repository!r} is no address of a repository.")
+        raise WrongUse(f"{repository!r} is not an address of a repository.")
     named = check_worker_name(name or f"{_host()}-{os.getpid()}")
     scale = ScaleSettings(
         backend="nats",

@@ -32,7 +32,7 @@ def run_worker(chain_id: str, ordinal: int) -> Exit:
 
 
 async def _run(store: Store, place: ProjectPaths, chain_id: str, ordinal: int) -> Worker:
-    from cockpit.loop.views.recorded import recorded
+    from cockpit.loop.views.copy_journal import recorded
 
     chain = store.read_now(lambda connection: chains.load(connection, chain_id))
     settings = load_project_settings(

@@ -183,7 +183,7 @@ async def supervise_and_print(
     store: Store, place: ProjectPaths, settings: Settings, chain: Chain, after: int, as_json: bool
 ) -> Exit:
     """Supervise the chain to its end and print its events after journal row ``after``."""
-    from cockpit.loop.views.recorded import recorded
+    from cockpit.loop.views.copy_journal import recorded
 
     async with recorded(store, settings.runtime, after=after):
         return await _supervise_and_print(store, place, settings, chain, after, as_json)

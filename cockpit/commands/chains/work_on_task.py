@@ -102,7 +102,7 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
     which a limit of cost or tokens cannot be kept; ``chain_cost`` is the chain's, in US dollars."""
     import shutil
 
-    from cockpit.agents.runs.agent_command import RunnerError
+    from cockpit.agents.runs.agent_command_line import RunnerError
     from cockpit.agents.runs.spending_limit import (
         UNCOUNTED_FORMATS,
         UNPRICED_FORMATS,
@@ -152,7 +152,7 @@ def _say_unused_files(settings: Settings, place: ProjectPaths) -> None:
     for problem in problems:
         say(f"Not used: {problem}")
     if problems:
-        say("What these files would have changed stays as it is without them. Correct them.")
+        say("These files have no effect until you correct them.")
 
 
 def _check_test_command(settings: Settings) -> None:
@@ -198,7 +198,7 @@ async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
 async def _do_logged(
     store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
 ) -> TaskOutcome:
-    from cockpit.loop.views.recorded import recorded
+    from cockpit.loop.views.copy_journal import recorded
 
     async with recorded(store, settings.runtime):
         return await _do(store, place, settings, task_id, runner)

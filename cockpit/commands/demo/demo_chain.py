@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cockpit.backlog.import_export import import_backlog, read_lines
-from cockpit.commands.demo.chain_report import Checkout, chain_report
+from cockpit.commands.demo.demo_chain_report import Checkout, chain_report
 from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.terminal import say, show

@@ -12,7 +12,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.context import packets
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import outbox, proposals, sessions, waves
 from cockpit.store.sessions.outbox import OutboxAction
 from cockpit.store.sessions.proposals import Proposal
@@ -109,7 +109,7 @@ async def project_report(
 
 def _stored(
     connection: sqlite3.Connection, ended: Sequence[str]
-) -> tuple[list[str], list[str], journal.Verdict]:
+) -> tuple[list[str], list[str], verify_chain.Verdict]:
     """Return problems of the sessions, the waves with a packet, and the verdict on the journal."""
     loaded = [sessions.load(connection, session_id) for session_id in ended]
     broken = [
@@ -122,4 +122,4 @@ def _stored(
         for session_id in ended
         for stored in packets.select_for_session(connection, session_id)
     ]
-    return broken, wave_ids, journal.verify(connection)
+    return broken, wave_ids, verify_chain.verify(connection)

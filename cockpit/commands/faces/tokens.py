@@ -36,7 +36,7 @@ def tokens() -> None:
     "--namespace",
     required=True,
     metavar="NAME",
-    help="Name the principal that holds it, for example ci or agent/s-1.",
+    help="Name its principal, for example ci or agent/s-1.",
 )
 @click.option(
     "--scope",

@@ -51,7 +51,7 @@ def web(
 ) -> None:
     """Show this project's screen in a browser of yours, with the same keys, also on a phone.
 
-    It prints a link that works once; after each use it prints the next. Whoever opens one decides as you do.
+    It prints a link that works once; after each use it prints the next. Anyone who opens one decides as you.
     Each tab is a screen of its own, and closing it ends that screen. docs/reference/web.md has the limits.
     `cockpit --connect` shows it in a terminal of another machine, for a token with the scope screen.open.
     Ctrl+C ends it.

@@ -48,7 +48,7 @@ WAVE = click.option(
 def packet() -> None:
     """Inspect and verify orientation packets.
 
-    A packet holds the facts that the prompt of one wave was compiled from. It never changes, and
+    A packet contains the facts of one wave's prompt. It never changes, and
     compiles to the same digest again.
     """
 

@@ -44,7 +44,7 @@ FILE = click.argument("file", type=click.Path(allow_dash=True, path_type=Path))
 def propose(file: Path, profile_id: str, token: str, as_json: bool) -> None:
     """Propose a profile change.
 
-    FILE (- for standard input) holds a JSON object: base_profile_version, effective_waves, and any of
+    FILE (- for standard input) is a JSON object: base_profile_version, effective_waves, and any of
     bands{NAME: {min_tokens, target_tokens, max_tokens}}, rules[], total_token_budget and reason. Fields
     that it leaves out stay the same. You decide the proposal.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
     from cockpit.decide.planner.estimate import Estimate
     from cockpit.loop.planner.estimate_scope import EstimatedScope
-    from cockpit.loop.planner.planner_desk import EstimatedWords
+    from cockpit.loop.planner.planner_service import EstimatedWords
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.store.backlog.queue_scope import Scope
 
@@ -110,8 +110,8 @@ async def _estimate_tasks(
     named: Sequence[str],
 ) -> EstimatedScope:
     async with open_project_runtime(place, settings) as runtime:
-        desk = await runtime.planner()
-        return await desk.estimate_tasks(scope, model, named=named)
+        service = await runtime.planner()
+        return await service.estimate_tasks(scope, model, named=named)
 
 
 def _show_words(estimated: EstimatedWords, as_json: bool) -> None:

@@ -67,7 +67,7 @@ def evolve(
     """
     if goes_on and model:
         raise WrongUse(
-            "A growth goes on with its own model: --continue and --model exclude each other."
+            "A growth continues with its own model: --continue and --model exclude each other."
         )
     flags: dict[str, object] = {"[model] name": model, "[limits] max_cost": max_cost}
     ctx.exit(asyncio.run(_evolve(want, goes_on, flags, rounds, as_json)))
@@ -97,7 +97,7 @@ async def _evolve(
             session = await work
         except asyncio.CancelledError:
             await _stop(engine, session_id)
-            say(f"Stopped. `cockpit evolve --continue {session_id}` goes on.")
+            say(f"Stopped. Resume with `cockpit evolve --continue {session_id}`.")
             return Exit.INTERRUPTED
         finally:
             telling.cancel()

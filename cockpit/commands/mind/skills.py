@@ -21,7 +21,7 @@ from cockpit.core.text import pluralize
 
 if TYPE_CHECKING:
     from cockpit.core.skills.check_skill import Finding
-    from cockpit.loop.skills.skill_shelf import SkillShelf
+    from cockpit.loop.skills.project_skills import ProjectSkills
 
 SESSION = click.option("--session", metavar="ID", help="Use this session. Default: the last one.")
 
@@ -50,14 +50,14 @@ def skills() -> None:
 def list_skills(task: str | None, as_json: bool) -> None:
     """List skills of all layers.
 
-    What is not used is told with the reason. With --for it lists only those that a session of this task
+    Skills that are not used have the reason. With --for it lists only those that a session of this task
     would load, or name for the agent to ask for.
     """
-    shelf = _open_shelf()
+    project_skills = _open_skills()
     if task is not None:
-        _list_for(shelf, task, as_json)
+        _list_for(project_skills, task, as_json)
         return
-    loaded = shelf.loaded
+    loaded = project_skills.loaded
     rows = [_describe(skill) for skill in loaded.skills.values()]
     if as_json:
         show_json(
@@ -114,11 +114,11 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
     from cockpit.orient.skills.choose_skills import format_score
     from cockpit.orient.skills.rank_skills import rank_skills
 
-    shelf = _open_shelf()
-    skill = _find(shelf, name)
+    project_skills = _open_skills()
+    skill = _find(project_skills, name)
     match = None
     if task is not None:
-        ranked = {each.name: each for each in rank_skills(shelf.index, task)}
+        ranked = {each.name: each for each in rank_skills(project_skills.index, task)}
         match = ranked.get(name)
     if as_json:
         body = {**_describe(skill), "core": core_of(skill), "files": list(skill.files)}
@@ -137,7 +137,10 @@ def show_skill(name: str, task: str | None, as_json: bool) -> None:
         ("names tools", ", ".join(skill.tools)),
         ("license", skill.license),
         ("compatibility", skill.compatibility),
-        ("core", f"{shelf.fact(name).cost.full:,} tokens, {pluralize(skill.lines, 'line')}"),
+        (
+            "core",
+            f"{project_skills.fact(name).cost.full:,} tokens, {pluralize(skill.lines, 'line')}",
+        ),
         ("files", ", ".join(skill.files)),
         ("digest", skill.digest[:12]),
     ):
@@ -167,22 +170,25 @@ def check(ctx: click.Context, /, skill: tuple[str, ...], strict: bool, as_json: 
     from cockpit.core.skills.skill_layers import read_folder
 
     reports: list[tuple[str, str, list[tuple[bool, str]]]] = []
-    shelf = None if skill and all(Path(each).is_dir() for each in skill) else _open_shelf()
+    project_skills = (
+        None if skill and all(Path(each).is_dir() for each in skill) else _open_skills()
+    )
     targets: list[Skill] = []
     for each in skill:
         folder = Path(each)
-        if (folder / SKILL_FILE).is_file() or (folder.is_dir() and shelf is None):
+        if (folder / SKILL_FILE).is_file() or (folder.is_dir() and project_skills is None):
             try:
                 targets.append(read_folder(folder.resolve()))
             except SkillInvalid as error:
                 reports.append((each, "", [(True, str(error))]))
         else:
-            assert shelf is not None  # noqa: S101 - it is opened for everything that is no folder
-            targets.append(_find(shelf, each))
-    if not skill and shelf is not None:
-        targets = list(shelf.skills.values())
+            assert project_skills is not None  # noqa: S101 - it is opened for everything that is not a folder
+            targets.append(_find(project_skills, each))
+    if not skill and project_skills is not None:
+        targets = list(project_skills.skills.values())
         reports += [
-            (problem.split(":")[0], "", [(True, problem)]) for problem in shelf.loaded.problems
+            (problem.split(":")[0], "", [(True, problem)])
+            for problem in project_skills.loaded.problems
         ]
     for target in targets:
         findings: tuple[Finding, ...] = check_skill(
@@ -289,7 +295,7 @@ def _want(name: str, session: str | None, *, load_it: bool) -> None:
     from cockpit.loop.skills.session_skills import want_skill
 
     if load_it:
-        _find(_open_shelf(), name)
+        _find(_open_skills(), name)
     user_presence.require_no_agent("loading or unloading a skill")
     with open_store(find_project()) as store:
         session_id = store.read_now(lambda connection: choose_session(connection, session))
@@ -298,16 +304,18 @@ def _want(name: str, session: str | None, *, load_it: bool) -> None:
     say(f"{name} {how} the context of {session_id} from its next wave on.")
 
 
-def _open_shelf() -> SkillShelf:
-    from cockpit.loop.skills.skill_shelf import open_shelf
+def _open_skills() -> ProjectSkills:
+    from cockpit.loop.skills.project_skills import open_project_skills
 
-    shelf = open_shelf(find_project(settled=False), user_folder(os.environ), os.environ)
-    shelf.refresh()
-    return shelf
+    project_skills = open_project_skills(
+        find_project(settled=False), user_folder(os.environ), os.environ
+    )
+    project_skills.refresh()
+    return project_skills
 
 
-def _find(shelf: SkillShelf, name: str) -> Skill:
-    skill = shelf.skills.get(name)
+def _find(project_skills: ProjectSkills, name: str) -> Skill:
+    skill = project_skills.skills.get(name)
     if skill is None:
         raise NotFound(f"There is no skill {name!r}. `cockpit skills list` lists them.")
     return skill
@@ -335,12 +343,14 @@ def _describe(skill: Skill) -> dict[str, Any]:
     }
 
 
-def _list_for(shelf: SkillShelf, task: str, as_json: bool) -> None:
+def _list_for(project_skills: ProjectSkills, task: str, as_json: bool) -> None:
     from cockpit.orient.skills.choose_skills import choose_skills, format_score
 
-    chosen = choose_skills(shelf.skills, shelf.index, task)
+    chosen = choose_skills(project_skills.skills, project_skills.index, task)
     tokens = {
-        choice.name: (shelf.line if choice.is_named else shelf.fact)(choice.name).cost.full
+        choice.name: (project_skills.line if choice.is_named else project_skills.fact)(
+            choice.name
+        ).cost.full
         for choice in chosen
     }
     show_list(

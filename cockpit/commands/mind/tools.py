@@ -40,7 +40,7 @@ T = TypeVar("T")
     ),
 )
 def tools() -> None:
-    """Manage the tools that agents may call beside cockpit's own.
+    """Manage the tools that agents may call besides cockpit's own.
 
     They are functions in Python that `@tool` marks, and those of the MCP servers in your settings.
     """

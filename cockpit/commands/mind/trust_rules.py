@@ -136,7 +136,7 @@ def suspend(rule_id: str, reason: str, as_json: bool) -> None:
 def revoke(rule_id: str, reason: str, as_json: bool) -> None:
     """Revoke a rule, or decline an offer.
 
-    A rule of permissions.toml is removed from there. What you approved so far no longer counts for it.
+    A rule of permissions.toml is removed from there. Your earlier approvals no longer count for it.
     """
     from cockpit.loop.trust.decide_rules import revoke_rule
 

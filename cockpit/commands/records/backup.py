@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--replace", is_flag=True, help="Replace the file if it exists.")
 @AS_JSON
 def backup(file: Path, replace: bool, as_json: bool) -> None:
-    """Write the state of this project to FILE, while other cockpits may go on.
+    """Write the state of this project to FILE, while other cockpits may keep running.
 
     It has the journal and everything else that cockpit keeps, but worktrees and the index of knowledge. It
     names worktrees with changes that no commit has. The journal in the copy is verified before FILE appears.

@@ -27,6 +27,7 @@ from cockpit.core.text import pluralize
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal as stored
+from cockpit.store.journal import verify_chain
 from cockpit.store.journal.checkpoints import remember_verdict, verify_recent
 from cockpit.store.journal.details.store import JournalAnchored
 from cockpit.store.journal.export_rows import compare_with_store, select_exported, verify_export
@@ -104,7 +105,7 @@ def verify(ctx: click.Context, recent: bool, exported: TextIO | None, as_json: b
     It finds any row that was changed, removed or inserted, in the journal and in every table, and a store
     whose end was cut off or that was replaced by another one. Then it ends with 1.
 
-    A sound journal is remembered up to its end. --recent goes on from there: it is quick, and does not
+    A sound journal is remembered up to its end. --recent continues from there: it is quick, and does not
     look at older rows and at tables.
     """
     if exported is not None:
@@ -203,14 +204,14 @@ def _show_tables(tables: TablesVerdict) -> None:
         )
 
 
-def _verify_all(store: Store) -> tuple[stored.Verdict, TablesVerdict]:
+def _verify_all(store: Store) -> tuple[verify_chain.Verdict, TablesVerdict]:
     """Verify the chain, a long one in other processes meanwhile, and the tables."""
     check, tables = store.read_now(lambda connection: _start_check(store.path, connection))
     if check is not None and (chain := check.read_verdict()) is not None:
         if tables is not None:
             return chain.verdict, compare_tables(tables, chain.seals)
         return chain.verdict, store.read_now(verify_tables)
-    verdict = store.read_now(stored.verify)
+    verdict = store.read_now(verify_chain.verify)
     return verdict, store.read_now(verify_tables) if verdict.ok else TablesVerdict(0, (), "")
 
 
@@ -225,7 +226,7 @@ def _start_check(
         return check, None  # they are read again once the journal is known to be sound
 
 
-def _verify_and_remember(recent: bool) -> tuple[stored.Verdict, TablesVerdict, str]:
+def _verify_and_remember(recent: bool) -> tuple[verify_chain.Verdict, TablesVerdict, str]:
     """Verify; returns what the chain, the tables and the anchor outside the store say."""
     require_records()
     with open_store(find_project()) as store:
@@ -244,7 +245,7 @@ def _verify_and_remember(recent: bool) -> tuple[stored.Verdict, TablesVerdict, s
 def anchor(accept: bool) -> None:
     """Show the anchor, or accept a changed store.
 
-    The anchor is the journal's last row, in a file beside the projects' states. A store that lacks that
+    The anchor is the journal's last row, in a file next to the projects' states. A store that lacks that
     row was cut, rewritten or replaced. --accept is for you, at a terminal; the journal records it.
     """
     require_records()

@@ -20,7 +20,7 @@ from cockpit.store.sessions.outbox import PHASES, OutboxAction
 def outbox() -> None:
     """List and show the actions that agents planned, with the receipt of every attempt.
 
-    An action in phase failed_terminal failed for good, or was refused before it ran.
+    An action in phase failed_terminal failed permanently, or was refused before it ran.
     """
 
 

@@ -146,7 +146,7 @@ def _profile(body: Mapping[str, Any], width: int) -> Iterator[str]:
 
 
 def _field(name: object, value: object, width: int) -> list[str]:
-    """Return a field; a name that is no plain word could itself look like something else."""
+    """Return a field; a name that is not a plain word could itself look like something else."""
     label = str(name)
     if _LABEL.fullmatch(label):
         return framed(f"  {label}", str(value), width)

@@ -313,7 +313,7 @@ def rules(remove: str | None, as_json: bool) -> None:
 
     `cockpit proposals approve ID --always` adds a rule. `cockpit trust rules list` has these and all others.
     """
-    from cockpit.loop.permissions.trust_rules import load_rules, remove_rule
+    from cockpit.loop.permissions.permission_rules import load_rules, remove_rule
 
     user_dir = load_project_settings(find_project()).runtime.user_dir
     if remove is not None:
@@ -426,5 +426,5 @@ def _digest(proposal: Proposal, shown: str | None) -> str:
 
 def _is_editable(proposal: Proposal) -> bool:
     if proposal.kind == "action":
-        return not proposal.body.get("agent")  # what an agent did is no text of one action
+        return not proposal.body.get("agent")  # what an agent did is not the text of one action
     return bool(proposal.body.get("editable"))

@@ -111,7 +111,7 @@ def _go(stops: list[_Stop], jump: Jump) -> None:
 
 def _show_project(stop: _Stop) -> tuple[int, Jump | None]:
     if stop.home is None:
-        raise RuntimeError("all projects are no project")
+        raise RuntimeError("all projects are not one project")
     try:
         os.chdir(stop.home)
     except OSError as error:

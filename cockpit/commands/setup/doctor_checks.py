@@ -30,7 +30,7 @@ from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.db.database import Store
-from cockpit.store.journal import checkpoints, journal
+from cockpit.store.journal import checkpoints, journal, verify_chain
 from cockpit.store.journal.verify_tables import TablesVerdict, verify_tables
 
 LEAST_COLUMNS, LEAST_LINES = 80, 24
@@ -332,13 +332,13 @@ def _states() -> Check:
     return Check("states", "missing", detail, fix)
 
 
-def _verify(connection: sqlite3.Connection) -> journal.Verdict | None:
+def _verify(connection: sqlite3.Connection) -> verify_chain.Verdict | None:
     """Verify the journal, a long one from where it was verified last.
 
     None where that would be too many rows.
     """
     if journal.last_seq(connection) <= MOST_ROWS:
-        return journal.verify(connection)
+        return verify_chain.verify(connection)
     checkpoint = checkpoints.find(connection, "verified")
     first = checkpoint.seq if checkpoint is not None else 0
     if journal.last_seq(connection) - first > MOST_ROWS:

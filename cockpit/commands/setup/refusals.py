@@ -16,8 +16,8 @@ from cockpit.access.git_overrides import REPOSITORY_SCOPES, safe_settings
 from cockpit.access.run_program import read_git_settings
 from cockpit.config.load_settings import load_settings
 from cockpit.core.errors import CockpitError
-from cockpit.core.project.old_state import find_old_state
 from cockpit.core.project.project_trust import list_untrusted
+from cockpit.core.project.state_in_checkout import find_old_state
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, user_folder
 from cockpit.core.skills.skill_layers import list_places, load_skills
 from cockpit.core.state_folder import describe_problem

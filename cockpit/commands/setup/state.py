@@ -14,7 +14,7 @@ from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
-from cockpit.core.project.old_state import find_old_state
+from cockpit.core.project.state_in_checkout import find_old_state
 from cockpit.core.project_paths import (
     ProjectPaths,
     ProjectRecord,

@@ -20,7 +20,7 @@ OWN_STATE = ".cockpit/state"
 
 
 def mark_file(path: str) -> str:
-    """Return the mark of a file that is no link; ``-`` where there is none, empty where it is not known."""
+    """Return the mark of a file that is not a link; ``-`` if there is none, empty if unknown."""
     try:
         seen = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

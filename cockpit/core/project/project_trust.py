@@ -171,7 +171,7 @@ def _read_file(path: Path) -> Mapping[str, dict[str, str]]:
 
 
 def _read_plain(path: Path) -> bytes | None:
-    """Return the content of a plain file; None for a link or what is no file. Loaders refuse those."""
+    """Return the content of a plain file; None for a link or what is not a file. Loaders refuse those."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

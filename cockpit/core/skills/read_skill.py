@@ -144,7 +144,7 @@ def _parse_front(text: str, where: str, remarks: list[str]) -> Mapping[str, Any]
     if front is None:
         front = {}
     if not isinstance(front, dict):
-        raise SkillInvalid(f"{where}: the front matter is no list of fields.")
+        raise SkillInvalid(f"{where}: the front matter is not a list of fields.")
     return {str(key): value for key, value in front.items()}
 
 
@@ -152,7 +152,7 @@ def _load_yaml(text: str, where: str) -> Any:
     """Load YAML whose scalars are all texts: nothing is guessed to be a date or a truth value.
 
     Aliases are refused before anything is built: a few lines of them can stand for gigabytes. Raises
-    ``ValueError`` for what is no YAML, and :class:`SkillInvalid`.
+    ``ValueError`` for text that is not YAML, and :class:`SkillInvalid`.
     """
     try:
         import yaml

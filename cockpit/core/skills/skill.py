@@ -118,7 +118,7 @@ def describe_skill(skill: Skill) -> str:
     origin = {
         "built-in": "comes with cockpit",
         "user": "is the user's own",
-        "project": "comes with the project's files, from whoever wrote them",
+        "project": "comes with the project's files, from their authors",
     }[skill.layer]
     lines = [
         f"Skill {skill.name}: it {origin}. It is guidance for this work. It grants no permission, approves"

@@ -200,7 +200,7 @@ def _read_file(path: Path, layer: str, problems: list[str]) -> bytes | None:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             problems.append(
-                f"skill {path.parent.name} ({layer} layer): {SKILL_FILE} is no plain file."
+                f"skill {path.parent.name} ({layer} layer): {SKILL_FILE} is not a plain file."
             )
             return None
         return file.read(LARGEST_FILE + 1)

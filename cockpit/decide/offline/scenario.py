@@ -189,7 +189,7 @@ def _check(path: Path, number: int, turn: Turn) -> None:
             except re.error as error:
                 place = f"turn {number}, when.{field}[{index}]"
                 raise _unreadable(
-                    path, f"{place} is no regular expression: {error}: {pattern!r}"
+                    path, f"{place} is not a regular expression: {error}: {pattern!r}"
                 ) from error
     for index, call in enumerate(turn.call):
         place = f"turn {number}, call {index + 1} ({call.name})"

@@ -94,7 +94,7 @@ class ToolReads:
 
 
 def find_reads(event: Event, root: str) -> ToolReads | None:
-    """Return what the event's call reads; None where it is no read, or one that is not guarded."""
+    """Return what the event's call reads; None where it is not a read, or one that is not guarded."""
     cwd = event.cwd or root
     if event.tool == "Read":
         return _find_read(event.arguments, root, cwd)

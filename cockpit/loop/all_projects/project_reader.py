@@ -130,7 +130,7 @@ class ProjectReader:
         except (CockpitError, sqlite3.Error, OSError) as error:
             self.state = self._without("broken", str(error))
         except Exception as error:  # whatever one store holds, the others are shown
-            self.state = self._without("broken", f"Its store holds what cannot be read: {error}.")
+            self.state = self._without("broken", f"Its store cannot be read: {error}.")
         return self.state
 
     def _without(self, condition: Condition, problem: str) -> ProjectState:

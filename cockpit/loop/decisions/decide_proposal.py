@@ -24,7 +24,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import learn_decision
 from cockpit.loop.user_message import send_message
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import as_recorded, proposals
+from cockpit.store.sessions import check_recorded, proposals
 from cockpit.store.sessions.proposals import Proposal
 
 Decision = Literal["approved", "rejected", "discussed"]
@@ -170,5 +170,5 @@ def require_policy_as_given(tx: Tx, session_id: str, policy: str) -> None:
     """Raise ``Altered`` unless the journal says that the session was given ``policy``."""
     if tx.rows.get(("policy", session_id)) != policy:
         tx.settle()
-        as_recorded.require_policy(tx.connection, session_id, policy)
+        check_recorded.require_policy(tx.connection, session_id, policy)
         tx.rows.put(("policy", session_id), policy)

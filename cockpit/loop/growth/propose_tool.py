@@ -108,7 +108,7 @@ def find_problem(context: WaveContext, payload: ProposeTool) -> str:
     name, engine = payload.name, context.engine
     if not NAME.fullmatch(name):
         return (
-            f"{name[:60]!r} is no name of a tool: 2 to 48 lower-case letters, digits and _, such as"
+            f"{name[:60]!r} is not a name of a tool: 2 to 48 lower-case letters, digits and _, such as"
             " parse_pcab."
         )
     if name in TOOL_RECORDS:

@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
 from cockpit.loop.intake.declared_context import branch_values, check_declared, find_named
 from cockpit.loop.intake.intent import Task
 from cockpit.loop.intake.review_pull_request import pull_request
 from cockpit.loop.intake.review_range import commit_range
 from cockpit.loop.intake.review_target import IntentUnclear, Repository, resolve_range
-from cockpit.loop.intake.review_template import OpeningFailed, ReviewContext, visible
+from cockpit.loop.intake.review_template import OpeningFailed, ReviewContext
 from cockpit.loop.intake.task_types import OPTIONAL, TaskType
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.gateway import ContextGateway
@@ -66,8 +67,8 @@ async def opening(
     """
     named = find_named(f"{task.words}\n{details}", ground.root)
     target = dict(task.target)
-    text = mask(visible(task.words))
-    values = {"words": text, "title": mask(visible(task.title))}
+    text = mask(make_visible(task.words))
+    values = {"words": text, "title": mask(make_visible(task.title))}
     if "pr" in target:
         number = str(target["pr"])
         review = await pull_request(target["pr"], target.get("repo"), ground.root)
@@ -84,7 +85,7 @@ async def opening(
                 raise OpeningFailed(str(error)) from error
         base, tip = str(target["base"]), str(target["tip"])
         review = await commit_range(spelled, base, tip, ground.root)
-        range_text = mask(visible(spelled))
+        range_text = mask(make_visible(spelled))
         values |= {
             "subject": range_text,
             "range": range_text,

@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
 from cockpit.decide.offline.rules.parse_diff import FileDiff, parse_diff
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext, visible
+from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext
 
 FIELDS = "title,body,state,author,closingIssuesReferences,files"
 
@@ -143,7 +144,7 @@ class _Gh:
 
     async def head(self) -> tuple[str | None, str]:
         """The head commit if this clone has it: files are then read there. Not having it, or not
-        learning it, is no failure; the working tree is read instead, and the notice says so."""
+        learning it, is not a failure; the working tree is read instead, and the notice says so."""
         notice = (
             f"The head of PR #{self._number} is not in this clone, so files are read from your "
             f"worktree. `gh pr checkout {self._number}` brings it."
@@ -187,7 +188,7 @@ class _Gh:
         if done.code == 4:  # gh's exit status for "authentication required"
             return _NOT_LOGGED_IN
         line = next((line for line in output.splitlines() if line.strip()), f"status {done.code}")
-        return f"gh could not fetch {pr}: {mask(visible(line.strip()))[:300]}"
+        return f"gh could not fetch {pr}: {mask(make_visible(line.strip()))[:300]}"
 
 
 _NOT_LOGGED_IN = "gh is not logged in to GitHub: run `gh auth login`, then try again."

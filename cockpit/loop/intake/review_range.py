@@ -11,9 +11,10 @@ from pathlib import Path
 
 from cockpit.access.git_folders import describe_missing_checkout
 from cockpit.access.run_program import Finished, ProgramMissing, run_git
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
 from cockpit.core.text import pluralize
-from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext, visible
+from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext
 
 COMMITS_MAX = 100
 """Commits whose titles are listed."""
@@ -76,7 +77,7 @@ async def commit_range(spelled: str, base: str, tip: str, root: Path) -> ReviewC
     title, body, author = _describe_range(spelled, _commits(log), total)
     if ".." in spelled and "..." not in spelled and undone:
         body += (
-            f"\n\nNote: the base holds {pluralize(undone, 'commit')} that the tip "
+            f"\n\nNote: the base has {pluralize(undone, 'commit')} that the tip "
             f"lacks, and this diff shows them undone. Three dots in the range leave them out."
         )
     return ReviewContext(
@@ -106,13 +107,15 @@ async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str
         return done.text
     if done.code != 0:
         message = (done.error_text.splitlines() or ["no reason given"])[-1]
-        raise OpeningFailed(f"git cannot tell what {spelled} changes: {mask(visible(message))}")
+        raise OpeningFailed(
+            f"git cannot show the changes of {spelled}: {mask(make_visible(message))}"
+        )
     return done.text
 
 
 def _suggest_branches(listed: Finished) -> str:
     """Return a sentence that names branches with commits of their own; '' without any."""
-    names = [visible(name) for name in listed.text.split()] if listed.ok else []
+    names = [make_visible(name) for name in listed.text.split()] if listed.ok else []
     if not names:
         return ""
     return f" Branches with other commits: {', '.join(names)}. Review one by its name, such as {names[0]}."

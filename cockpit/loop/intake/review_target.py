@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from cockpit.access.run_program import Finished, ProgramMissing, read_git_settings, run_git
 from cockpit.core.errors import CockpitError
-from cockpit.loop.intake.review_template import visible
+from cockpit.core.fenced_text import make_visible
 
 
 class IntentUnclear(CockpitError):
@@ -215,7 +215,7 @@ async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
     """``{"range", "base", "tip"}`` of a range as it is spelled. Raises :class:`IntentUnclear`."""
     match = _RANGE.match(spelled)
     if match is None:
-        raise IntentUnclear(f"{spelled!r} is no range of commits such as main..topic.")
+        raise IntentUnclear(f"{spelled!r} is not a range of commits such as main..topic.")
     return await _range(spelled, match, git)
 
 
@@ -250,7 +250,7 @@ async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
     base = await _common(await _resolve(default, git), tip, spelled, git)
     if base == tip:
         raise IntentUnclear(
-            f"{bare} holds no commit that {default} lacks, so there is nothing to review. Name a "
+            f"{bare} has no commit that {default} lacks, so there is nothing to review. Name a "
             f"range, such as {bare}~1..{bare}."
         )
     return {"range": spelled, "base": base, "tip": tip}
@@ -270,7 +270,7 @@ async def _resolve(ref: str, git: GitFacts) -> str:
                 "`git fetch --unshallow` brings the rest."
             )
         near = get_close_matches(ref, await git.branches(), n=1)
-        meant = f" Did you mean {visible(near[0])}?" if near else ""
+        meant = f" Did you mean {make_visible(near[0])}?" if near else ""
         raise IntentUnclear(
             f"{ref} names no commit here.{meant} `git fetch` may bring it, in a shallow clone "
             "`git fetch --unshallow`."

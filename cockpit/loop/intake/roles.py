@@ -243,7 +243,7 @@ def _text(entry: Traversable, layer: str, where: str) -> str:
     """The file's words. A repository's link is not followed: it could lead out, or never end."""
     linked = layer == "project" and isinstance(entry, Path) and entry.is_symlink()
     if linked or not entry.is_file():
-        raise RoleInvalid(f"{where}: is no plain file.")
+        raise RoleInvalid(f"{where}: is not a plain file.")
     try:
         with entry.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)

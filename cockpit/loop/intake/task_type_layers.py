@@ -46,7 +46,7 @@ class LayeredType(Struct, frozen=True):
     """The state of its inner loops; None while nothing was decided in it."""
 
 
-class TaskTypeDesk(Struct, frozen=True):
+class TaskTypeService(Struct, frozen=True):
     """The task types of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

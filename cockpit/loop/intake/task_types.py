@@ -479,7 +479,7 @@ def _text(entry: Traversable, layer: str, where: str) -> str:
     if layer == "project" and isinstance(entry, Path) and entry.is_symlink():
         raise TaskTypeInvalid(f"{where}: is a link; a project's task types must be plain files.")
     if not entry.is_file():
-        raise TaskTypeInvalid(f"{where}: is no plain file.")
+        raise TaskTypeInvalid(f"{where}: is not a plain file.")
     try:
         with entry.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -553,7 +553,7 @@ def _check(kind: TaskType, where: str) -> None:
 
 
 def _check_scope(kind: TaskType, where: str) -> None:
-    """Refuse an entry of ``deterministic`` that is no scope item, whatever its placeholders become."""
+    """Refuse an entry of ``deterministic`` that is not a scope item, whatever its placeholders become."""
     for entry in kind.deterministic:
         item = entry.removeprefix(OPTIONAL)
         listed = _names(item) & LISTED_PLACEHOLDERS

@@ -90,14 +90,14 @@ def open_librarian(
     place: ProjectPaths, settings: RuntimeSettings, store: Store | None
 ) -> Iterator[Librarian]:
     """Open the librarian of a project outside of a runtime."""
-    from cockpit.loop.skills.skill_shelf import open_shelf
+    from cockpit.loop.skills.project_skills import open_project_skills
 
-    shelf = open_shelf(place, settings.user_dir, settings.environment)
+    project_skills = open_project_skills(place, settings.user_dir, settings.environment)
     librarian = Librarian(
         place,
         settings.knowledge,
         store,
-        lambda: shelf.refresh().skills.values(),
+        lambda: project_skills.refresh().skills.values(),
     )
     try:
         yield librarian

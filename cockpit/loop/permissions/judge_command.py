@@ -1,4 +1,4 @@
-"""The risk of a command in an agent's own shell that is no read: medium or high.
+"""The risk of a command in an agent's own shell that is not a read: medium or high.
 
 The shell takes a line apart, so it is as risky as its parts. A file that it writes by redirection is judged
 as an edit of that file, where the line says which one that is. See ``docs/reference/agents.md``.
@@ -41,7 +41,7 @@ def judge_command(
 ) -> tuple[Risk, Sequence[str], bool]:
     """Return a command's risk, its reasons, and whether no rule of the user may allow it.
 
-    ``why_not_target`` says why a path is no ordinary file of the project to write; '' for one.
+    ``why_not_target`` says why a path is not an ordinary file of the project to write; '' for one.
     """
     from cockpit.access.parse_shell import parse_shell
     from cockpit.access.secret_files import is_sensitive
@@ -49,7 +49,7 @@ def judge_command(
     from cockpit.act.command_line import CommandRefused, split_command
     from cockpit.act.command_risk import combine_verdicts, judge
 
-    # What a script in quotes names is no word of its own: its signs count as blanks.
+    # What a script in quotes names is not a word of its own: its signs count as blanks.
     words = _SIGNS.split(command)
     try:
         argv = split_command(command)

@@ -217,7 +217,7 @@ def _is_plain_path(path: Any) -> bool:
 
 
 def _why_not_inside(path: Any, root: str, cwd: str) -> str:
-    """Say why a path to write is no ordinary file of the project, without secrets or rules of agents."""
+    """Say why a path to write is not an ordinary file of the project, without secrets or rules of agents."""
     from pathlib import Path
 
     from cockpit.access.confined_paths import Confined, PathRefused

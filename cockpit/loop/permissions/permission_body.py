@@ -23,10 +23,10 @@ from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import pluralize
 from cockpit.loop.permissions.complete_edits import CompleteEdits, complete_edits
 from cockpit.loop.permissions.judge_request import RequestRisk, is_too_deep, judge_request
+from cockpit.loop.permissions.permission_rules import TrustRule, propose_rule
 from cockpit.loop.permissions.question_form import describe_questions
 from cockpit.loop.permissions.tool_names import join_words
 from cockpit.loop.permissions.tool_request import ToolRequest
-from cockpit.loop.permissions.trust_rules import TrustRule, propose_rule
 from cockpit.loop.trust.permission_shape import describe_shape
 
 MAX_TITLE = 200

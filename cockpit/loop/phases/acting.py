@@ -32,7 +32,7 @@ from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.planner import plan_tool
-from cockpit.loop.planner.plan_desk import PLAN_TOOL
+from cockpit.loop.planner.plan_target import PLAN_TOOL
 from cockpit.loop.reentry.find_needs import (
     Need,
     find_need_of_discussion,
@@ -40,8 +40,8 @@ from cockpit.loop.reentry.find_needs import (
     find_need_of_receipt,
     find_need_of_refusal,
 )
-from cockpit.loop.reentry.held_actions import CONTINUES, Continued, read_continued
 from cockpit.loop.reentry.keep_action import keep_action
+from cockpit.loop.reentry.kept_actions import CONTINUES, Continued, read_continued
 from cockpit.loop.session_state.ask_own_guards import ask_own_guards
 from cockpit.loop.skills.created_skill import adopt_skill
 from cockpit.loop.tools.offer_tools import parse_session_call

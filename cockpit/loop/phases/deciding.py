@@ -41,7 +41,7 @@ from cockpit.loop.phases.orienting import CompiledPacket, compile_at_once
 from cockpit.loop.phases.reading_calls import READS, asks_to_read, find_request
 from cockpit.loop.phases.stream_answer_to_journal import AnswerStream
 from cockpit.loop.phases.wave_prompt import MAX_SCALE, build_prompt, offered_tools
-from cockpit.loop.planner.plan_desk import PLAN_TOOL
+from cockpit.loop.planner.plan_target import PLAN_TOOL
 from cockpit.loop.planner.plan_tool import find_plan_problem, refuse_second_plan
 from cockpit.loop.reentry.resume_tool import (
     RESUMES,

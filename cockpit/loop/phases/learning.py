@@ -11,7 +11,7 @@ from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.planner.follow_session import learn_session, revise_estimate
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
-from cockpit.loop.reentry.held_actions import release_all
+from cockpit.loop.reentry.kept_actions import release_all
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted

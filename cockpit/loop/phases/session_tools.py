@@ -10,7 +10,7 @@ from functools import cache
 
 from cockpit.act.tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
-from cockpit.loop.planner.plan_desk import PLAN_TYPE
+from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.skills.created_skill import SKILL_TOOL, offers_skills
 from cockpit.loop.tools.offer_tools import added_tools_of
 from cockpit.loop.wave_context import WaveContext

@@ -24,8 +24,8 @@ from cockpit.loop.phases.exchange_outline import MIN_OUTLINED_CHARS, outline_res
 from cockpit.loop.phases.propose_context_request import FROM_STORE, request_id_of_call
 from cockpit.loop.phases.reading_calls import asks_to_read, request_arguments
 from cockpit.loop.planner import plan_tool
-from cockpit.loop.planner.plan_desk import PLAN_TOOL
-from cockpit.loop.reentry.held_actions import HeldAction, read_held_in
+from cockpit.loop.planner.plan_target import PLAN_TOOL
+from cockpit.loop.reentry.kept_actions import HeldAction, read_held_in
 from cockpit.loop.trust.pass_items import request_id_by_rules
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost

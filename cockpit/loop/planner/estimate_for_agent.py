@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from cockpit.decide.planner.estimate import Estimate
-from cockpit.loop.planner.planner_desk import PlannerDesk
+from cockpit.loop.planner.planner_service import PlannerService
 from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog.queue_scope import Scope
@@ -17,8 +17,8 @@ from cockpit.store.journal.details.detail import detail_body
 
 
 async def estimate_words(engine: Engine, words: str) -> dict[str, Any]:
-    """Estimate the session that ``words`` would start; raises as :meth:`PlannerDesk.estimate_words` does."""
-    estimated = await PlannerDesk(engine).estimate_words(words)
+    """Estimate the session that ``words`` would start. Raises as :meth:`PlannerService.estimate_words`."""
+    estimated = await PlannerService(engine).estimate_words(words)
     return {
         "task_type": estimated.task_type,
         "title": estimated.title,
@@ -29,7 +29,7 @@ async def estimate_words(engine: Engine, words: str) -> dict[str, Any]:
 
 async def estimate_tasks(engine: Engine, named: Collection[str], most: int) -> dict[str, Any]:
     """Estimate the ``named`` open tasks, all of the backlog without; at most ``most`` are listed."""
-    estimated = await PlannerDesk(engine).estimate_tasks(Scope(), named=named)
+    estimated = await PlannerService(engine).estimate_tasks(Scope(), named=named)
     total = estimated.total
     return {
         "tasks": [

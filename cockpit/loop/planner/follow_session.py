@@ -79,7 +79,7 @@ def learn_session(tx: Tx, session: Session, status: object) -> None:
     kind = kind_of_session(session)
     if kind != row.kind:
         estimates.set_kind(tx, row.subject, kind)
-    # A remade estimate has the number of waves before it in it, so it is no first estimate of the task.
+    # A remade estimate has the number of waves before it in it, so it is not a first estimate of the task.
     is_first = kind == row.kind and not _was_remade(tx.connection, row)
     learn_row(
         tx,

@@ -20,7 +20,7 @@ from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.planner.estimate_session import OUTPUT_SHARE
-from cockpit.loop.planner.plan_desk import PLAN_TOOL, PLAN_TYPE
+from cockpit.loop.planner.plan_target import PLAN_TOOL, PLAN_TYPE
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused
@@ -44,10 +44,10 @@ def proposal_id_of_call(key: str) -> str:
 
 def find_plan_problem(context: WaveContext, arguments: Mapping[str, Any]) -> str:
     """Return why the plan of a call cannot be used, in words for the model; '' where it can."""
-    desk = context.engine.settings.plan_desk
-    if desk is None:
+    target = context.engine.settings.plan_target
+    if target is None:
         return "This cockpit has no backlog to plan for."
-    return context.store.read_now(lambda connection: desk.find_problem(connection, arguments))
+    return context.store.read_now(lambda connection: target.find_problem(connection, arguments))
 
 
 def refuse_second_plan(calls: Sequence[dict[str, Any]]) -> None:
@@ -77,8 +77,8 @@ def list_open_tasks(connection: sqlite3.Connection) -> str:
 async def run_plan_call(context: WaveContext, call: Mapping[str, Any]) -> None:
     """Propose the plan of one planned ``call``, once; a policy may approve it in the same transaction."""
     engine, session = context.engine, context.session
-    desk = engine.settings.plan_desk
-    if desk is None:
+    target = engine.settings.plan_target
+    if target is None:
         return
     proposal_id = proposal_id_of_call(str(call["key"]))
     price = await asyncio.to_thread(_price_of_token, engine, session.model)
@@ -88,7 +88,7 @@ async def run_plan_call(context: WaveContext, call: Mapping[str, Any]) -> None:
             return
         try:
             proposal = tx.attempt(
-                lambda: desk.propose(tx, session, proposal_id, call["arguments"], price)
+                lambda: target.propose(tx, session, proposal_id, call["arguments"], price)
             )
         except CockpitError as error:
             # The backlog changed since the plan was checked.
@@ -159,8 +159,8 @@ def read_call_result(
 
 
 def _describe_proposal(connection: sqlite3.Connection, engine: Engine, proposal: Proposal) -> str:
-    desk = engine.settings.plan_desk
-    added = desk.describe_result(connection, proposal.proposal_id) if desk is not None else ""
+    target = engine.settings.plan_target
+    added = target.describe_result(connection, proposal.proposal_id) if target is not None else ""
     if added:
         return added
     return (

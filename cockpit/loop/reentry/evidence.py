@@ -10,7 +10,7 @@ import sqlite3
 
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.reentry.find_needs import find_need_of_discussion
-from cockpit.loop.reentry.held_actions import EVIDENCE, may_hold, read_held_in
+from cockpit.loop.reentry.kept_actions import EVIDENCE, may_hold, read_held_in
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import ContextRequest
 from cockpit.observe.scope_items import parse_item

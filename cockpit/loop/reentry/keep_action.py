@@ -15,7 +15,7 @@ from msgspec import structs
 from cockpit.loop.phases.propose_context_request import prepare_request
 from cockpit.loop.phases.reading_calls import READS
 from cockpit.loop.reentry.find_needs import Need
-from cockpit.loop.reentry.held_actions import MOST_RETURNS, read_continued, read_held_in
+from cockpit.loop.reentry.kept_actions import MOST_RETURNS, read_continued, read_held_in
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.reentry import ActionHeld

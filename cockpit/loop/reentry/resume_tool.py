@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cockpit.act.tools import RESUME, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json
-from cockpit.loop.reentry.held_actions import (
+from cockpit.loop.reentry.kept_actions import (
     CONTINUES,
     Continued,
     HeldAction,

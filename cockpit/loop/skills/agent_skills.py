@@ -14,6 +14,7 @@ from msgspec import Struct
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.skill import Skill
+from cockpit.loop.skills.project_skills import describe_purpose
 from cockpit.loop.skills.session_skills import (
     choose_for,
     list_new,
@@ -23,7 +24,6 @@ from cockpit.loop.skills.session_skills import (
     select_skills,
     unload_skill,
 )
-from cockpit.loop.skills.skill_shelf import describe_purpose
 from cockpit.loop.wave_context import Engine
 from cockpit.orient.skills.choose_skills import Choice
 from cockpit.orient.skills.keep_skills import LOADED_BY_USER, Removal
@@ -62,9 +62,9 @@ async def give_skills(
     if not skill_layers.ENABLED or most <= 0 or words.lstrip().startswith(_COMMAND):
         return ""
     await refresh_skills(engine)
-    shelf = engine.skills
-    if not shelf.was_compared(words):
-        shelf.keep_nearness(words, await engine.librarian.compare_skills(words))
+    project_skills = engine.skills
+    if not project_skills.was_compared(words):
+        project_skills.keep_nearness(words, await engine.librarian.compare_skills(words))
     change = await engine.store.read(lambda c: _choose(c, engine, session_id, words))
     kept = await engine.store.read(lambda c: select_skills(c, session_id)) if is_new_agent else []
     texts = [f"The skill {name} applies no longer: the user unloaded it." for name in change.left]
@@ -74,15 +74,17 @@ async def give_skills(
     is_line = {
         link.skill.name: link.is_named
         for link in kept
-        if link.skill.name in shelf.skills and link.skill.name not in change.left
+        if link.skill.name in project_skills.skills and link.skill.name not in change.left
     }
     is_line |= {choice.name: choice.is_named for choice in change.new}
     texts += [
-        f"[skill:{name}]\n{fence_text(shelf.fact(name).full.text)}"
+        f"[skill:{name}]\n{fence_text(project_skills.fact(name).full.text)}"
         for name, is_named in is_line.items()
         if not is_named
     ]
-    texts += _list_named([shelf.skills[name] for name, is_named in is_line.items() if is_named])
+    texts += _list_named(
+        [project_skills.skills[name] for name, is_named in is_line.items() if is_named]
+    )
     return "\n\n".join([_HEAD, *texts]) if texts else ""
 
 
@@ -99,7 +101,7 @@ def _choose(connection: sqlite3.Connection, engine: Engine, session_id: str, wor
     present = select_skills(connection, session_id)
     loaded = {link.skill.name for link in present if not link.is_named}
     wishes = read_wishes(connection, session_id)
-    shelf = engine.skills
+    project_skills = engine.skills
     chosen = choose_for(
         engine,
         words,
@@ -111,11 +113,11 @@ def _choose(connection: sqlite3.Connection, engine: Engine, session_id: str, wor
     wanted = [
         Choice(name, LOADED_BY_USER, wish.why)
         for name, wish in wishes.items()
-        if wish.load and name in shelf.skills
+        if wish.load and name in project_skills.skills
     ]
     new = [
         choice
-        for choice in list_new(shelf, [*chosen, *wanted], present)
+        for choice in list_new(project_skills, [*chosen, *wanted], present)
         if choice.name not in loaded  # an agent keeps the text that it was given
     ]
     names = [link.skill.name for link in present]

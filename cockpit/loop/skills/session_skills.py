@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.skills import skill_layers
-from cockpit.loop.skills.skill_shelf import SOURCE, SkillShelf
+from cockpit.loop.skills.project_skills import SOURCE, ProjectSkills
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.orient.skills.choose_skills import Choice, Scope, choose_skills
 from cockpit.orient.skills.keep_skills import (
@@ -81,12 +81,12 @@ async def list_commands(engine: Engine, words: str) -> frozenset[str]:
 
 def take_in_skills(tx: Tx, context: WaveContext) -> None:
     """Load and unload skills for the wave, which observes. Reads no files."""
-    most, shelf = context.engine.settings.skills_most, context.engine.skills
-    if not skill_layers.ENABLED or not shelf.was_read:
+    most, project_skills = context.engine.settings.skills_most, context.engine.skills
+    if not skill_layers.ENABLED or not project_skills.was_read:
         return
     session_id = context.session.session_id
     present = select_skills(tx.connection, session_id)
-    if not shelf.skills and not present:
+    if not project_skills.skills and not present:
         return
     links = [link for link in present if not link.is_named]
     wishes = read_wishes(tx.connection, session_id)
@@ -101,7 +101,9 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
     elif most:
         removals += _find_idle(tx, context, links)
     chosen += [
-        Choice(name, LOADED_BY_USER, wishes[name].why) for name in mine if name in shelf.skills
+        Choice(name, LOADED_BY_USER, wishes[name].why)
+        for name in mine
+        if name in project_skills.skills
     ]
     gone = {removal.name for removal in removals} - set(mine)
     for link in present:
@@ -109,7 +111,7 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
             removal = next(each for each in removals if each.name == link.skill.name)
             unload_skill(tx, context.wave, link, removal)
     stays = [link for link in present if link.skill.name not in gone]
-    for choice in list_new(shelf, chosen, stays):
+    for choice in list_new(project_skills, chosen, stays):
         record_skill(tx, context.engine, context.wave, choice)
 
 
@@ -227,17 +229,17 @@ def choose_for(
 
     ``is_first``: they begin the task, so that its type chooses too.
     """
-    shelf = engine.skills
+    project_skills = engine.skills
     return choose_skills(
-        shelf.skills,
-        shelf.index,
+        project_skills.skills,
+        project_skills.index,
         words,
         task_type=task_type if is_first else "",
         scope=scope_of(engine, task_type),
         most=engine.settings.skills_most,
         never=list(wishes),
         unloaded=[name for name, wish in wishes.items() if not wish.load and wish.at >= at],
-        vectors=shelf.nearness(words),
+        vectors=project_skills.nearness(words),
     )
 
 
@@ -343,7 +345,7 @@ def _find_old_names(present: Sequence[SkillLink], chosen: Sequence[Choice]) -> l
 
 
 def list_new(
-    shelf: SkillShelf, chosen: Sequence[Choice], present: Sequence[SkillLink]
+    project_skills: ProjectSkills, chosen: Sequence[Choice], present: Sequence[SkillLink]
 ) -> list[Choice]:
     """Return what is new of ``chosen``, and what the session has whose text is another by now."""
     there = {link.skill.name: link for link in present}
@@ -361,16 +363,17 @@ def list_new(
         for name, link in there.items()
         if name not in names
         and link.skill.how != ASKED
-        and (shelf.line(name) if link.is_named else shelf.fact(name)).fact_id != link.fact_id
+        and (project_skills.line(name) if link.is_named else project_skills.fact(name)).fact_id
+        != link.fact_id
     ]
     return [*new, *changed]
 
 
 def record_skill(tx: Tx, engine: Engine, wave: waves.Wave, choice: Choice) -> None:
     """Load a skill in the session of ``wave``, or name it there; one supersedes the other."""
-    shelf = engine.skills
-    skill = shelf.skills[choice.name]
-    fact = shelf.line(choice.name) if choice.is_named else shelf.fact(choice.name)
+    project_skills = engine.skills
+    skill = project_skills.skills[choice.name]
+    fact = project_skills.line(choice.name) if choice.is_named else project_skills.fact(choice.name)
     facts.record(
         tx,
         session_id=wave.session_id,

@@ -23,11 +23,11 @@ def lacks_vectors(connection: sqlite3.Connection, context: WaveContext) -> bool:
 async def compare_skills(context: WaveContext) -> None:
     """Keep, for the wave's choice, how near each skill is to what the user wrote since the wave before."""
     words = context.store.read_now(lambda connection: _find_words(connection, context))
-    shelf = context.engine.skills
-    if not words or shelf.was_compared(words):
+    project_skills = context.engine.skills
+    if not words or project_skills.was_compared(words):
         return
     librarian = context.engine.librarian
-    shelf.keep_nearness(words, await librarian.compare_skills(words))
+    project_skills.keep_nearness(words, await librarian.compare_skills(words))
     if context.session.interactive:
         await librarian.embed_in_background()
 

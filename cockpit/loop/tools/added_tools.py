@@ -31,7 +31,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask_value
 from cockpit.core.skills import skill_layers
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.skills import skill_shelf
+from cockpit.loop.skills.project_skills import ProjectSkills, open_project_skills
 from cockpit.loop.tools.tool_catalog import ToolCatalog
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -159,21 +159,21 @@ def open_catalog(
 ) -> ToolCatalog:
     """Return the catalog of a project's tools; nothing is read yet."""
     variables = {**os.environ, **settings.environment}
-    shelf = skill_shelf.open_shelf(place, settings.user_dir, variables)
+    project_skills = open_project_skills(place, settings.user_dir, variables)
     return ToolCatalog(
         place.home,
         settings.user_dir,
         settings.mcp,
         has_sandbox=has_sandbox,
-        skill_folders=lambda: list_skill_folders(shelf),
+        skill_folders=lambda: list_skill_folders(project_skills),
     )
 
 
-def list_skill_folders(shelf: skill_shelf.SkillShelf) -> tuple[ToolFolder, ...]:
+def list_skill_folders(project_skills: ProjectSkills) -> tuple[ToolFolder, ...]:
     """Return the folders of skills that may hold tools."""
     if not skill_layers.ENABLED:
         return ()
-    skills = shelf.refresh().skills
+    skills = project_skills.refresh().skills
     return tuple(
         ToolFolder(f"skill:{name}", skill.folder / inner, skill.folder)
         for name, skill in sorted(skills.items())

@@ -16,12 +16,12 @@ from cockpit.core.clock import Clock, format_time, parse_time
 from cockpit.core.errors import Altered, CockpitError, NotFound
 from cockpit.learn.trust.weigh_evidence import Evidence
 from cockpit.loop.decisions.decide_proposal import find_holder
-from cockpit.loop.permissions import trust_rules as file_rules
+from cockpit.loop.permissions import permission_rules as file_rules
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.learn_decision import find_evidence, oldest_that_counts
 from cockpit.loop.trust.request_parts import list_parts
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import as_recorded, proposals, sessions
+from cockpit.store.sessions import check_recorded, proposals, sessions
 from cockpit.store.trust import trust_decisions, trust_rules
 from cockpit.store.trust.shape import Shape
 from cockpit.store.trust.trust_decisions import TrustDecision
@@ -172,14 +172,14 @@ def _require_recorded(tx: Tx, shape: Shape, decision: TrustDecision) -> None:
     try:
         proposal = proposals.load(tx.connection, decision.proposal_id)
         tx.settle()
-        as_recorded.require_approved(tx.connection, proposal)
+        check_recorded.require_approved(tx.connection, proposal)
         session = sessions.load(tx.connection, proposal.session_id)
         shapes = [part.shape for part in list_parts(proposal, session)]
     except (Altered, NotFound) as error:
-        raise NoRule(f"The evidence of {shape.rule_id} does not hold: {error}") from error
+        raise NoRule(f"The evidence of {shape.rule_id} cannot be used: {error}") from error
     if proposal.decided_by != "person" or shape not in shapes:
         raise NoRule(
-            f"The evidence of {shape.rule_id} does not hold: {decision.proposal_id} was not a request like"
+            f"The evidence of {shape.rule_id} cannot be used: {decision.proposal_id} was not a request like"
             " this that you approved. `cockpit journal verify` lists what was changed in the store."
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from cockpit.loop.decisions.approval_policy import uses_rules
-from cockpit.loop.permissions.trust_rules import TrustRule, find_rule
+from cockpit.loop.permissions.permission_rules import TrustRule, find_rule
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.request_parts import Asked, RequestPart, find_linked_path, list_parts
 from cockpit.store.db.transaction import Tx
@@ -118,7 +118,7 @@ def _find_use(
         return None
     if _RISKS.index(proposal.risk) > _RISKS.index(rule.risk):
         return None
-    # Files of a commit are no files on the disk.
+    # Files of a commit are not files on the disk.
     is_on_disk = not (proposal.kind == "context" and session.rev is not None)
     root = str(proposal.body.get("worktree") or session.root)
     if is_on_disk and find_linked_path(root, part.paths):

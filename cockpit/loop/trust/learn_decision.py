@@ -131,7 +131,7 @@ def _decision(
     tx: Tx, proposal: Proposal, session: Session, part: RequestPart, verdict: str, by: str
 ) -> TrustDecision:
     body = proposal.body
-    # A revision was asked for by the user's own words or edit: it is no clean approval of the shape.
+    # A revision was asked for by the user's own words or edit: it is not a clean approval of the shape.
     is_revision = bool(proposal.revises or body.get("edited"))
     loop: InnerLoop = "orient" if proposal.kind == "context" else "decide"
     if part.shape is not None:
@@ -168,7 +168,7 @@ def _suspend(tx: Tx, shape: Shape, decision: TrustDecision) -> None:
 
 def _suspend_exact(tx: Tx, proposal: Proposal, verdict: str) -> None:
     """Suspend the rule of ``permissions.toml`` that allows exactly this, if it was ever used."""
-    from cockpit.loop.permissions.trust_rules import RuleRefused, read_rule
+    from cockpit.loop.permissions.permission_rules import RuleRefused, read_rule
 
     try:
         exact = read_rule(proposal.body)

@@ -15,7 +15,7 @@ from cockpit.core.clock import Clock, format_time
 from cockpit.core.text import pluralize
 from cockpit.learn.trust.loop_state import LoopState, derive_state
 from cockpit.learn.trust.weigh_evidence import Evidence
-from cockpit.loop.permissions.trust_rules import RuleRefused, TrustRule, load_rules
+from cockpit.loop.permissions.permission_rules import RuleRefused, TrustRule, load_rules
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.trust.decide_rules import list_offers
 from cockpit.loop.trust.learn_decision import oldest_that_counts

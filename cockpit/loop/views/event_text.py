@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UnsetType
 
 from cockpit.core.text import pluralize
-from cockpit.loop.reentry.held_actions import EVIDENCE, MOST_RETURNS
+from cockpit.loop.reentry.kept_actions import EVIDENCE, MOST_RETURNS
 from cockpit.loop.views.estimate_text import basis_text, expected_text, unit_text
 from cockpit.loop.views.state_signs import Kind, Tone, state_sign
 from cockpit.store.journal.details import (
@@ -323,7 +323,7 @@ def _return(detail: Detail) -> EventLine | None:
             return EventLine("↩", f"kept: {detail.title}: {detail.why}", "warn", again)
         case reentry.ActionResumed():
             how = "as it was" if detail.how == "same" else "changed"
-            return EventLine("↪", f"the kept action is taken up again, {how}", "dim")
+            return EventLine("↪", f"the kept action is resumed, {how}", "dim")
         case reentry.ActionReleased():
             return EventLine("·", f"given up: {detail.title}: {detail.reason}", "dim")
         case _:

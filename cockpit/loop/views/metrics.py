@@ -20,7 +20,7 @@ from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS,
 from cockpit.store.context.packets import REASONS
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import anchor, checkpoints, journal
+from cockpit.store.journal import checkpoints, journal, prune_anchor
 from cockpit.store.journal.details.detail import Part, decode_detail
 from cockpit.store.journal.details.profiles import ProfileChange, ProfileEnded
 from cockpit.store.journal.event_types import Action
@@ -131,7 +131,7 @@ class Metrics:
 
     def catch_up(self, connection: sqlite3.Connection, *, until: int | None = None) -> Metrics:
         """Count the rows that were added since the last call, up to the row ``until`` (None: all)."""
-        pruned = anchor.find(connection)
+        pruned = prune_anchor.find(connection)
         if pruned is not None and self.counts.seq < pruned.seq:
             self.counts = msgspec.json.decode(pruned.metrics_json, type=Counts)
             self.counts.seq = pruned.seq

@@ -64,7 +64,7 @@ class IndexBusy(IndexUnusable):
 
 
 class _Unfit(Exception):
-    """A file that is no index of this version; the message goes on from its name."""
+    """A file that is not an index of this version; the message goes on from its name."""
 
 
 class IndexCounts(Struct, frozen=True):
@@ -177,7 +177,9 @@ class KnowledgeIndex:
         differs from what was indexed. Raises ``ValueError`` for a kind that is not one of ``KINDS``.
         """
         if kind not in (*KINDS, ROUTE):
-            raise ValueError(f"{kind!r} is no kind of document; the kinds are {', '.join(KINDS)}")
+            raise ValueError(
+                f"{kind!r} is not a kind of document; the kinds are {', '.join(KINDS)}"
+            )
         safe = prepare_text(text)
         name, place = mask(" ".join(title.split())), mask(ref)
         digest = text_digest(f"{name}\n{safe}")

@@ -37,7 +37,7 @@ _FRESH_NS = 100_000_000
 
 
 class StoredDocument(Struct, frozen=True):
-    """A document that is no file: a note, a handoff or a skill."""
+    """A document that is not a file: a note, a handoff or a skill."""
 
     kind: str
     ref: str
@@ -172,7 +172,7 @@ def _index_file(
     path: str,
     indexed: Mapping[tuple[str, str], str],
 ) -> bool | None:
-    """Index a file; returns whether its text changed, None for one that is no document (any more)."""
+    """Index a file; returns whether its text changed, None for one that is not a document (any more)."""
     kind = kind_of_file(path)
     if kind is None:
         return None

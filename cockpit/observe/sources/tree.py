@@ -57,7 +57,7 @@ class TreeSource(Struct, frozen=True):
 async def _list_nonempty(item: ScopeItem, ground: ProjectSnapshot) -> list[FileEntry]:
     files = await list_files(ground, item.ref)
     if not files:
-        raise SourceFailed(f"{item.ref!r} holds no files")
+        raise SourceFailed(f"{item.ref!r} contains no files")
     return files
 
 

@@ -20,7 +20,7 @@ BAND_FIELDS = ("min_tokens", "target_tokens", "max_tokens")
 
 
 class ChangeRefused(CockpitError):
-    """A payload that is no change: ``malformed``, ``band_invalid`` or ``capability_relaxed``."""
+    """A payload that is not a change: ``malformed``, ``band_invalid`` or ``capability_relaxed``."""
 
     code = "malformed"
 

@@ -48,7 +48,7 @@ def import_profile(text: str | bytes, base: Profile, *, waves: int, reason: str)
     body = read_object(text)
     missing = [name for name in ("bands", "rules", "total_token_budget") if name not in body]
     if missing:
-        raise ChangeRefused(f"{missing[0]} is missing: that is no exported profile.")
+        raise ChangeRefused(f"{missing[0]} is missing: that is not an exported profile.")
     fields = {name: value for name, value in body.items() if name not in _ABOUT}
     bands, rules = fields["bands"], fields["rules"]
     if not isinstance(bands, list) or not isinstance(rules, list):

@@ -100,7 +100,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 def find_mentions(words: str, names: Iterable[str]) -> Mentions:
     """Find the skills that ``words`` name: ``$git``, ``/git``, ``use git to …``, ``the git skill``.
 
-    A name alone is no mention: it counts when skills are ranked. A hyphen may be a space.
+    A name alone is not a mention: it counts when skills are ranked. A hyphen may be a space.
     """
     text = " ".join(words.split())
     wanted: list[tuple[int, str]] = []
@@ -180,7 +180,7 @@ def choose_skills(
         elif name in ranked and score >= bars.least:
             fitting.append(Choice(name, "match", _explain(ranked[name]), score))
     fitting.sort(key=lambda choice: (-choice.score, choice.name))
-    # What the user mentioned, unloaded or refused is measured against: its runner-up is no stand-in for it.
+    # Skills that the user mentioned, unloaded or refused count here: their runner-up does not replace them.
     settled = max((ranked[name].score for name in taken if name in ranked), default=0)
     leading = _find_leading(index, words)
     best = max([settled, *(choice.score for choice in fitting)])

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.journal import Row
-from cockpit.store.journal.parts import newest_rows
+from cockpit.store.journal.journal import Row, newest_rows
 
 PART = 500
 """Tasks that are read at a time."""

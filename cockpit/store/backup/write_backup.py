@@ -33,7 +33,7 @@ from cockpit.store.backup.backup_file import (
 )
 from cockpit.store.db.connection import as_store_error, translate_errors
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.journal.head_anchor import last_row
 from cockpit.store.journal.verify_tables import verify_tables
 
@@ -109,7 +109,7 @@ def check_database(path: Path) -> tuple[int, str]:
         (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if verdict != "ok":
             raise StoreCorrupt(f"{path}: {verdict}.")
-        chain = journal.verify(connection)
+        chain = verify_chain.verify(connection)
         if chain.broken is not None:
             row, why = chain.broken
             raise StoreCorrupt(f"The journal does not verify at row {row}: {why}.")

@@ -184,7 +184,7 @@ def _check(profile: Profile) -> Profile:
         seen.add(rule.rule_id)
         if rule.predicate.band not in ("", *BANDS):
             raise ProfileInvalid(
-                f"{name}: rule {rule.rule_id!r} is about {rule.predicate.band!r}, which is no band."
+                f"{name}: rule {rule.rule_id!r} is about {rule.predicate.band!r}, which is not a band."
             )
         _check_fetch(name, rule)
         for field, value, most in (

@@ -1,7 +1,7 @@
 """The guards that the user approved: a row each with their sources, sealed by the journal.
 
 A guard runs as it was approved, whatever its file says by then: an agent that edits the file changes nothing.
-A row that another program wrote or changed is no approval, and says so. Specified in
+A row that another program wrote or changed is not an approval, and says so. Specified in
 ``docs/reference/guards.md``.
 """
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from cockpit.core.errors import StoreError
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import anchor, journal
+from cockpit.store.journal import prune_anchor, verify_chain
 
 Name = Literal["verified", "metrics"]
 
@@ -46,20 +46,20 @@ def find(connection: sqlite3.Connection, name: Name) -> Checkpoint | None:
     if row is None:
         return None
     checkpoint = Checkpoint(*row)
-    pruned = anchor.find(connection)
+    pruned = prune_anchor.find(connection)
     return None if pruned is not None and pruned.seq >= checkpoint.seq else checkpoint
 
 
-def verify_recent(connection: sqlite3.Connection) -> journal.Verdict:
+def verify_recent(connection: sqlite3.Connection) -> verify_chain.Verdict:
     """Verify the rows since the last verification that was remembered; all rows where there is none."""
     checkpoint = find(connection, "verified")
     since = None
     if checkpoint is not None:
-        since = msgspec.json.decode(checkpoint.body_json, type=journal.Verified)
-    return journal.verify(connection, since)
+        since = msgspec.json.decode(checkpoint.body_json, type=verify_chain.Verified)
+    return verify_chain.verify(connection, since)
 
 
-def remember_verdict(store: Store, verdict: journal.Verdict) -> None:
+def remember_verdict(store: Store, verdict: verify_chain.Verdict) -> None:
     """Let the next recent verification go on from here; only after a sound one.
 
     A store that cannot be written now is left as it is: the next one reads a few rows more.

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.store.journal import journal
+from cockpit.store.journal import chain_digest, journal
 from cockpit.store.journal.details.detail import decode_detail
 from cockpit.store.journal.details.store import JournalPruned
 from cockpit.store.journal.event_types import Action
@@ -85,7 +85,7 @@ def verify_export(lines: Iterable[str]) -> ExportVerdict:
             continue  # provisional: a fragment of streamed text
         values = (*(body[name] for name in _PLAIN), canonical_json(body["detail"]))
         seals = body.get("seals", "")
-        if journal.chain_digest(digest, values, seals) != body["digest"]:
+        if chain_digest.chain_digest(digest, values, seals) != body["digest"]:
             why = f"row {seq} was changed, or does not follow from row {last or first}"
             return ExportVerdict(checked, sealed, (number, why), last, digest, unchained)
         digest, last = body["digest"], seq
@@ -105,7 +105,7 @@ def verify_continuation(before: str | None, lines: Iterable[str]) -> str:
         if not body["digest"]:
             continue  # provisional
         values = (*(body[name] for name in _PLAIN), canonical_json(body["detail"]))
-        if journal.chain_digest(digest, values, body.get("seals", "")) != body["digest"]:
+        if chain_digest.chain_digest(digest, values, body.get("seals", "")) != body["digest"]:
             raise ValueError(f"row {body['seq']} does not follow from the one before")
         digest = body["digest"]
     return str(digest)
@@ -132,7 +132,7 @@ def _read(line: str) -> dict[str, Any]:
     if missing := [name for name in (*_PLAIN, "detail", "digest") if name not in body]:
         raise ValueError(f"it has no {missing[0]}")
     if not isinstance(body.get("seals", ""), str):
-        raise ValueError("its seals are no text")
+        raise ValueError("its seals are not text")
     return body
 
 

@@ -19,10 +19,10 @@ from cockpit.core.errors import StoreBusy, StoreCorrupt
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_archive import Line, write_archive
-from cockpit.store.journal import anchor, journal, verify_tables
-from cockpit.store.journal.anchor import Anchor
+from cockpit.store.journal import journal, prune_anchor, verify_chain, verify_tables
 from cockpit.store.journal.details.store import JournalPruned
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.prune_anchor import Anchor
 
 BATCH = 200
 """Rows that one transaction looks at: some milliseconds."""
@@ -96,12 +96,12 @@ def prune_journal(
     :class:`~cockpit.core.errors.StoreUnwritable` when the archive cannot be written; then nothing was
     deleted.
     """
-    start = store.read_now(anchor.find) or anchor.START
+    start = store.read_now(prune_anchor.find) or prune_anchor.START
     end = store.read_now(lambda connection: _last_before(connection, before, start))
     rows = store.read_now(lambda connection: _count_free(connection, before, end))
     if dry_run or not rows:
         return JournalPruning(rows, end if rows else 0)
-    verdict = store.read_now(journal.verify)
+    verdict = store.read_now(verify_chain.verify)
     if verdict.broken is not None:
         raise StoreCorrupt(
             f"The journal is not pruned, because it does not verify: {verdict.broken[1]}."
@@ -181,7 +181,7 @@ def _move_anchor(
             kept = [row for row in rows if row[0] not in free]
             old = _load(tx.connection, at)
             _delete(tx, free)
-            anchor.store_anchor(
+            prune_anchor.store_anchor(
                 tx.connection,
                 Anchor(
                     to,
@@ -191,7 +191,7 @@ def _move_anchor(
                     archive,
                     tx.now(),
                     old.kept + len(kept),
-                    anchor.add_digests(old.kept_sum, kept),
+                    prune_anchor.add_digests(old.kept_sum, kept),
                 ),
             )
             return len(free)
@@ -216,8 +216,8 @@ def _delete_old_kept(store: Store, before: str, start: Anchor) -> int:
             if gone:
                 old = _load(tx.connection, start.seq)
                 _delete(tx, free)
-                kept_sum = anchor.add_digests(old.kept_sum, (), gone)
-                anchor.store_anchor(
+                kept_sum = prune_anchor.add_digests(old.kept_sum, (), gone)
+                prune_anchor.store_anchor(
                     tx.connection, replace(old, kept=old.kept - len(gone), kept_sum=kept_sum)
                 )
             return len(gone)
@@ -229,7 +229,7 @@ def _delete_old_kept(store: Store, before: str, start: Anchor) -> int:
 
 def _load(connection: sqlite3.Connection, seq: int) -> Anchor:
     """Return the anchor, which must be at ``seq``: another process may prune at the same time."""
-    current = anchor.find(connection) or anchor.START
+    current = prune_anchor.find(connection) or prune_anchor.START
     if current.seq != seq:
         raise StoreBusy(
             "Another process pruned the journal at the same time. Nothing is lost; prune again."
@@ -266,7 +266,7 @@ def _delete(tx: Tx, seqs: set[int]) -> None:
 
 
 def _record(tx: Tx, done: JournalPruning) -> None:
-    current = anchor.find(tx.connection) or anchor.START
+    current = prune_anchor.find(tx.connection) or prune_anchor.START
     tx.journal(
         JournalPruned(
             seq=current.seq,

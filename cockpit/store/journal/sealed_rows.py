@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.links import is_linked
 from cockpit.store.journal.seals import read_shape, seal_row
+from cockpit.store.journal.verify_chain import is_linked
 
 
 def is_as_sealed(

@@ -1,8 +1,8 @@
 """Verifying a long journal in parts, each in a process of its own.
 
 A row is checked against the stored digest of the row before it, so parts need nothing of each other. A part
-only says that it is sound: where it is not, :func:`cockpit.store.journal.journal.verify` reads the journal
-in one and finds the row. Specified in ``docs/reference/journal.md``.
+only says that it is sound. Where it is not, :func:`cockpit.store.journal.verify_chain.verify` reads the
+whole journal and finds the row. Specified in ``docs/reference/journal.md``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from cockpit.store.journal import anchor
+from cockpit.store.journal import prune_anchor
 from cockpit.store.journal.check_part import Part
-from cockpit.store.journal.journal import Verdict, Verified
 from cockpit.store.journal.seals import Seals
+from cockpit.store.journal.verify_chain import Verdict, Verified
 
 LEAST = 100_000
 """Rows of a part: fewer are read sooner than a process starts."""
@@ -53,7 +53,7 @@ class Check:
             return None
         seq, digest, sealed = self._head
         streaming: dict[tuple[str, str], None] = {}
-        rows, last = 0, anchor.START.digest
+        rows, last = 0, prune_anchor.START.digest
         seals: Seals = {}
         try:
             for answer in answers:
@@ -89,7 +89,7 @@ def start_check(path: Path, connection: sqlite3.Connection) -> Check | None:
     outside = "SELECT 1 FROM journal WHERE seq<=0 OR seq>? LIMIT 1"
     if (
         count < 2
-        or anchor.find(connection) is not None
+        or prune_anchor.find(connection) is not None
         or connection.execute(outside, (head[0][0],)).fetchone() is not None
     ):
         return None

@@ -22,7 +22,7 @@ from cockpit.store.journal.details.waves import (
     ContextRequested,
     FetchedItem,
 )
-from cockpit.store.sessions import as_recorded, proposals
+from cockpit.store.sessions import check_recorded, proposals
 
 
 class ContextRequest(Struct, frozen=True):
@@ -226,7 +226,7 @@ def select_granted(connection: sqlite3.Connection, session_id: str) -> list[Cont
         proposal = None
         if request.proposal_id is not None:
             proposal = proposals.load(connection, request.proposal_id)
-        as_recorded.require_granted(connection, request, proposal)
+        check_recorded.require_granted(connection, request, proposal)
     return granted
 
 

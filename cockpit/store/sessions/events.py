@@ -274,7 +274,7 @@ def reclaim(tx: Tx, *, source: str, owner: str, lease_s: float) -> None:
 def retry(tx: Tx, event_id: str, *, actor: str) -> StoredEvent:
     """Make a dead letter claimable again, with all of its attempts.
 
-    Raises :class:`NotFound`, and :class:`IllegalTransition` for an event that is no dead letter.
+    Raises :class:`NotFound`, and :class:`IllegalTransition` for an event that is not a dead letter.
     """
     event = load(tx.connection, event_id)
     if event.state != "dead":

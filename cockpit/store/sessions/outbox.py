@@ -29,7 +29,7 @@ from cockpit.store.journal.details.proposals import (
     ActionUncertain,
     OfAction,
 )
-from cockpit.store.sessions import as_recorded, proposals
+from cockpit.store.sessions import check_recorded, proposals
 
 PHASES = (
     *("planned", "queued", "dispatched", "confirmed"),
@@ -195,7 +195,7 @@ def require_as_queued(tx: Tx, action_id: str) -> OutboxAction:
         proposal = None
         if action.proposal_id is not None:
             proposal = proposals.load(tx.connection, action.proposal_id)
-        as_recorded.require_queued(tx.connection, action, proposal)
+        check_recorded.require_queued(tx.connection, action, proposal)
         tx.rows.put((_QUEUED, action_id), True)
     return action
 

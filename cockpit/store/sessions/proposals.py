@@ -26,7 +26,7 @@ from cockpit.store.journal.details.proposals import (
     ProposalExpired,
     ProposalRejected,
 )
-from cockpit.store.sessions import as_recorded
+from cockpit.store.sessions import check_recorded
 
 EDITED = "edited by the person"
 """The stored reason of a proposal that the user replaced by an edited revision."""
@@ -164,7 +164,7 @@ def decide(
         raise Stale(f"The deadline of proposal {proposal_id} has passed; nothing was decided.")
     if verdict in ("approved", "discussed") and not tx.rows.get((_SHOWN, proposal_id)):
         tx.settle()
-        as_recorded.require_as_shown(tx.connection, proposal)
+        check_recorded.require_as_shown(tx.connection, proposal)
     items = _narrowed(proposal, verdict, narrowed)
     reason = mask(reason)
     changed = tx.execute(
@@ -220,7 +220,7 @@ def load_approved(tx: Tx, proposal_id: str) -> Proposal:
     proposal = load(tx.connection, proposal_id)
     if not tx.rows.get((_APPROVED, proposal_id)):
         tx.settle()
-        as_recorded.require_approved(tx.connection, proposal)
+        check_recorded.require_approved(tx.connection, proposal)
         tx.rows.put((_APPROVED, proposal_id), True)
     return proposal
 

@@ -26,7 +26,7 @@ from cockpit.store.journal.details.trust import (
     TrustUsed,
 )
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.links import is_linked
+from cockpit.store.journal.verify_chain import is_linked
 from cockpit.store.trust.shape import Effect, Shape, read_shape
 from cockpit.store.trust.trust_decisions import TrustDecision
 

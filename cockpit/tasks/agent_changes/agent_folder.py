@@ -17,7 +17,7 @@ async def choose_folder(engine: Engine, agent: str, where: str) -> Path | None:
     """Return a new worktree for the agent, or None for the checkout.
 
     ``where`` is ``worktree``, ``checkout``, or '' for the rule: the checkout is for one agent at a time,
-    the second gets a worktree, unless the project is no repository. Raises ``WorktreeError``.
+    the second gets a worktree, unless the project is not a repository. Raises ``WorktreeError``.
     """
     place = engine.place
     if where != WORKTREE:

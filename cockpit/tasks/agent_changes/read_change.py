@@ -216,7 +216,7 @@ async def snapshot_tree(root: Path, tip: str) -> tuple[str, tuple[str, ...]]:
         return await tree_of(root, tip), ()
     folders = locate_git_folders(root)
     if folders is None:
-        raise WorktreeError(f"{root} is no worktree any more.")
+        raise WorktreeError(f"{root} is not a worktree any more.")
     index = Path(folders.own, f"cockpit-{os.getpid()}.index")
     listed = "\0".join(paths).encode("utf-8", "surrogateescape")
     steps: tuple[tuple[tuple[str, ...], bytes | None], ...] = (
@@ -316,7 +316,7 @@ async def _draw(
 
 
 async def _read_texts(root: Path, entries: Sequence[_Entry]) -> dict[str, str]:
-    """Read the texts of these files, as far as there is room; those that are no text are missing."""
+    """Read the texts of these files, as far as there is room; those that are not text are missing."""
     wanted = [
         blob
         for entry in entries

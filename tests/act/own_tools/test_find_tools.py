@@ -85,7 +85,7 @@ def test_tools_are_read_from_the_tree(tmp_path, source, names):
         (PLAIN.replace("path: str", "path: str, /"), "name each one"),
         (PLAIN.replace("path: str", "_path: str"), "begins with _"),
         (PLAIN.replace('    """Count."""\n', ""), "no docstring"),
-        (PLAIN.replace("count(", "Count("), "no name of a tool"),
+        (PLAIN.replace("count(", "Count("), "not a name of a tool"),
         (PLAIN + "@tool(name='count')\ndef other(a: int):\n    'x'\n", "given to two"),
         (PLAIN + "def (:\n", "not valid Python"),
         (PLAIN + "x = " + "(" * 5000, "Python|nested"),

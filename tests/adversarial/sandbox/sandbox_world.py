@@ -70,7 +70,7 @@ def swap(old: Sequence[str], new: Sequence[str]) -> Loosen:
         for at in range(len(argv)):
             if argv[at : at + len(old)] == list(old):
                 return [*argv[:at], *new, *argv[at + len(old) :]]
-        raise AssertionError(f"{old} is no defence of this sandbox: {argv}")
+        raise AssertionError(f"{old} is not a defence of this sandbox: {argv}")
 
     return loosen
 

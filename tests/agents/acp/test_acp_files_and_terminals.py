@@ -138,7 +138,7 @@ async def test_a_read_past_the_policy_waits_for_the_user(acp: Acp) -> None:
         ("/etc/passwd", "outside of"),
         ("link.txt", "leads out of the project"),
         (".git/config", "git's own files"),
-        ("binary.bin", "no UTF-8 text"),
+        ("binary.bin", "not UTF-8 text"),
         ("missing.txt", "There is no file"),
     ],
 )

@@ -14,7 +14,7 @@ from cockpit.loop.runtime import runtime_over
 from cockpit.store.chains import worktrees
 from cockpit.store.sessions import messages, outbox, proposals
 from cockpit.store.sessions.proposals import Proposal
-from cockpit.tasks.agent_changes.apply_change import change_adapters
+from cockpit.tasks.agent_changes.merge_or_drop import change_adapters
 from cockpit.tasks.git import WorktreeError
 
 pytestmark = pytest.mark.slow
@@ -191,14 +191,14 @@ class _Killed(BaseException):
 async def test_a_kill_between_effects_is_merged_once(
     acp: Acp, monkeypatch: pytest.MonkeyPatch, effect: str
 ) -> None:
-    from cockpit.tasks.agent_changes import apply_change
+    from cockpit.tasks.agent_changes import merge_or_drop
 
     done = await work(acp, "echo one > one.txt")
     git(top(acp), "commit", "-q", "--allow-empty", "-m", "meanwhile")
     with pytest.raises(WorktreeError):
         await acp.approve(done.proposal())
     name, _, after = effect.partition(" ")
-    owner = apply_change if name == "merge_trees" else apply_change._TakeAdapter
+    owner = merge_or_drop if name == "merge_trees" else merge_or_drop._TakeAdapter
     real = getattr(owner, name)
 
     async def die(*words: object) -> None:
@@ -235,16 +235,16 @@ DROP_STEPS = ("_commit_rest", "_keep", "remove_tree", "git", "set_status")
 async def test_a_kill_at_any_step_of_a_drop_drops_once_and_keeps_the_work(
     acp: Acp, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
 ) -> None:
-    from cockpit.tasks.agent_changes import apply_change
+    from cockpit.tasks.agent_changes import merge_or_drop
 
     done = await work(acp, "echo one > one.txt; git add -A; git commit -qm one; echo two > two.txt")
     branch = done.branch
     await acp.reject(done.proposal())
     owner = {
-        "_commit_rest": apply_change._DropAdapter,
-        "_keep": apply_change._DropAdapter,
-        "set_status": apply_change.worktrees,
-    }.get(step, apply_change)
+        "_commit_rest": merge_or_drop._DropAdapter,
+        "_keep": merge_or_drop._DropAdapter,
+        "set_status": merge_or_drop.worktrees,
+    }.get(step, merge_or_drop)
     real = getattr(owner, step)
 
     async def die(*words: object) -> None:

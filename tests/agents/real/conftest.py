@@ -4,5 +4,5 @@ from __future__ import annotations
 
 import os
 
-# The programs are no dependency of cockpit; without them there is nothing to collect here.
+# The programs are not dependencies of cockpit; without them there is nothing to collect here.
 collect_ignore_glob = [] if os.environ.get("COCKPIT_AGENTS") else ["test_*.py"]

@@ -70,10 +70,10 @@ def test_a_token_comes_from_a_file_of_yours_alone(tmp_path: Path) -> None:
             read_token(file, {})
     with pytest.raises(WrongServer, match="cannot be read"):
         read_token(tmp_path / "none", {})
-    with pytest.raises(WrongServer, match="no file of yours"):
+    with pytest.raises(WrongServer, match="not a file of yours"):
         read_token(tmp_path, {})
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(WrongServer, match="no file of yours"):
+    with pytest.raises(WrongServer, match="not a file of yours"):
         read_token(tmp_path / "pipe", {})
     with pytest.raises(WrongServer, match=r"screen\.open"):
         read_token(None, {})

@@ -124,7 +124,7 @@ def test_enter_before_the_proposal_is_on_the_glass_approves_nothing(served: Web)
         assert b"# First" not in shown.wrote[seen:]
         shown.press(b"\r")  # it arrives when the proposal has been drawn for seconds, over there
         shown.until("# First", after=seen)
-        shown.press(b"\r")  # at once, as one types on: it was on the glass for no half second
+        shown.press(b"\r")  # at once, as one types on: it was on the drawn for no half second
         shown.echo("zqxz")
         assert waiting(served) and not is_approved(served)
         approve(served, shown, pause_s=6.0)

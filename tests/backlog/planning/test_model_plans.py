@@ -12,10 +12,10 @@ import pytest
 from plan_world import Project
 
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.planning.model_plan import MOST_TASKS, read_model_plan
 from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PlanInvalid
-from cockpit.backlog.planning.plan_desk import BacklogPlanDesk
 from cockpit.backlog.planning.plan_markdown import plan_markdown
 from cockpit.backlog.planning.plan_source import plan_source
 from cockpit.backlog.service import create_task
@@ -70,7 +70,7 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
         settings = RuntimeSettings(
             user_dir=tmp_path / "user",
             approval_effects=APPROVAL_EFFECTS,
-            plan_desk=BacklogPlanDesk(),
+            plan_target=BacklogPlanTarget(),
             **fields,
         )
         async with open_runtime(locate_project(root), settings) as runtime:
@@ -247,8 +247,8 @@ INVALID = {
     "twice": ({"tasks": [task("Add it"), task("add  it!")]}, "Tasks 1 and 2 have the same title"),
     "what is open": ({"tasks": [task("lay the GROUND")]}, "in the backlog already: T-1"),
     "no checks": ({"tasks": [task("A", acceptance=["  "])]}, "acceptance is empty"),
-    "outside": ({"tasks": [task("A", files=["../../etc/passwd"])]}, "no path within"),
-    "an absolute path": ({"tasks": [task("A", files=["/etc/passwd"])]}, "no path within"),
+    "outside": ({"tasks": [task("A", files=["../../etc/passwd"])]}, "not a path within"),
+    "an absolute path": ({"tasks": [task("A", files=["/etc/passwd"])]}, "not a path within"),
     "a field of its own": ({"tasks": [task("A")], "policy": "all"}, "policy"),
     "another field": ({"tasks": [task("A", status="done")]}, "status"),
     "far too long": (

@@ -25,7 +25,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.backlog import dependencies, tasks, work_queue
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
@@ -95,7 +95,7 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     waits = store.read_now(lambda c: dependencies.select_prerequisites(c, three.task_id))
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
     assert store.read_now(lambda c: work_queue.count_ready(c)) == 1
-    assert store.read_now(journal.verify).ok
+    assert store.read_now(verify_chain.verify).ok
 
 
 def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:

@@ -79,14 +79,16 @@ class ChainWorld:
         }
         return self.store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
 
-    def desk(self, chain: Chain, ordinal: int, scenario: str, **changed: Any) -> TaskContext:
+    def task_context(
+        self, chain: Chain, ordinal: int, scenario: str, **changed: Any
+    ) -> TaskContext:
         given: dict[str, Any] = {
             "chain_id": chain.chain_id,
             "ordinal": ordinal,
             "chain_branch": chain.branch,
             "before_decay": collect_before_decay(chain.chain_id),
         }
-        return self.world.desk(scenario, **{**given, **changed})
+        return self.world.task_context(scenario, **{**given, **changed})
 
     async def session(
         self,
@@ -95,14 +97,14 @@ class ChainWorld:
         *,
         scenario: str = ALL_PASS,
         limits: WorkerLimits | None = None,
-        desk: TaskContext | None = None,
+        task_context: TaskContext | None = None,
     ) -> WorkerEnd:
         """One session from its row's beginning to its end."""
         store = self.store
         limit = (limits.tokens if limits else None) or 1_000_000
         store.write_now(lambda tx: workers.start(tx, chain, ordinal, token_limit=limit))
         ended = await run_batches(
-            desk or self.desk(chain, ordinal, scenario),
+            task_context or self.task_context(chain, ordinal, scenario),
             chain,
             ordinal,
             limits=limits or WorkerLimits(),

@@ -141,8 +141,10 @@ async def test_what_packets_have_no_room_for_ends_a_session_with_its_batch(
     second = chained.world.task("Look again", files=["long.py"], task_type="spike")
     chain = chained.chain()
     settings = RuntimeSettings(user_dir=chained.world.folder / "config", token_budget=9_000)
-    desk = chained.desk(chain, 1, ALL_PASS, settings=settings)
-    ended = await chained.session(chain, desk=desk, limits=WorkerLimits(dropped_share=0.02))
+    task_context = chained.task_context(chain, 1, ALL_PASS, settings=settings)
+    ended = await chained.session(
+        chain, task_context=task_context, limits=WorkerLimits(dropped_share=0.02)
+    )
     assert (ended.reason, ended.exceeded) == ("pressure", "dropped")
     assert 0.02 < ended.dropped_share < 1.0
     assert chained.statuses() == {first: "done", second: "todo"}
@@ -172,9 +174,9 @@ async def test_a_drain_finishes_the_steps_under_way_and_begins_no_other(
 ) -> None:
     made = chained.tasks(3)
     chain = chained.chain()
-    desk = chained.desk(chain, 1, ALL_PASS)
-    chained.on_line("Batch 1", desk.stop.set)
-    ended = await chained.session(chain, desk=desk)
+    task_context = chained.task_context(chain, 1, ALL_PASS)
+    chained.on_line("Batch 1", task_context.stop.set)
+    ended = await chained.session(chain, task_context=task_context)
     assert (ended.reason, ended.batches, ended.interrupted) == ("drained", 1, 2)
     assert set(chained.statuses().values()) == {"todo"}
     ended = await chained.session(chain, 2)
@@ -212,12 +214,12 @@ async def test_what_a_person_has_in_progress_is_left_to_them(chained: ChainWorld
 
 
 async def test_a_task_that_breaks_off_takes_nothing_down(hurried: ChainWorld) -> None:
-    """Its tests are red, and how often they may be mended is no number: an error of ours."""
+    """Its tests are red, and how often they may be mended is not a number: an error of ours."""
     broken, (other,) = hurried.world.task("Change add"), hurried.tasks(1)
     chain = hurried.chain()
-    desk = hurried.desk(chain, 1, ALL_PASS + breaks(broken))
-    desk = replace(desk, work=WorkSettings(max_test_retries=None))  # type: ignore[arg-type]
-    ended = await hurried.session(chain, desk=desk)
+    task_context = hurried.task_context(chain, 1, ALL_PASS + breaks(broken))
+    task_context = replace(task_context, work=WorkSettings(max_test_retries=None))  # type: ignore[arg-type]
+    ended = await hurried.session(chain, task_context=task_context)
     assert hurried.statuses() == {broken: "blocked", other: "done"}
     assert (ended.reason, ended.tasks_done, ended.tasks_blocked) == ("empty", 1, 1)
     first, second = hurried.batches()
@@ -265,8 +267,8 @@ async def test_a_connection_that_comes_back_is_gone_on_with(hurried: ChainWorld)
     made = hurried.tasks(2)
     chain = hurried.chain()
     gone = ALL_PASS + '[[turn]]\ntext = "x"\nerror = { code = "network" }\n'
-    desk = hurried.desk(chain, 1, gone)
+    task_context = hurried.task_context(chain, 1, gone)
     back = hurried.world.folder / "scenario.toml"
     hurried.on_line("script:", lambda: back.write_text(ALL_PASS))
-    ended = await hurried.session(chain, desk=desk)
+    ended = await hurried.session(chain, task_context=task_context)
     assert (ended.reason, hurried.statuses()) == ("empty", dict.fromkeys(made, "done"))

@@ -74,8 +74,8 @@ async def test_what_waits_for_a_person_is_told_once_and_goes_on(hurried: ChainWo
 
     hurried.on_line(f"{task_id} waits for you", lambda: approve(store))
     chain = hurried.chain(approve="ask")
-    desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
-    ended = await hurried.session(chain, desk=desk)
+    task_context = hurried.task_context(chain, 1, ALL_PASS + ASKS, approve="trusted")
+    ended = await hurried.session(chain, task_context=task_context)
     waits = [line for line in hurried.said if "waits for you" in line]
     assert len(waits) == 1
     assert "calc.py" in waits[0]
@@ -92,8 +92,8 @@ async def test_a_task_whose_lease_is_lost_is_left_to_who_has_it(hurried: ChainWo
 
     hurried.on_line(f"{task_id} waits for you", lambda: store.write_now(steal))
     chain = hurried.chain()
-    desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
-    ended = await hurried.session(chain, desk=desk)
+    task_context = hurried.task_context(chain, 1, ALL_PASS + ASKS, approve="trusted")
+    ended = await hurried.session(chain, task_context=task_context)
     assert (ended.reason, ended.interrupted) == ("empty", 1)
     assert f"{task_id} is paused: another process claimed it" in hurried.said
     assert hurried.leases() == [task_id]
@@ -108,14 +108,16 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
         f"{task_id} waits for you",
         lambda: store.write_now(lambda tx: workers.record_crash(tx, chain, 1, "silent")),
     )
-    desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
+    task_context = hurried.task_context(chain, 1, ALL_PASS + ASKS, approve="trusted")
     with pytest.raises(IllegalTransition, match="declared dead"):
-        await hurried.session(chain, desk=desk)
+        await hurried.session(chain, task_context=task_context)
     assert hurried.leases() == []
     # The next one takes the task up where it stood.
     hurried.on_line(f"{task_id} waits for you", lambda: approve(store))
-    desk = hurried.desk(chain, 2, ALL_PASS + ASKS, approve="trusted")
-    ended = await hurried.session(chain, 2, desk=desk, limits=WorkerLimits(batches=1))
+    task_context = hurried.task_context(chain, 2, ALL_PASS + ASKS, approve="trusted")
+    ended = await hurried.session(
+        chain, 2, task_context=task_context, limits=WorkerLimits(batches=1)
+    )
     assert any(line.startswith(f"Resuming {task_id} from: implementing") for line in hurried.said)
     assert ended.batches == 1
 
@@ -123,8 +125,8 @@ async def test_a_session_that_was_given_up_for_dead_stops(hurried: ChainWorld) -
 async def test_stopped_at_once_everything_stays_where_it_stands(hurried: ChainWorld) -> None:
     task_id = hurried.world.task("Turn it round")
     chain = hurried.chain()
-    desk = hurried.desk(chain, 1, ALL_PASS + ASKS, approve="trusted")
-    doing = asyncio.ensure_future(hurried.session(chain, desk=desk))
+    task_context = hurried.task_context(chain, 1, ALL_PASS + ASKS, approve="trusted")
+    doing = asyncio.ensure_future(hurried.session(chain, task_context=task_context))
     hurried.on_line(f"{task_id} waits for you", doing.cancel)
     with pytest.raises(asyncio.CancelledError):
         await doing

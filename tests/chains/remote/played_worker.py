@@ -5,7 +5,7 @@ from __future__ import annotations
 from chains.remote.remote_world import Machines
 
 from cockpit.chains.remote.message_queue import MessageQueue, open_queue
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     Claim,
     ClaimAnswer,
     RunResult,

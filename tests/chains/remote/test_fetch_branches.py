@@ -13,8 +13,8 @@ from tasks.taskrun_world import World, git
 
 from cockpit.chains.remote import fetch_branches
 from cockpit.chains.remote.fetch_branches import BranchFetcher
-from cockpit.chains.remote.messages import RunResult, StepResult
-from cockpit.chains.remote.take_over import take_over
+from cockpit.chains.remote.merge_remote_work import take_over
+from cockpit.chains.remote.queue_messages import RunResult, StepResult
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
@@ -50,7 +50,7 @@ async def test_those_that_wait_come_together_and_a_missing_one_fails_alone(
         return await ask_shared(*args, **options)
 
     monkeypatch.setattr(fetch_branches, "ask_shared", count)
-    fetcher = BranchFetcher(world.desk(""), str(shared))
+    fetcher = BranchFetcher(world.task_context(""), str(shared))
     names = [f"work-{number}" for number in commits]
     await asyncio.gather(*(fetcher.fetch(name, f"cockpit/{name}") for name in names))
     assert len(fetches) == 2, "the first alone, then all that waited for it"
@@ -65,7 +65,7 @@ async def test_those_that_wait_come_together_and_a_missing_one_fails_alone(
 
 async def test_a_run_that_changed_nothing_is_done_without_a_fetch(world, tmp_path):
     task_id = world.task(task_type="investigate")
-    context = world.desk("")
+    context = world.task_context("")
     chain = await prepare_chain_branch(context, task_id)
     base = await commit_of(Path(chain.path), "HEAD") or ""
     first = StepResult("implement", "done", {"summary": "It is as it should be.", "tip": base})

@@ -22,7 +22,7 @@ from cockpit.chains.remote.message_queue import (
     open_queue,
     read_run,
 )
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     BackMessage,
     Claim,
     ClaimAnswer,

@@ -14,7 +14,7 @@ from cockpit.store.chains.prune_remote_rows import prune_remote_rows
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.db.write_archive import read_archive
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 
 LATER, EARLIER = "2999-01-01T00:00:00.000000Z", "2000-01-01T00:00:00.000000Z"
 
@@ -53,4 +53,4 @@ def test_journals_of_runs_that_are_over_go_into_an_archive(tmp_path: Path):
         assert len(store.read_now(lambda c: remote_runs.select_rows(c, "T-2", 1, 2))) == 3
         assert not store.read_now(lambda c: remote_runs.select_rows(c, "T-2", 1, 1))
         assert prune_remote_rows(store, LATER).runs == 0
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cockpit.chains.remote import message_queue
 from cockpit.chains.remote.message_queue import QueueUnreachable, open_queue
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     Claim,
     JournalRows,
     MessageInvalid,

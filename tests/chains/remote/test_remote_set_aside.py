@@ -11,7 +11,7 @@ from chains.remote.remote_world import Machines, machines
 from chains.remote.test_remote_chain import wait_until
 
 from cockpit.chains.remote.message_queue import open_queue
-from cockpit.chains.remote.messages import Claim, ClaimAnswer, decode, encode
+from cockpit.chains.remote.queue_messages import Claim, ClaimAnswer, decode, encode
 from cockpit.store.chains import remote_runs, worktrees
 from cockpit.store.chains.remote_runs import RemoteRun
 

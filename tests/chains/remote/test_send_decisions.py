@@ -13,7 +13,7 @@ from commands.cli_world import PATIENCE_S
 from state_for_tests import state_of
 
 from cockpit.chains.remote.message_queue import QueueUnreachable, Subjects
-from cockpit.chains.remote.messages import (
+from cockpit.chains.remote.queue_messages import (
     DecisionAnswer,
     DecisionMessage,
     ProposalNotice,

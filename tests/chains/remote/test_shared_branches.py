@@ -11,9 +11,9 @@ from tasks.taskrun_world import World
 
 from cockpit.backlog import service
 from cockpit.chains.remote import shared_branches
-from cockpit.chains.remote.messages import base_branch, work_branch
+from cockpit.chains.remote.merge_remote_work import local_branch
+from cockpit.chains.remote.queue_messages import base_branch, work_branch
 from cockpit.chains.remote.shared_branches import AT_ONCE, SharedBranches
-from cockpit.chains.remote.take_over import local_branch
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx
@@ -71,7 +71,7 @@ async def test_many_go_by_few_pushes_and_the_late_ones_at_the_end(world, tmp_pat
     push([*(work_branch(each.task_id, 1, 2) for each in over), *kept, base_branch("ch-1")])
     push([base_branch("ch-2"), "of-a-person"])
     before = listed(shared)
-    branches = SharedBranches(world.desk(""), str(shared), "ch-1")
+    branches = SharedBranches(world.task_context(""), str(shared), "ch-1")
     for each in over:
         await store.write(lambda tx, each=each: remote_runs.finish(tx, each.task_id, 1))
         await branches.note_over(each)
@@ -94,7 +94,7 @@ async def test_merged_branches_go_here_but_for_one_that_is_checked_out(world, tm
     for each in runs:
         git(world.root, "branch", local_branch(each))
     git(world.root, "switch", "--quiet", local_branch(runs[0]))
-    branches = SharedBranches(world.desk(""), str(tmp_path / "gone.git"), "ch-1")
+    branches = SharedBranches(world.task_context(""), str(tmp_path / "gone.git"), "ch-1")
     for each in runs:
         await branches.note_over(each, is_merged=each is not runs[2])
     await branches.remove_rest()
@@ -106,5 +106,5 @@ def remote_of(number: int) -> RemoteRun:
 
 
 async def test_a_repository_that_is_gone_stops_nothing(world, tmp_path):
-    branches = SharedBranches(world.desk(""), str(tmp_path / "gone.git"), "ch-1")
+    branches = SharedBranches(world.task_context(""), str(tmp_path / "gone.git"), "ch-1")
     await branches.remove_rest()

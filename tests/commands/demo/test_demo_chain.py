@@ -16,7 +16,7 @@ from state_for_tests import state_of
 
 from cockpit.act.tools import parse_call
 from cockpit.commands.demo import demo_chain
-from cockpit.commands.demo.chain_report import Checkout
+from cockpit.commands.demo.demo_chain_report import Checkout
 from cockpit.commands.demo.sample_project import make_sample, shipped
 from cockpit.commands.exit_codes import Exit
 from cockpit.core.project_paths import locate_project

@@ -17,7 +17,7 @@ from cockpit.decide.model import ModelError
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.store.context import facts, packets
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events, sessions, waves
 
 pytestmark = pytest.mark.slow
@@ -109,7 +109,7 @@ async def test_a_wave_that_fails_too_often_is_given_up_and_can_be_retried(
         assert any("Wave 1 was given up" in text for text in texts)
         rows = store.read_now(lambda c: events.select_recent(c, 9))
         assert {event.state for event in rows} == {"handled"}
-        assert store.read_now(journal.verify).ok
+        assert store.read_now(verify_chain.verify).ok
 
     (action,) = cockpit(project, "outbox", "list", "--json")
     assert (action["phase"], action["action_type"]) == ("confirmed", "write_file")

@@ -20,7 +20,7 @@ from cockpit.loop.views.metrics import fold_counts
 from cockpit.orient.verify_packet import verify_packet
 from cockpit.store.context import facts, packets
 from cockpit.store.context.prune import prune, restore, select_prunable
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.prune_journal import prune_journal
 from cockpit.store.sessions import proposals
 
@@ -75,7 +75,7 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
         assert tables.count("observed_facts") == done.facts == len(whole)
         assert tables.count("observation_jobs") == done.jobs == 1
         assert await store.read(lambda c: packets.select_for_session(c, sid)) == []
-        assert (await store.read(journal.verify)).ok
+        assert (await store.read(verify_chain.verify)).ok
         with pytest.raises(SessionPruned, match="prune --restore"):
             await runtime.run(sid)
         cut = await asyncio.to_thread(prune_journal, store, LATER, fold_counts)
@@ -92,7 +92,7 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
         for wave in (1, 2):
             verdict = await asyncio.to_thread(verify_packet, store, f"{sid}-w{wave}")
             assert verdict.ok
-        assert (await store.read(journal.verify)).ok
+        assert (await store.read(verify_chain.verify)).ok
 
 
 async def test_what_an_open_session_needs_stays(project: Path) -> None:

@@ -85,7 +85,7 @@ def test_odd_skills_are_used_and_remarked(text: str, remark: str) -> None:
         ("# no front matter", "starts with YAML front matter"),
         ("---\nname: tea\n", "no closing"),
         ("---\nname: tea\n---\n", "`description` is missing"),
-        ("---\n- a\n- b\n---\nx", "no list of fields"),
+        ("---\n- a\n- b\n---\nx", "not a list of fields"),
         ("---\n{{{\n---\nx", "is not YAML"),
         ("---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\nx", "aliases"),
         ("---\na: !!python/object/apply:os.system [id]\n---\nx\n", "description"),
@@ -196,7 +196,7 @@ def test_links_of_a_project_are_not_followed(tmp_path: Path) -> None:
     assert not loaded.skills
     assert [problem.split(": ", 1)[1] for problem in loaded.problems] == [
         "SKILL.md is a link.",
-        "SKILL.md is no plain file.",
+        "SKILL.md is not a plain file.",
     ]
     # The user's own links are theirs.
     assert list(load_skills([SkillPlace("user", skills)]).skills) == ["evil"]

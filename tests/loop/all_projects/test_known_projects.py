@@ -40,7 +40,7 @@ def test_a_project_is_known_from_its_first_use(user_state, tmp_path):
     assert names() == ["A", "b"]
     (user_state / PROJECTS / "stray").mkdir()
     (user_state / PROJECTS / "file").write_text("")
-    assert names() == ["A", "b"], "a folder without a record is no project"
+    assert names() == ["A", "b"], "a folder without a record is not a project"
 
 
 def test_forgotten_until_it_is_used_again(user_state, tmp_path):

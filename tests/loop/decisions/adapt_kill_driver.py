@@ -22,7 +22,7 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import sessions, waves
 
 
@@ -90,7 +90,7 @@ def world(root: Path) -> dict[str, object]:
                 ).waves_begun
                 for change in changes
             ],
-            "chain": store.read_now(journal.verify).ok,
+            "chain": store.read_now(verify_chain.verify).ok,
         }
 
 

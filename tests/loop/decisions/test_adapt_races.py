@@ -11,7 +11,7 @@ import pytest
 import warm
 
 from cockpit.store.context import profile_changes
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 
 RACER = Path(__file__).with_name("adapt_racer.py")
@@ -64,7 +64,7 @@ def test_one_of_many_decides(desk):
     shown = desk.store.read_now(lambda c: proposals.load(c, made.proposal_id))
     assert kept.status == shown.status == first[0]
     assert desk.versions() == ([1, 2] if first == ["approved"] else [1])
-    assert desk.store.read_now(journal.verify).ok
+    assert desk.store.read_now(verify_chain.verify).ok
 
 
 def test_waves_that_begin_at_once_are_each_counted(desk):
@@ -104,4 +104,4 @@ def test_killed_after_the_commit_it_is_decided_and_applied(desk):
     assert race.run("approve", proposal=made.proposal_id) == ["already_decided"]
     assert desk.propose(desk.payload(), proposal_id=made.proposal_id).version == 2
     assert desk.running().waves_left == 3
-    assert desk.store.read_now(journal.verify).ok
+    assert desk.store.read_now(verify_chain.verify).ok

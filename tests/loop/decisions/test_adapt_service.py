@@ -18,7 +18,7 @@ from cockpit.loop.decisions.decision_outcome import ProfileChangeRefused
 from cockpit.loop.decisions.profile_change_decision import Origin, reconcile_profile_changes
 from cockpit.orient.profile_changes.profile_json import import_profile, profile_document
 from cockpit.store.context import profile_changes, profiles
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 
 AGENT = agent("s-1")
@@ -43,7 +43,7 @@ def test_approved_it_holds_for_so_many_waves_and_goes_back(at_desk):
         "orientation.profile.applied",
         "orientation.profile.reverted",
     ]
-    assert desk.store.read_now(journal.verify).ok
+    assert desk.store.read_now(verify_chain.verify).ok
 
 
 def test_the_same_proposal_is_proposed_once(at_desk):
@@ -387,7 +387,7 @@ def test_whatever_happens_versions_grow_and_decisions_stand(tmp_path_factory, st
                 assert {"task", "tools", "person"} <= on
             running = desk.running()
             assert running is None or 0 <= running.waves_begun <= running.duration_waves
-        assert desk.store.read_now(journal.verify).ok
+        assert desk.store.read_now(verify_chain.verify).ok
         payloads = [
             json.loads(c.payload) for c in desk.store.read_now(profile_changes.select_changes)
         ]

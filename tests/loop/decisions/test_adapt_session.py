@@ -15,7 +15,7 @@ from adapt_world import runtime_on, settings_of
 from cockpit.loop.decisions.profile_change_tool import TOOL, describe_profile
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import load_shipped
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import plans, proposals, waves
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, 
         assert session.result["status"] == "done"
         found = await runtime.store.read(lambda c: profiles.select_versions(c, session.profile_id))
         assert [one.version for one in found] == versions
-        assert (await runtime.store.read(journal.verify)).ok
+        assert (await runtime.store.read(verify_chain.verify)).ok
 
 
 async def test_the_tool_says_what_a_change_starts_from(project, tmp_path):

@@ -11,7 +11,7 @@ from adapt_world import cockpit, runtime_on, seen, settings_of, weather_scenario
 
 from cockpit.loop.runtime_settings import Limits
 from cockpit.store.context import profiles
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import sessions
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ async def report(runtime):
     def read(connection):
         rows = journal.rows(connection, limit=5000)
         name = sessions.select_recent(connection, 1)[0].profile_id
-        return rows, profiles.select_versions(connection, name), journal.verify(connection)
+        return rows, profiles.select_versions(connection, name), verify_chain.verify(connection)
 
     return await runtime.store.read(read)
 

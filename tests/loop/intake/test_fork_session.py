@@ -9,7 +9,7 @@ from cockpit.loop.intake.fork_session import fork_session, list_waves_to_fork
 from cockpit.loop.runtime_settings import Limits
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import facts, packets
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.verify_tables import verify_tables
 from cockpit.store.sessions import messages, sessions, waves
@@ -90,7 +90,7 @@ async def test_a_fork_continues_after_a_wave_and_leaves_its_session_alone(opened
         )
         after = store.read_now(lambda c: rows_of(c, source))
         assert after == before
-        assert (await store.read(journal.verify)).ok
+        assert (await store.read(verify_chain.verify)).ok
         assert (await store.read(verify_tables)).ok
 
 

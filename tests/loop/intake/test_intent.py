@@ -123,7 +123,7 @@ async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> N
         "/review-pr main..topic/logn": r"names no commit here\. Did you mean topic/login\?",
         "review nope..main": "nope names no commit here",
         "review HEAD~999..main": "the history of HEAD begins after it",
-        "review main": "holds no commit that main lacks",
+        "review main": "has no commit that main lacks",
         "/review-pr --output=x": "not a pull request number",
         "/review-pr main..--output=x": "names no commit here",
         "   ": "The task is empty",

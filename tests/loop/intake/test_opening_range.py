@@ -10,10 +10,11 @@ from loop.intake.repositories import Repo
 from msgspec.structs import replace
 
 from cockpit.access import run_program
+from cockpit.loop.intake.cut_diff import DIFF_NOTICE
 from cockpit.loop.intake.first_message import Opening, OpeningFailed, opening
 from cockpit.loop.intake.intent import Task, resolve
 from cockpit.loop.intake.review_target import Repository
-from cockpit.loop.intake.review_template import DIFF_NOTICE, FILES_MAX
+from cockpit.loop.intake.review_template import FILES_MAX
 from cockpit.loop.intake.task_types import load_task_types
 
 TYPES = load_task_types(None, None).types
@@ -170,7 +171,7 @@ async def test_commits_of_the_base_are_pointed_out(repo: Repo) -> None:
     repo.git("switch", "-q", "topic")
     repo.commit("Topic", {"c.py": "c = 1\n"})
     two = (await start("review main..topic", repo.root)).text
-    assert "holds 1 commit that the tip lacks" in two
+    assert "has 1 commit that the tip lacks" in two
     assert "- `b.py` (removed)" in two
     three = (await start("review main...topic", repo.root)).text
     assert "that the tip lacks" not in three
@@ -191,7 +192,7 @@ async def test_ranges_that_cannot_be_reviewed(repo: Repo, tmp_path: Path) -> Non
     with pytest.raises(OpeningFailed, match="changes no files"):
         await start("review HEAD~1..HEAD", repo.root)
     gone = Task("review_pr", "t", "w", {"range": "a..b", "base": "0" * 40, "tip": "1" * 40})
-    with pytest.raises(OpeningFailed, match=r"git cannot tell what a\.\.b changes"):
+    with pytest.raises(OpeningFailed, match=r"git cannot show the changes of a\.\.b"):
         await opening(gone, REVIEW, Ground(repo.root))
     (tmp_path / "plain").mkdir()
     with pytest.raises(

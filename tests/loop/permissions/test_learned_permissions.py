@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from permission_world import World, bash, begin_session, edit
 
 from cockpit.loop.permissions.permission_body import describe_request, find_place
-from cockpit.loop.permissions.trust_rules import add_rule
+from cockpit.loop.permissions.permission_rules import add_rule
 from cockpit.loop.runtime_settings import TrustSettings
 from cockpit.loop.trust.decide_rules import decide_rule
 from cockpit.loop.trust.list_rules import ListedRule, list_rules

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from cockpit.hook.event_payload import read_payload
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
+from cockpit.loop.permissions.permission_rules import propose_rule
 from cockpit.loop.permissions.read_tool_request import (
     read_acp_tool,
     read_claude_tool,
     read_codex_approval,
 )
 from cockpit.loop.permissions.tool_request import ToolRequest
-from cockpit.loop.permissions.trust_rules import propose_rule
 
 pytestmark = pytest.mark.slow
 

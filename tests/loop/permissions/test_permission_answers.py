@@ -16,7 +16,7 @@ from cockpit.loop.permissions.changed_input import InputNotChanged
 from cockpit.loop.permissions.withdrawal import Ending, Withdrawal
 from cockpit.loop.views import transcript
 from cockpit.loop.views.story import Storyteller
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import AlreadyDecided, shown_status
 
@@ -33,7 +33,7 @@ async def test_enter_allows_once(world: World) -> None:
     assert shown.body["agent"] == "claude"
     assert (shown.body["project"], shown.body["branch"]) == ("calc", "main")
     assert answer.proposal_id == shown.proposal_id
-    assert world.store.read_now(journal.verify).broken is None
+    assert world.store.read_now(verify_chain.verify).broken is None
 
 
 async def test_no_carries_the_words(world: World) -> None:

@@ -12,7 +12,7 @@ from loop_calc import git
 
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.views.story import Storyteller
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details.reentry import ActionHeld, ActionReleased, ActionResumed
 from cockpit.store.journal.details.waves import WaveStarted
 from cockpit.store.sessions import outbox, proposals
@@ -107,7 +107,7 @@ async def test_a_blind_edit_is_kept_reads_its_file_and_is_proposed_again_as_it_w
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
         text = "".join(teller.tell(row) for row in rows)
         assert f"── wave 2 · {why}" in text
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
 
 
 async def wait_for_proposal(runtime: Runtime, work: asyncio.Task, kind: str) -> Proposal:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.details import proposals as decided
 from cockpit.store.journal.details.reentry import ActionHeld, ActionReleased, ActionResumed
 from cockpit.store.sessions import outbox, proposals
@@ -102,7 +102,7 @@ async def play(root: Path, plays: list, user: list[str]) -> None:
         rows = await runtime.store.read(
             lambda c: journal.rows(c, session_id=session_id, limit=2000)
         )
-        assert runtime.store.read_now(journal.verify).ok
+        assert runtime.store.read_now(verify_chain.verify).ok
     details = [row.detail for row in rows]
     # Every action came to an end, and what is confirmed is in the files: each exactly once.
     assert {action.phase for action in actions} <= {"confirmed", "failed_terminal"}

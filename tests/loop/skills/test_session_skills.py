@@ -317,8 +317,8 @@ async def test_a_proposed_skill_is_loaded_once_the_user_approved_it(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "Tea Time"}, "is no name"),
-        ({"name": "../../evil"}, "is no name"),
+        ({"name": "Tea Time"}, "is not a name"),
+        ({"name": "../../evil"}, "is not a name"),
         ({"description": " "}, "1 to 1024 characters"),
         ({"body": "line\n" * 51}, "at most 50 lines"),
         ({"body": "x" * 9000}, "8,000 characters"),

@@ -40,7 +40,7 @@ async def test_listing_and_showing_run_nothing(opened, project):
     async with opened() as runtime:
         rows = await runtime.store.read(lambda c: list_rows(c, runtime.engine.added.catalog))
         assert [(row.name, row.state) for row in rows] == [("count_words", "new")]
-        # Loaded once the user agreed, it still cannot write: this is no sandbox of its own choosing.
+        # Loaded once the user agreed, it still cannot write: this is not a sandbox of its own choosing.
         with pytest.raises(ToolFileRefused, match="Read-only file system"):
             await approve(runtime)
         assert not (project / "ran").exists()

@@ -138,7 +138,7 @@ async def test_a_call_without_an_answer_is_uncertain_and_made_once(
 async def test_a_server_that_talks_too_much_is_answered_and_bounded(
     opened, script, project, stand_in
 ):
-    """Lines that are no messages, requests of its own, forged answers; three megabytes; pages without end."""
+    """Lines without a message, requests of its own, forged answers; three megabytes; pages without end."""
     for number, (mode, most) in enumerate((("noisy", 200), ("huge", 30_000), ("pages", 200))):
         async with opened(mcp=stand_in(mode, allow=("search",))) as runtime:
             await approve(runtime)

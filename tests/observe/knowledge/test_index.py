@@ -129,7 +129,7 @@ def test_hostile_questions_and_names_are_data(index: KnowledgeIndex) -> None:
         search_passages(index, question, limit=3)
     index.put_document("docs", "'; DROP TABLE chunks; --.md", "'\"", "# \x00\n\n" + "[" * 20_000)
     assert index.count().documents == {"docs": 2}
-    with pytest.raises(ValueError, match="no kind of document"):
+    with pytest.raises(ValueError, match="not a kind of document"):
         index.put_document("secret", "x", "", "text")
 
 

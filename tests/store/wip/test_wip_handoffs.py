@@ -13,7 +13,7 @@ from cockpit.backlog.story_completion import Boundaries
 from cockpit.core.errors import NotFound
 from cockpit.store.backlog import handoffs
 from cockpit.store.backlog.handoffs import MOST_DETAILS, MOST_SUMMARY, Handoff, HandoffInvalid
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 
 
 def hand_over(world: World, task_id: str, status: str = "PASS", **more: Any) -> Handoff:
@@ -199,7 +199,7 @@ def test_an_archived_handoff_stands_in_the_journal_and_is_still_told(world):
     )
     assert found.archived_at == first.at
     assert found.full_details is None
-    assert world.store.read_now(journal.verify).ok
+    assert world.store.read_now(verify_chain.verify).ok
 
 
 def test_the_handoff_of_a_blocked_task_never_decays(world):

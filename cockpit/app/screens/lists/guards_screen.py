@@ -56,8 +56,8 @@ class GuardsScreen(ListScreen[GuardRow]):
 
     async def do(self, verb: str, row: GuardRow) -> None:
         if row.own is not None:
-            desk = await self.host.engine.guards()
-            await (desk.approve(row.own) if verb == "approve" else desk.forget(row.own))
+            service = await self.host.engine.guards()
+            await (service.approve(row.own) if verb == "approve" else service.forget(row.own))
 
     def words(self, row: GuardRow) -> str:
         return row.why

@@ -62,12 +62,12 @@ class KnowledgeScreen(ListScreen[Source | Passage]):
         return self._question_asked
 
     async def read_rows(self) -> tuple[Sequence[Source | Passage], Sequence[str]]:
-        desk = await self.host.engine.knowledge()
+        service = await self.host.engine.knowledge()
         question = self._question_asked
         rows: list[Source | Passage] = []
         if question:
-            rows += await desk.search(question)
-        self._state = await desk.read_state()
+            rows += await service.search(question)
+        self._state = await service.read_state()
         counts = self._state.counts.documents
         if not question:
             rows += [Source(kind, counts[kind]) for kind in KINDS if counts.get(kind)]
@@ -115,8 +115,8 @@ class KnowledgeScreen(ListScreen[Source | Passage]):
             root = self.host.engine.place.root
             await self.host.open_screen(FileView(root, row.ref, row.start, row.end))
             return
-        desk = await self.host.engine.knowledge()
-        item = await desk.add(self.host.session_id, row)
+        service = await self.host.engine.knowledge()
+        item = await service.add(self.host.session_id, row)
         self.host.show_notice(f"{item} enters the next packet.")
 
     def start(self, verb: str) -> None:

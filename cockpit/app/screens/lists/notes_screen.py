@@ -12,7 +12,7 @@ from cockpit.app.dialogs.question import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
-from cockpit.loop.notes.note_desk import NoteListing
+from cockpit.loop.notes.note_service import NoteListing
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.notes.notes import KINDS, Note
 from widgets.text.detail import DetailRow, fields, quoted, sentence
@@ -42,8 +42,8 @@ class NotesScreen(ListScreen[Note]):
         self._listing = NoteListing((), 0, 0, 0)
 
     async def read_rows(self) -> tuple[Sequence[Note], Sequence[str]]:
-        desk = await self.host.engine.notes()
-        self._listing = await desk.read_notes(with_forgotten=self._with_forgotten)
+        service = await self.host.engine.notes()
+        self._listing = await service.read_notes(with_forgotten=self._with_forgotten)
         return self._listing.notes, ()
 
     def describe(self) -> Sequence[Part]:
@@ -68,11 +68,11 @@ class NotesScreen(ListScreen[Note]):
         return {"write": "new", "forgotten": "current" if self._with_forgotten else "all"}
 
     async def do(self, verb: str, row: Note) -> None:
-        desk = await self.host.engine.notes()
+        service = await self.host.engine.notes()
         if verb == "keep":
-            await desk.keep(row)
+            await service.keep(row)
         elif verb == "forget":
-            await desk.forget(row)
+            await service.forget(row)
         elif verb == "merge":
             self._ask_where(row)
         else:
@@ -87,7 +87,7 @@ class NotesScreen(ListScreen[Note]):
 
         def save(text: str | None) -> None:
             if text and text != row.text:
-                self._decide(lambda desk: desk.edit(row, text))
+                self._decide(lambda service: service.edit(row, text))
 
         about = f"A {row.kind}: {_EXPLAINED.get(row.kind, '')}. Saving keeps it."
         self.host.open_screen(Ask(f"Edit {row.note_id}", about, value=row.text), save)
@@ -102,7 +102,7 @@ class NotesScreen(ListScreen[Note]):
 
         def merge(key: str | None) -> None:
             if key is not None:
-                self._decide(lambda desk: desk.merge(row, others[key]))
+                self._decide(lambda service: service.merge(row, others[key]))
 
         empty = f"There is no other {row.kind} to merge it into. esc goes back."
         title = f"Merge {row.note_id} into the note that stays"
@@ -120,7 +120,7 @@ class NotesScreen(ListScreen[Note]):
             if kind.strip() not in KINDS:
                 kind, rest = "decision", text or ""
             if rest.strip():
-                self._decide(lambda desk: desk.write(kind.strip(), rest))
+                self._decide(lambda service: service.write(kind.strip(), rest))
 
         question = f"What should later sessions know? Begin with its kind ({', '.join(KINDS)}) and a colon."
         self.host.open_screen(Ask("New note", question, value="decision: "), write)

@@ -63,9 +63,9 @@ class ProposalsScreen(ListScreen[ListedProposal]):
         self.set_interval(_AGES_S, lambda: self.find_rows(self.filter))
 
     async def read_rows(self) -> tuple[Sequence[ListedProposal], Sequence[str]]:
-        desk, decided = await self.host.engine.trust(), self._shows_decided
-        rows = await desk.store.read(
-            lambda c: list_proposals(c, desk.store.clock, desk.settings, decided=decided)
+        service, decided = await self.host.engine.trust(), self._shows_decided
+        rows = await service.store.read(
+            lambda c: list_proposals(c, service.store.clock, service.settings, decided=decided)
         )
         return rows, ()
 
@@ -125,9 +125,9 @@ class ProposalsScreen(ListScreen[ListedProposal]):
             for each in row.equal if verb == "equal" else (proposal,):
                 await self.host.engine.approve(each.proposal_id, shown_digest=each.shown_digest)
                 self.host.resume_session(each.session_id)
-            desk = await self.host.engine.trust()
+            service = await self.host.engine.trust()
             for rule_id in row.rules if verb == "always" else ():
-                await desk.decide("accept", rule_id)
+                await service.decide("accept", rule_id)
 
     def words(self, row: ListedProposal) -> str:
         proposal = row.proposal

@@ -14,8 +14,8 @@ from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.project_paths import user_folder
 from cockpit.core.skills.skill import LAYERS
 from cockpit.core.text import pluralize
-from cockpit.loop.skills.skill_desk import ListedSkill, SkillDesk
-from cockpit.loop.skills.skill_shelf import open_shelf
+from cockpit.loop.skills.project_skills import open_project_skills
+from cockpit.loop.skills.skill_service import ListedSkill, SkillService
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.tone import DIM, STRONG, Part
 from widgets.work.task_card_views import Tone
@@ -42,15 +42,15 @@ class SkillsScreen(ListScreen[ListedSkill]):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         engine = host.engine
-        self._desk = SkillDesk(
-            engine.store, open_shelf(engine.place, user_folder(os.environ), os.environ)
+        self._service = SkillService(
+            engine.store, open_project_skills(engine.place, user_folder(os.environ), os.environ)
         )
 
     def revision(self) -> object:
         return self.host.session_id, self.host.state.seq
 
     async def read_rows(self) -> tuple[Sequence[ListedSkill], Sequence[str]]:
-        overview = await self._desk.read_overview(self.host.session_id)
+        overview = await self._service.read_overview(self.host.session_id)
         return overview.skills, overview.problems
 
     def describe(self) -> Sequence[Part]:
@@ -68,7 +68,7 @@ class SkillsScreen(ListScreen[ListedSkill]):
 
     async def do(self, verb: str, row: ListedSkill) -> None:
         """Load or unload a skill, from the session's next wave on."""
-        await self._desk.toggle(self.host.session_id, row)
+        await self._service.toggle(self.host.session_id, row)
 
     def draw_row(self, row: ListedSkill) -> QueuedView:
         sign, tone, state = _STATES[row.state]

@@ -37,7 +37,7 @@ class TaskTypesScreen(ListScreen[LayeredType]):
     READS_FILES = True
 
     async def read_rows(self) -> tuple[Sequence[LayeredType], Sequence[str]]:
-        return await (await self.host.engine.task_type_desk()).read_types()
+        return await (await self.host.engine.task_type_service()).read_types()
 
     def describe(self) -> Sequence[Part]:
         counts = Counter(row.kind.source_layer for row in self.rows)

@@ -13,7 +13,7 @@ from cockpit.app.host import Host
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
 from cockpit.loop.tools.list_tools import ToolRow
-from cockpit.loop.tools.tool_desk import ToolDesk
+from cockpit.loop.tools.tool_service import ToolService
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, fields, quoted
 from widgets.text.tone import DIM, Part
@@ -41,12 +41,12 @@ class ToolsScreen(ListScreen[ToolRow]):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._desk: ToolDesk | None = None
+        self._service: ToolService | None = None
 
     async def read_rows(self) -> tuple[Sequence[ToolRow], Sequence[str]]:
-        if self._desk is None:
-            self._desk = await self.host.engine.tools()
-        return await self._desk.read_rows(), ()
+        if self._service is None:
+            self._service = await self.host.engine.tools()
+        return await self._service.read_rows(), ()
 
     def describe(self) -> Sequence[Part]:
         approved = sum(row.state == "approved" for row in self.rows)
@@ -61,14 +61,14 @@ class ToolsScreen(ListScreen[ToolRow]):
         return {**approve, **forget}
 
     async def do(self, verb: str, row: ToolRow) -> None:
-        if self._desk is None:
+        if self._service is None:
             return
         if verb == "list":
-            await self._desk.list_server(row.place)
+            await self._service.list_server(row.place)
         elif verb == "approve":
-            await self._desk.approve(row)
+            await self._service.approve(row)
         else:
-            await self._desk.forget(row)
+            await self._service.forget(row)
 
     def draw_row(self, row: ToolRow) -> QueuedView:
         look = state_sign("offer", row.state)
@@ -79,9 +79,9 @@ class ToolsScreen(ListScreen[ToolRow]):
         return QueuedView(key, takes, look.sign, look.tone, state, place, row.name)
 
     def draw_detail(self, row: ToolRow, detail: Any) -> Sequence[DetailRow]:
-        if self._desk is None:
+        if self._service is None:
             return ()
-        parts = self._desk.describe(row)
+        parts = self._service.describe(row)
         short = [(heading, text) for heading, text in parts if "\n" not in text.strip()]
         long = [(heading, text) for heading, text in parts if "\n" in text.strip()]
         return [*fields(short), *(each for part in long for each in quoted(*part))]

@@ -64,7 +64,7 @@ class EvolutionAnswered(Detail, frozen=True, kw_only=True):
     red: str
     """How the test failed without code, once it was taken."""
     discussed: str | UnsetType = UNSET
-    """The proposal that the user discussed, where this is no round: ``answer`` has their words. The rounds
+    """The proposal that the user discussed, where this is not a round: ``answer`` has their words. The rounds
     begin anew then."""
 
 

@@ -17,7 +17,7 @@ class OfNote(Detail, frozen=True, kw_only=True):
 
 
 class NoteProposed(OfNote, frozen=True, kw_only=True):
-    """A session's end proposed a note; it is no memory until the user keeps it."""
+    """A session's end proposed a note; it is not memory until the user keeps it."""
 
     subject: str
     """By which it is the same as another note of its kind."""
@@ -50,7 +50,7 @@ class NoteContradicted(OfNote, frozen=True, kw_only=True):
 
 
 class NoteForgotten(OfNote, frozen=True, kw_only=True):
-    """A note is no memory any more: by the user, or because it was contradicted or answered."""
+    """A note is not memory any more: by the user, or because it was contradicted or answered."""
 
     reason: str
     """Why."""

@@ -23,7 +23,7 @@ _GAP_COUNTS_S = 2.0
 _numbers = itertools.count(1)  # of all screens of this process: one may follow another
 
 
-class FarGlass:
+class FarKeyTimes:
     """Numbers what is drawn, and reads what the server says before keys. ``monotonic`` gives seconds.
 
     Numbers are given in the thread that draws, and read in that of the keys.

@@ -32,7 +32,7 @@ class NoteListing(Struct, frozen=True):
     forgotten: int
 
 
-class NoteDesk(Struct, frozen=True):
+class NoteService(Struct, frozen=True):
     """The notes of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

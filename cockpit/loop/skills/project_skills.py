@@ -35,7 +35,7 @@ _MOST_KEPT = 16
 """Texts whose nearness to skills is kept: those of the sessions that run now."""
 
 
-class SkillShelf:
+class ProjectSkills:
     """The skills of a project, kept in memory. :meth:`refresh` reads files; all else does not."""
 
     def __init__(self, places: Sequence[SkillPlace], trust_file: Path | None = None) -> None:
@@ -111,14 +111,16 @@ class SkillShelf:
         return kept[1]
 
 
-def open_shelf(place: ProjectPaths, user_dir: Path, environment: Mapping[str, str]) -> SkillShelf:
-    """Return the shelf of a project; nothing is read yet. ``environment`` names the home directory."""
+def open_project_skills(
+    place: ProjectPaths, user_dir: Path, environment: Mapping[str, str]
+) -> ProjectSkills:
+    """Return the skills of a project; nothing is read yet. ``environment`` names the home directory."""
     user_home = Path(environment.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - may be relative
     places = list_places(place.home, user_dir, user_home)
     if place.root != place.home:
         # What a task's worktree brings counts there, with contents that are trusted.
         places += tuple(SkillPlace("project", place.root / name) for name in PROJECT_SKILLS)
-    return SkillShelf(places, place.state / TRUST_FILE)
+    return ProjectSkills(places, place.state / TRUST_FILE)
 
 
 def make_skill_fact(skill: Skill) -> Fact:

@@ -23,7 +23,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.guards import approved_guards
 
 
-class GuardDesk(Struct, frozen=True):
+class GuardService(Struct, frozen=True):
     """The guards of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

@@ -20,7 +20,7 @@ from typing import cast
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError
 from cockpit.store.db.database import Store
-from cockpit.store.journal import anchor, journal
+from cockpit.store.journal import journal, prune_anchor
 from cockpit.store.journal.follow import follow
 from cockpit.store.journal.journal import Row
 
@@ -250,7 +250,7 @@ def check_start(connection: sqlite3.Connection, after: int) -> int:
             f"The journal ends at row {last}, and you have seen row {after}: it is another store, or an older"
             " copy. Read it again from its beginning."
         )
-    pruned = anchor.find(connection)
+    pruned = prune_anchor.find(connection)
     return pruned.seq if pruned is not None and after < pruned.seq else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from cockpit.chains.remote.end_tasks import end_tasks
+from cockpit.chains.remote.end_coroutines import end_coroutines
 
 
 async def test_a_task_that_misses_a_cancellation_ends_all_the_same():
@@ -24,5 +24,5 @@ async def test_a_task_that_misses_a_cancellation_ends_all_the_same():
 
     tasks = [asyncio.create_task(deaf()), asyncio.create_task(over())]
     await tasks[1]
-    await end_tasks(tasks)
+    await end_coroutines(tasks)
     assert missed == [True] and tasks[0].cancelled() and tasks[1].result() == 1

@@ -23,8 +23,8 @@ MOST_SHOWN = 12
 """Tasks whose estimate the proposal shows."""
 
 
-class BacklogPlanDesk:
-    """Implements :class:`~cockpit.loop.planner.plan_desk.PlanDesk` on the store's backlog."""
+class BacklogPlanTarget:
+    """Implements :class:`~cockpit.loop.planner.plan_target.PlanTarget` on the store's backlog."""
 
     def find_problem(self, connection: sqlite3.Connection, arguments: Mapping[str, Any]) -> str:
         """Return why the plan cannot be used, for its model."""

@@ -20,7 +20,7 @@ from cockpit.store.chains import chains, workers, worktrees
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
-from cockpit.store.journal import journal
+from cockpit.store.journal import verify_chain
 from cockpit.tasks.git import is_ancestor
 
 BLOCKED = ("T-5",)
@@ -103,13 +103,13 @@ async def chain_report(
 
 def _stored(
     connection: sqlite3.Connection,
-) -> tuple[Chain, list[Worker], list[Task], journal.Verdict]:
+) -> tuple[Chain, list[Worker], list[Task], verify_chain.Verdict]:
     (chain,) = chains.select(connection, limit=1)
     return (
         chain,
         workers.select_for_chain(connection, chain.chain_id),
         sorted(tasks.select(connection, limit=100), key=lambda task: task.number),
-        journal.verify(connection),
+        verify_chain.verify(connection),
     )
 
 

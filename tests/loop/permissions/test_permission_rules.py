@@ -11,9 +11,7 @@ from permission_world import CANARY, World, bash, edit, mcp, write
 
 from cockpit.core.errors import NotFound
 from cockpit.loop.permissions.permission_body import describe_request, find_place
-from cockpit.loop.permissions.read_tool_request import read_claude_tool
-from cockpit.loop.permissions.tool_request import ToolRequest
-from cockpit.loop.permissions.trust_rules import (
+from cockpit.loop.permissions.permission_rules import (
     RuleRefused,
     TrustRule,
     add_rule,
@@ -21,6 +19,8 @@ from cockpit.loop.permissions.trust_rules import (
     load_rules,
     remove_rule,
 )
+from cockpit.loop.permissions.read_tool_request import read_claude_tool
+from cockpit.loop.permissions.tool_request import ToolRequest
 
 
 def rule_of(request: ToolRequest, project: Path) -> TrustRule | None:

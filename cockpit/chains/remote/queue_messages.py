@@ -192,7 +192,7 @@ def check_worker_name(name: str) -> str:
     """Return a worker's name. Raises :class:`MessageInvalid` for one that is none."""
     if not _NAME.fullmatch(name):
         raise MessageInvalid(
-            f"{name[:80]!r} is no name of a worker: use letters, digits, - and _, at most 64."
+            f"{name[:80]!r} is not a name of a worker: use letters, digits, - and _, at most 64."
         )
     return name
 

@@ -27,7 +27,7 @@ MOST_DOCUMENTS = 500
 """Documents of a kind that the screen lists."""
 
 
-class KnowledgeDesk(Struct, frozen=True):
+class KnowledgeService(Struct, frozen=True):
     """The knowledge of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     engine: Engine

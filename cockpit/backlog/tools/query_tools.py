@@ -179,7 +179,7 @@ def task_dependencies(call: ToolCall, task_id: str) -> dict[str, Any]:
 def check_limit(number: int) -> int:
     """A length that a list may have."""
     if not 1 <= number <= MOST_LISTED:
-        raise BacklogInvalid(f"A list holds 1 to {MOST_LISTED}, not {number}; page with offset.")
+        raise BacklogInvalid(f"A list contains 1 to {MOST_LISTED}, not {number}; page with offset.")
     return number
 
 

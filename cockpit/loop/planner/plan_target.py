@@ -1,4 +1,4 @@
-"""What a session that plans needs of the backlog: the floor above implements it, the settings inject it.
+"""The backlog as a planning session needs it. ``cockpit.backlog`` implements it and the settings inject it.
 
 See ``docs/reference/plans.md``, plans by a model.
 """
@@ -20,7 +20,7 @@ PLAN_TOOL = "propose_plan"
 """The tool with which their model proposes the plan."""
 
 
-class PlanDesk(Protocol):
+class PlanTarget(Protocol):
     """Reads, checks and proposes plans for the backlog."""
 
     def find_problem(self, connection: sqlite3.Connection, arguments: Mapping[str, Any]) -> str:

@@ -26,13 +26,13 @@ from cockpit.loop.tools.list_tools import ToolRow, ToolState, list_rows
 from cockpit.store.db.transaction import Tx
 
 
-class ToolDesk(Struct, frozen=True):
+class ToolService(Struct, frozen=True):
     """The added tools of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     added: AddedTools | None
     settings: RuntimeSettings
     listings: dict[str, ToolListing] = field(default_factory=dict)
-    """What servers have listed, for as long as the desk is kept."""
+    """What servers have listed, for as long as the service is kept."""
 
     async def read_rows(self) -> list[ToolRow]:
         """Return every tool, and a row for each MCP server none of whose tools is there yet."""

@@ -18,7 +18,7 @@ ANSWERS_WITHIN_S = 3.0
 """Seconds after which a terminal counts as one that does not answer."""
 
 
-class Glass:
+class DrawnOutput:
     """Counts bytes of one line. ``monotonic`` gives seconds."""
 
     def __init__(

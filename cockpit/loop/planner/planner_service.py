@@ -41,7 +41,7 @@ class EstimatedWords(Struct, frozen=True):
     estimate: Estimate
 
 
-class PlannerDesk(Struct, frozen=True):
+class PlannerService(Struct, frozen=True):
     """The planner of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     engine: Engine

@@ -18,7 +18,7 @@ from cockpit.store.backlog.tasks import Task
 from cockpit.store.sessions.seen_files import select_seen
 
 
-async def take_up_task(
+async def brief_on_task(
     engine: Engine, opened: Opening, task: Task, agents: Callable[[], ExternalAgents]
 ) -> Opening:
     """Return ``opened`` with where the task was left, and with what agents read for it."""

@@ -18,7 +18,7 @@ from cockpit.loop.trust.list_rules import (
 from cockpit.store.db.database import Store
 
 
-class TrustDesk(Struct, frozen=True):
+class TrustService(Struct, frozen=True):
     """The trust rules of an open project. The methods raise ``CockpitError`` with text for the user."""
 
     store: Store

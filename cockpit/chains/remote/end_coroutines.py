@@ -14,7 +14,7 @@ AGAIN_S = 0.05
 """Seconds after which a task that has not ended is cancelled again."""
 
 
-async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+async def end_coroutines(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Cancel tasks until they have ended. Their results and errors are left to whoever asks for them."""
     pending = {task for task in tasks if not task.done()}
     while pending:

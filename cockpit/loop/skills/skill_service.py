@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from cockpit.core.skills.skill import Skill, core_of
+from cockpit.loop.skills.project_skills import ProjectSkills
 from cockpit.loop.skills.session_skills import (
     ASKED,
     ASKED_WHY,
@@ -20,7 +21,6 @@ from cockpit.loop.skills.session_skills import (
     select_skills,
     want_skill,
 )
-from cockpit.loop.skills.skill_shelf import SkillShelf
 from cockpit.store.db.database import Store
 from cockpit.store.journal.event_types import Action
 
@@ -54,16 +54,16 @@ class SkillOverview(Struct, frozen=True):
     """One sentence for each skill that is not used."""
 
 
-class SkillDesk:
+class SkillService:
     """Reads the skills of a project, and loads and unloads them in a session for the user."""
 
-    def __init__(self, store: Store, shelf: SkillShelf) -> None:
+    def __init__(self, store: Store, project_skills: ProjectSkills) -> None:
         self._store = store
-        self._shelf = shelf
+        self._project_skills = project_skills
 
     async def read_overview(self, session_id: str) -> SkillOverview:
-        """Read all skills, and what the session has of them; '' is no session."""
-        loaded = await asyncio.to_thread(self._shelf.refresh)
+        """Read all skills, and what the session has of them; '' is not a session."""
+        loaded = await asyncio.to_thread(self._project_skills.refresh)
         state = await self._store.read(lambda connection: _read_state(connection, session_id))
         rows = [self._describe(skill, state) for skill in loaded.skills.values()]
         rows.sort(key=lambda row: (_ORDER.get(row.state, 0), row.name))
@@ -79,8 +79,10 @@ class SkillDesk:
 
     def _describe(self, skill: Skill, state: _State) -> ListedSkill:
         kind = _find_state(skill.name, state)
-        shelf = self._shelf
-        fact = shelf.line(skill.name) if kind == "named" else shelf.fact(skill.name)
+        project_skills = self._project_skills
+        fact = (
+            project_skills.line(skill.name) if kind == "named" else project_skills.fact(skill.name)
+        )
         return ListedSkill(
             skill.name,
             skill.description,

@@ -26,7 +26,7 @@ from cockpit.store.journal.details.sessions import SessionChanged, SessionCreate
 from cockpit.store.journal.details.waves import ContextRequested
 from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.journal import Row
-from cockpit.store.journal.links import is_linked
+from cockpit.store.journal.verify_chain import is_linked
 
 
 class ProposalRow(Protocol):
