@@ -10,21 +10,8 @@ from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import packets
-from cockpit.store.journal.event_types import Action
 from cockpit.store.journal.follow import follow
-from cockpit.store.journal.journal import Row
 from cockpit.store.sessions import messages, proposals
-
-
-async def until(runtime: Runtime, session_id: str, action: str, count: int = 1) -> Row:
-    """The ``count``-th row of that action."""
-    async for rows in follow(runtime.store, session_id=session_id):
-        for row in rows:
-            if row.action == action:
-                count -= 1
-                if count == 0:
-                    return row
-    raise AssertionError(action)
 
 
 async def notices(runtime: Runtime, session_id: str) -> list[str]:
@@ -73,25 +60,6 @@ async def test_what_to_press_next_is_told_once_and_not_to_the_model(sample: Samp
     assert len(made) == 4
     assert texts
     assert not any("GUIDE" in text for text in texts)
-
-
-async def test_words_said_at_once_need_no_second_invitation(sample: Sample) -> None:
-    settings = RuntimeSettings(user_dir=sample.root.parent / "user")
-    async with open_runtime(locate_project(sample.root), settings) as runtime:
-        session_id = await runtime.start(f"review main..{sample.branch}", model="offline")
-        guiding = asyncio.create_task(guide(runtime.store))
-        work = asyncio.create_task(runtime.run(session_id))
-        await noticed(runtime, session_id, "review.context")
-        (first,) = await runtime.store.read(proposals.select_pending)
-        await runtime.discuss(
-            first.proposal_id, shown_digest=first.shown_digest, words=DISCUSS_WORDS
-        )
-        await until(runtime, session_id, Action.PROPOSAL_CREATED, 2)
-        await noticed(runtime, session_id, "review.context.again")
-        for task in (work, guiding):
-            task.cancel()
-        await asyncio.gather(work, guiding, return_exceptions=True)
-        assert LINES["review.discussed"] not in await notices(runtime, session_id)
 
 
 async def test_words_that_the_rules_do_not_follow_are_asked_again(sample: Sample) -> None:
