@@ -82,7 +82,10 @@ arguments = {{ path = "lines.txt", content = '''{AFTER}''' }}
             await until(pilot, lambda: pending() is not None and pending() != proposal)
             revision = pending()
             assert revision.revises == proposal.proposal_id
-            assert revision.body["changes"] == [proposals.EDITED]
+            assert revision.body["changes"] == [
+                *("edited by you", "− lines: +2 −2", "+ lines: +2 −1"),
+                *("lines.txt changed", "+ line 8"),
+            ]
             (diff,) = revision.body["diffs"]
             assert diff["after"] == BEFORE.replace("line 2\n", "line two\nline 2b\n")
             await until(pilot, lambda: "edited by you" in drawn(app))

@@ -25,7 +25,7 @@ from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean, hidden
 from widgets.text.numerals import duration
-from widgets.text.tone import ACCENT, BADGE, DIM, STRONG, WARN, block, line, spread
+from widgets.text.tone import ACCENT, BAD, BADGE, DIM, GOOD, STRONG, WARN, block, line, spread
 from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
 
 SPLIT_CELLS = 110
@@ -443,8 +443,14 @@ def _notes(front: ProposalView) -> Iterator[Widget]:
 
 def _revision(front: ProposalView) -> Content:
     head = line(("revises ", DIM), front.revises) if front.revises else line(("changed", DIM))
-    rows = [line(("  Δ ", WARN), change) for change in front.changes]
+    rows = [_change(change) for change in front.changes]
     return Content("\n").join([head, *rows])
+
+
+def _change(text: str) -> Content:
+    """Return one line of the differences from the revision before."""
+    tone = {"−": BAD, "+": GOOD}.get(text[:1], "")
+    return line(("    ", DIM), (text, tone)) if tone else line(("  Δ ", WARN), text)
 
 
 def _request(front: ProposalView) -> Content:

@@ -375,7 +375,7 @@ def _listed(proposal: Proposal) -> dict[str, Any]:
         "narrowed": None if proposal.narrowed is None else list(proposal.narrowed),
         "decided_by": proposal.decided_by,
         "decided_at": proposal.decided_at,
-        "reason": proposal.reason,
+        "reason": proposals.shown_reason(proposal),
         "expires_at": proposal.expires_at,
         "created_at": proposal.created_at,
     }
@@ -386,7 +386,7 @@ def _shown(connection: sqlite3.Connection, proposal: Proposal) -> dict[str, Any]
         {
             "proposal_id": revision.proposal.proposal_id,
             "was_edited": revision.was_edited,
-            "reason": revision.proposal.reason,
+            "reason": proposals.shown_reason(revision.proposal),
             "changes": list(revision.changes),
         }
         for revision in read_history(connection, proposal)

@@ -20,7 +20,7 @@ from cockpit.store.journal.details.proposals import (
 from cockpit.store.journal.details.trust import TrustAccepted, TrustRevoked, TrustSuspended
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import EDITED, EDITED_BY_YOU, Proposal
 from widgets.views import (
     FileDiffView,
     ItemView,
@@ -220,7 +220,7 @@ def proposal(
         age_s=max(0, _seconds(shown.at, now) or 0),
         left_s=_left(shown.expires_at, now),
         revises=shown.revises,
-        changes=body.changes,
+        changes=tuple(EDITED_BY_YOU if each == EDITED else each for each in body.changes),
         purpose=body.purpose,
         question=body.question,
         escalation=body.escalation,

@@ -45,10 +45,8 @@ class BacklogPlanTarget:
         """Propose the plan; an earlier plan of the session that waits is replaced by it."""
         from cockpit.backlog.planning.plan_action import PLAN_ACTION
         from cockpit.backlog.planning.propose_plan import proposal_body
-        from cockpit.loop.decisions.await_decision import (
-            find_discussed_predecessor,
-            list_changes,
-        )
+        from cockpit.loop.decisions.await_decision import find_discussed_predecessor
+        from cockpit.loop.decisions.revision_changes import list_changes
         from cockpit.store.sessions import proposals
 
         plan = _read(tx.connection, arguments)

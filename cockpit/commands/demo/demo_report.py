@@ -15,7 +15,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import outbox, proposals, sessions, waves
 from cockpit.store.sessions.outbox import OutboxAction
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import Proposal, shown_reason
 
 SHOWN_DIGEST = 16
 """Characters of a digest that are shown; `cockpit packet show` prints it in full."""
@@ -51,9 +51,10 @@ def _proposal(proposal: Proposal) -> list[str]:
     sign = state_sign("proposal", proposal.status).sign
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
     revises = " (revised)" if proposal.revises else ""
+    reason = shown_reason(proposal)
     lines = [
         f"  {sign} {proposal.proposal_id}  {proposal.kind}{revises}: {proposal.title}",
-        f"      {proposal.status}{by}" + (f": “{proposal.reason}”" if proposal.reason else ""),
+        f"      {proposal.status}{by}" + (f": “{reason}”" if reason else ""),
     ]
     if proposal.kind == "context":
         lines += [f"      · {item['item']}" for item in proposal.body["items"]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from cockpit.core.clock import parse_time
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
-from cockpit.store.sessions.proposals import Proposal
+from cockpit.store.sessions.proposals import Proposal, shown_reason
 
 
 def describe_record(proposal: Proposal) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def describe_record(proposal: Proposal) -> dict[str, Any]:
         "narrowed": None if proposal.narrowed is None else list(proposal.narrowed),
         "decided_by": proposal.decided_by,
         "decided_at": proposal.decided_at,
-        "reason": proposal.reason,
+        "reason": shown_reason(proposal),
         "created_at": proposal.created_at,
         "expires_at": proposal.expires_at,
     }

@@ -10,7 +10,7 @@ from typing import Any
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
 from cockpit.loop.views.barred_text import count_columns, cut_columns
-from cockpit.store.sessions.proposals import Proposal, shown_status
+from cockpit.store.sessions.proposals import Proposal, shown_reason, shown_status
 from widgets.text.clean import clean, hidden
 
 WIDTH = 160
@@ -67,8 +67,8 @@ def proposal_text(proposal: Proposal, *, width: int = WIDTH) -> str:
         lines.append(f"revises {proposal.revises}")
     if proposal.decided_by:
         lines += framed(f"{status} at {proposal.decided_at} by", proposal.decided_by, width)
-    if proposal.reason:
-        lines += framed("reason", proposal.reason, width)
+    if reason := shown_reason(proposal):
+        lines += framed("reason", reason, width)
     body = proposal.body
     for change in body.get("changes", ()):
         lines += framed("  changed", str(change), width)

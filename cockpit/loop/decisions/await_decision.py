@@ -1,4 +1,4 @@
-"""Waiting for the decision of a proposal, and comparing a proposal with its next revision.
+"""Waiting for the decision of a proposal.
 
 Whoever decides first counts: the screen, a command in another process, or a policy. The wait follows the
 user's own edits of a proposal and ends with :class:`DeadlinePassed` when the proposal expires. See
@@ -8,8 +8,6 @@ user's own edits of a proposal and ends with :class:`DeadlinePassed` when the pr
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -113,22 +111,3 @@ def find_discussed_predecessor(
     """
     last = proposals.find_latest_of_kind(connection, session_id, kind, but=proposal_id)
     return last if last is not None and last.status == "discussed" else None
-
-
-def list_changes(before: Proposal, body: Mapping[str, Any]) -> list[str]:
-    """Return one line for each difference between a discussed proposal and its next revision's body."""
-    if before.kind == "context":
-        old = [item["item"] for item in before.body.get("items", ())]
-        new = [item["item"] for item in body.get("items", ())]
-        lines = [f"− {item}" for item in old if item not in new]
-        lines += [f"+ {item}" for item in new if item not in old]
-    else:
-        lines = [
-            f"{name}: changed" if before.body.get(name) and body.get(name) else f"{name}: new"
-            for name in ("summary", "fields", "body", "diffs")
-            if before.body.get(name) != body.get(name) and body.get(name)
-        ]
-    for name in ("purpose", "question"):
-        if before.body.get(name) != body.get(name) and body.get(name):
-            lines.append(f"{name}: {body[name]}")
-    return lines or ["nothing changed"]

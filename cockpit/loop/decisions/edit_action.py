@@ -19,6 +19,7 @@ from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect
 from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
+from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.permissions.changed_input import editable_text
 from cockpit.loop.permissions.edit_permission import edit_permission
 from cockpit.loop.permissions.waiting_permission import KIND as PERMISSION
@@ -114,8 +115,8 @@ async def edit_action(
         **preview.proposal_body(),
         "key": proposal.body["key"],
         "arguments": dict(arguments),
-        "changes": [EDITED],
     }
+    body["changes"] = list_changes(proposal, body, was_edited=True)
 
     def write_revision(tx: Tx) -> Proposal:
         return _replace_proposal(
@@ -148,7 +149,8 @@ def revise_proposal(
     """
     proposal = proposals.load(tx.connection, proposal_id)
     revision = effect.revise(tx.connection, proposal, text)
-    body = {**revision.body, "changes": [EDITED]}
+    changes = list_changes(proposal, revision.body, was_edited=True)
+    body = {**revision.body, "changes": changes}
     return _replace_proposal(
         tx, settings, proposal, shown_digest, revision.title, body, proposal.risk, editor=editor
     )

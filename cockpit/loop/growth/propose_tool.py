@@ -27,8 +27,8 @@ from cockpit.loop.decisions.await_decision import (
     DecidedProposal,
     await_decision,
     find_discussed_predecessor,
-    list_changes,
 )
+from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.growth_order import GrowthEnd, GrowthOrder
 from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext

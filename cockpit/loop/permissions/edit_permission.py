@@ -18,6 +18,7 @@ from cockpit.access.principals import Caller
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Stale
 from cockpit.loop.decisions.decide_proposal import FindCaller, decide_proposal, find_decider
+from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.permissions.changed_input import InputNotChanged, change_input, editable_text
 from cockpit.loop.permissions.permission_body import (
     PermissionProposal,
@@ -49,7 +50,7 @@ async def edit_permission(
     """
     if is_abandoned(proposal):
         raise Stale(f"No agent waits for {proposal.proposal_id} any more. Nothing was changed.")
-    described = await asyncio.to_thread(_describe_change, proposal.body, text)
+    described = await asyncio.to_thread(_describe_change, proposal, text)
 
     def write(tx: Tx) -> Proposal:
         decider = find_editor(tx) if find_editor else find_decider(tx, settings)
@@ -110,8 +111,9 @@ def revise_permission(
     )
 
 
-def _describe_change(body: Mapping[str, Any], text: str) -> PermissionProposal:
-    """Return the revision that ``text`` makes of a stored ``body``. Raises :class:`InputNotChanged`."""
+def _describe_change(proposal: Proposal, text: str) -> PermissionProposal:
+    """Return the revision that ``text`` makes of ``proposal``. Raises :class:`InputNotChanged`."""
+    body = proposal.body
     editable_text(body)
     changed = change_input(body, text)
     request = read_claude_tool(
@@ -126,7 +128,8 @@ def _describe_change(body: Mapping[str, Any], text: str) -> PermissionProposal:
         options=tuple(PermissionOption("", str(name), "allow_once") for name in body["options"]),
     )
     place = Place(Path(str(body["worktree"])), str(body["project"]), str(body["branch"]))
-    described = describe_request(request, place, changes=[EDITED], waiter=str(body["waiter"]))
+    described = describe_request(request, place, waiter=str(body["waiter"]))
     if described.judged.denied:
         raise InputNotChanged(f"{described.judged.denied} Nothing was changed.")
-    return replace(described, body={**described.body, "edited": True})
+    changes = list_changes(proposal, described.body, was_edited=True)
+    return replace(described, body={**described.body, "changes": changes, "edited": True})

@@ -23,8 +23,8 @@ from cockpit.loop.decisions.await_decision import (
     DecidedProposal,
     await_decision,
     find_discussed_predecessor,
-    list_changes,
 )
+from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.propose_tool import approve_adoption
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state

@@ -20,7 +20,8 @@ from cockpit.act.tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.approval_policy import approving_policy
-from cockpit.loop.decisions.await_decision import find_discussed_predecessor, list_changes
+from cockpit.loop.decisions.await_decision import find_discussed_predecessor
+from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import request_arguments
 from cockpit.loop.session_state.ask_own_guards import ask_own_guards

@@ -30,6 +30,8 @@ from cockpit.store.sessions import check_recorded
 
 EDITED = "edited by the person"
 """The stored reason of a proposal that the user replaced by an edited revision."""
+EDITED_BY_YOU = "edited by you"
+"""The same for the reader."""
 
 
 class Proposal(Struct, frozen=True):
@@ -210,6 +212,11 @@ def shown_status(proposal: Proposal) -> str:
     if proposal.status == "discussed" and proposal.reason == EDITED:
         return "edited"
     return "withdrawn" if is_withdrawn(proposal) else proposal.status
+
+
+def shown_reason(proposal: Proposal) -> str:
+    """Return why a proposal ended, for the reader; empty where nobody wrote a reason."""
+    return EDITED_BY_YOU if proposal.reason == EDITED else proposal.reason
 
 
 def load_approved(tx: Tx, proposal_id: str) -> Proposal:

@@ -211,7 +211,7 @@ def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
         )
     )
     assert (revision.revises, revision.status) == (made.proposal_id, "pending")
-    assert revision.body["changes"] == ["edited by the person"]
+    assert revision.body["changes"][:2] == ["edited by you", "body changed"]
     with pytest.raises(AlreadyDecided):
         approve(store, made)
     approve(store, revision)

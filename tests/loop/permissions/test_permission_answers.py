@@ -157,7 +157,11 @@ async def test_an_edited_command_comes_back_with_its_secret(world: World) -> Non
     text = shown.body["input"]["command"]
     revision = await world.edit(shown, text.replace("/a", "/b"))
     assert revision.revises == shown.proposal_id
-    assert revision.body["changes"] == ["edited by the person"]
+    first, *changes = revision.body["changes"]
+    assert first == "edited by you"
+    assert [change[0] for change in changes] == ["−", "+"]
+    assert changes[1].endswith("/b'") or changes[1].endswith("/b")
+    assert CANARY not in str(changes)
     world.decide(revision, "approved")
     answer = await asking
     assert answer.input is not None

@@ -1,0 +1,56 @@
+"""What a revision says about the proposal that it replaces."""
+
+from msgspec.structs import replace
+
+from cockpit.loop.decisions.revision_changes import list_changes
+from cockpit.store.sessions.proposals import Proposal
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIBVQIBADANBg\n-----END PRIVATE KEY-----"
+
+
+def proposal(kind="action", **body):
+    empty = dict.fromkeys(Proposal.__struct_fields__, "")
+    return Proposal(**{**empty, "kind": kind, "body": body, "narrowed": None})
+
+
+def test_the_lines_of_a_comment_that_differ_are_shown():
+    before = proposal(
+        fields=[["command", "gh pr comment"], ["number", "7"]], body="Good.\nOne bug.\nThanks."
+    )
+    body = {
+        "fields": [["command", "gh pr comment"], ["number", "8"]],
+        "body": "Good.\nTwo bugs.\nThanks.",
+    }
+    assert list_changes(before, body, was_edited=True) == [
+        *("edited by you", "body changed", "− One bug.", "+ Two bugs."),
+        *("− number: 7", "+ number: 8"),
+    ]
+
+
+def test_a_file_is_compared_by_how_it_would_be_written():
+    file = {"path": "a.py", "before": "x\ny\n", "after": "x\nz\n"}
+    before = proposal(diffs=[file, {"path": "b.py", "before": None, "after": "new\n"}])
+    body = {"diffs": [{**file, "after": "w\nz\n"}, {"path": "c.py", "before": "", "after": "c"}]}
+    assert list_changes(before, body) == [
+        *("a.py changed", "− x", "+ w", "b.py: no longer changed", "c.py: changed as well")
+    ]
+
+
+def test_the_same_again_says_so():
+    assert list_changes(proposal(body="a"), {"body": "a"}) == ["nothing changed"]
+    assert list_changes(proposal(body="a"), {"body": "a"}, was_edited=True) == ["edited by you"]
+
+
+def test_secrets_of_many_lines_are_masked_before_they_are_compared():
+    lines = list_changes(proposal(body="the key"), {"body": f"the key\n{KEY}"})
+    assert "MIIBVQ" not in "\n".join(lines)
+    assert len(lines) > 1
+
+
+def test_a_long_difference_ends_with_its_size():
+    before = proposal(body="\n".join(f"old {number}" for number in range(3_000)))
+    lines = list_changes(before, {"body": "\n".join(f"new {n}" for n in range(3_000))})
+    assert len(lines) == 40
+    assert lines[-1] == "5,962 more lines differ"
+    (_, long) = list_changes(replace(before, body={"body": ""}), {"body": "x" * 9_000})[1:]
+    assert len(long) == 400
