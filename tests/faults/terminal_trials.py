@@ -230,7 +230,8 @@ def begin(trial: Trial, screen: Screen, folder: Path) -> str:
         if trial.moment == "editor":
             screen.watch(trial.delay_s)
             return "edited in the editor"
-        screen.until("ype a task:", after=at)
+        # What is typed before the screen has its terminal again is echoed by the kernel, and not read yet.
+        screen.until("ype a task:", after=screen.wrote.index(b"1049h", at))
     if trial.moment in ("streaming", "command", "resizing", "not reading", "suspended"):
         screen.press(b"fix the notes\r")
         screen.until("sleep 600" if trial.moment == "command" else "word3")

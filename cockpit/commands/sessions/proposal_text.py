@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -160,7 +161,8 @@ def _permission(body: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from framed("--always would allow", body["rule"].get("what", ""), width)
     if body.get("input"):
         yield ""
-        yield from framed("input", canonical_json(body["input"]), width)
+        yield "input:"
+        yield from _arguments(body["input"], body, width)
 
 
 def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
@@ -171,7 +173,38 @@ def _action(body: Mapping[str, Any], width: int) -> Iterator[str]:
         yield "as it will be written:"
         yield from barred(payload["markdown"], width)
     elif set(payload) != {"plan"}:  # a model's plan is in the body with all that it would add
-        yield from framed("runs", f"{body.get('type', '')} {canonical_json(payload)}", width)
+        yield from framed("runs", str(body.get("type", "")), width)
+        yield from _arguments(payload, body, width)
+
+
+def _arguments(arguments: Mapping[str, Any], body: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the arguments by lines, text as it is, without those that stand above already."""
+    for name, value in arguments.items():
+        if not _is_drawn(value, body):
+            text = value if isinstance(value, str) else canonical_json(value)
+            yield from _field(name, text, width)
+
+
+def _is_drawn(value: object, body: Mapping[str, Any]) -> bool:
+    """Return True for an argument that the diffs, the body or the fields show, as on the screen."""
+    if not isinstance(value, str):
+        return value is None or value is False
+    if value in (str(field) for _, field in body.get("fields", ())):
+        return True
+    if value in str(body.get("body") or ""):
+        return True
+    return any(_is_in_diff(value, diff) for diff in body.get("diffs", ()))
+
+
+def _is_in_diff(value: str, diff: Mapping[str, Any]) -> bool:
+    """Return True for the path, for a side of the diff or its digest, and for text in its drawn lines."""
+    sides = [side for side in (diff.get("before"), diff.get("after")) if side is not None]
+    digests = [hashlib.sha256(side.encode("utf-8", "replace")).hexdigest() for side in sides]
+    if value in (diff["path"], *sides, *digests):
+        return True
+    lines = list(_diff(diff))[2:]
+    drawn = ("\n".join(line[1:] for line in lines if line[0] in signs) for signs in (" -@", " +@"))
+    return any(value.rstrip("\n") in side for side in drawn)
 
 
 def _shown(body: Mapping[str, Any], width: int) -> Iterator[str]:

@@ -1,0 +1,41 @@
+"""An action's arguments stand in plain lines, and once: where a diff shows them they are not repeated."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from cockpit.commands.sessions.proposal_text import body_lines
+
+
+def printed(kind: str, payload: dict[str, Any], **body: Any) -> str:
+    return "\n".join(body_lines("action", {"type": kind, "payload": payload, **body}))
+
+
+def write(before: str | None, after: str, **payload: Any) -> str:
+    digest = hashlib.sha256(after.encode()).hexdigest()
+    return printed(
+        "write_file",
+        {"path": "notes.md", **payload, "before_sha256": None, "after_sha256": digest},
+        fields=[["path", "notes.md"]],
+        diffs=[{"path": "notes.md", "before": before, "after": after}],
+    )
+
+
+def test_a_file_is_its_path_and_its_diff() -> None:
+    text = write(None, '# Notes\n\n"quoted"\n', content='# Notes\n\n"quoted"\n')
+    assert "\\n" not in text and '\\"' not in text and "sha256" not in text
+    assert text.count('"quoted"') == 1 and "  │ +# Notes" in text
+    assert text.endswith("runs: write_file")
+
+
+def test_an_edit_s_texts_are_in_its_diff() -> None:
+    text = write("a\nb\nc\n", "a\nB\nc\n", old="b\nc", new="B\nc", replace_all=False)
+    assert text.endswith("runs: write_file")
+
+
+def test_an_argument_that_nothing_shows_is_printed_as_it_is() -> None:
+    text = write("a\n", "b\n", content="other\ntext")
+    assert text.endswith("runs: write_file\n  content:\n  │ other\n  │ text")
+    text = printed("run", {"argv": ["ls", "-l"], "sandboxed": True}, fields=[["argv", "ls -l"]])
+    assert text.endswith('runs: run\n  argv: ["ls","-l"]\n  sandboxed: true')
