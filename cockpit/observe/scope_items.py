@@ -329,7 +329,9 @@ def _query(text: str) -> str:
 
 def _question(text: str) -> str:
     """A question of any length that an item can have, on one line."""
-    words = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    words = " ".join(text.split())
+    if not words.isprintable():
+        words = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
     if not words:
         raise ScopeRefused(f"knowledge: asks nothing; write for example {EXAMPLES['knowledge']}")
     return words

@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ _OTHERS = frozenset(
 """Fields of other agents, which cockpit leaves alone or reads beside its own."""
 
 
+@lru_cache(maxsize=64)
 def read_skill(
     data: bytes, folder: Path, layer: str, *, files: tuple[str, ...] = (), name: str = ""
 ) -> Skill:
@@ -280,8 +282,8 @@ def _without_controls(text: str, place: str, remarks: list[str]) -> str:
 
 def _clean(text: str) -> str:
     """Return the text without control characters and without those that hide or turn others."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text  # what is printable is of none of these categories
     return "".join(
         letter
         for letter in text

@@ -67,11 +67,18 @@ class Embedder:
 
 
 _LOADING = threading.Lock()
+_PRESENT: set[str] = set()
+"""Packages that were there: they are looked for once, and those that are missing each time."""
 
 
 def is_installed() -> bool:
     """Whether the packages of the extra are there; does not import them."""
-    return all(find_spec(name) is not None for name in PACKAGES)
+    for name in PACKAGES:
+        if name not in _PRESENT:
+            if find_spec(name) is None:
+                return False
+            _PRESENT.add(name)
+    return True
 
 
 def load_embedder() -> Embedder | None:

@@ -184,13 +184,13 @@ class KnowledgeIndex:
         name, place = mask(" ".join(title.split())), mask(ref)
         digest = text_digest(f"{name}\n{safe}")
         row = self.connection.execute(
-            "SELECT document_id, digest FROM documents WHERE kind=? AND ref=?", (kind, place)
+            "SELECT document_id, digest, stamp FROM documents WHERE kind=? AND ref=?", (kind, place)
         ).fetchone()
         if row is not None and row[1] == digest:
-            self.connection.execute(
-                "UPDATE documents SET stamp=? WHERE document_id=? AND stamp<>?",
-                (stamp, row[0], stamp),
-            )
+            if row[2] != stamp:  # an update waits for other writers even where it changes nothing
+                self.connection.execute(
+                    "UPDATE documents SET stamp=? WHERE document_id=?", (stamp, row[0])
+                )
             return False
         chunks = chunk_document(kind, place, name, safe)
         self.connection.execute("BEGIN IMMEDIATE")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import log
 
@@ -71,14 +72,24 @@ class SkillIndex(Struct, frozen=True):
 def build_index(skills: Iterable[Skill]) -> SkillIndex:
     """Index skills by their words, in the order of their names."""
     ordered = sorted(skills, key=lambda skill: skill.name)
+    return _build_index(
+        tuple((each.name, each.description, each.keywords, each.examples) for each in ordered)
+    )
+
+
+@lru_cache(maxsize=8)
+def _build_index(
+    skills: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...],
+) -> SkillIndex:
+    """Index what skills say of themselves; each task of a chain has the same ones."""
     weights: dict[str, dict[int, float]] = {}
     phrases: dict[tuple[str, str], set[int]] = {}
-    for place, skill in enumerate(ordered):
+    for place, (name, description, keywords, examples) in enumerate(skills):
         fields = (
-            (EXAMPLE_WEIGHT, skill.examples),
-            (DESCRIPTION_WEIGHT, [skill.description]),
-            (KEYWORD_WEIGHT, skill.keywords),
-            (NAME_WEIGHT, [skill.name]),
+            (EXAMPLE_WEIGHT, examples),
+            (DESCRIPTION_WEIGHT, (description,)),
+            (KEYWORD_WEIGHT, keywords),
+            (NAME_WEIGHT, (name,)),
         )
         for weight, texts in fields:
             for text in texts:
@@ -91,7 +102,7 @@ def build_index(skills: Iterable[Skill]) -> SkillIndex:
                     for pair in pairwise(stems):
                         phrases.setdefault(pair, set()).add(place)
     return SkillIndex(
-        tuple(skill.name for skill in ordered),
+        tuple(name for name, *_ in skills),
         weights,
         {pair: frozenset(places) for pair, places in phrases.items()},
     )
@@ -115,7 +126,7 @@ def rank_skills(
         gains: dict[int, float] = {}
         for place, weight in index.weights.get(word, {}).items():
             gains[place] = weight * _rarity(index, word)
-        for other in sorted(related.get(word, ()) if word not in faint_stems() else ()):
+        for other in related.get(word, ()) if word not in faint_stems() else ():
             for place, weight in index.weights.get(other, {}).items():
                 gain = RELATED_WEIGHT * weight * _rarity(index, other)
                 gains[place] = max(gains.get(place, 0.0), gain)
