@@ -282,6 +282,20 @@ async def test_a_mark_is_unfolded_to_be_edited(stage: Any, prompt: Prompt) -> No
         assert prompt.text == "[+20 lines]"
 
 
+async def test_a_draft_comes_back_with_its_paste_folded(stage: Any, prompt: Prompt) -> None:
+    lines = "\n".join(f"line {number}" for number in range(20))
+    async with stage(prompt) as pilot:
+        prompt.focus()
+        await pilot.press("a", "space")
+        await paste(pilot, prompt, lines)
+        await pilot.press("ctrl+s")
+        assert prompt.text == "" and prompt.stash == [f"a {lines}"]
+        await pilot.press("ctrl+s")
+        assert (prompt.text, prompt.full_text) == ("a [+20 lines]", f"a {lines}")
+        await pilot.press("enter", "up")
+        assert (prompt.text, prompt.full_text) == ("a [+20 lines]", f"a {lines}")
+
+
 async def test_the_draft_is_cleared_undone_put_aside_and_back(stage: Any, prompt: Prompt) -> None:
     async with stage(prompt) as pilot:
         prompt.focus()

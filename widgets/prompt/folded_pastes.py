@@ -7,6 +7,8 @@ import re
 LINES_LEAST = 13
 """Pastes of so many lines are folded."""
 CHARACTERS_LEAST = 4_000
+_KEPT = 50
+"""How many pastes are remembered for drafts that come back."""
 
 
 class FoldedPastes:
@@ -14,6 +16,8 @@ class FoldedPastes:
 
     def __init__(self) -> None:
         self._pastes: dict[str, str] = {}
+        self._recent: dict[str, None] = {}
+        """The last folded pastes, the newest last, also those whose mark is gone."""
 
     def fold(self, text: str) -> str:
         """Return the mark for a pasted ``text``; the text itself when it is short."""
@@ -26,7 +30,18 @@ class FoldedPastes:
             number += 1
             mark = f"[{size} #{number}]"
         self._pastes[mark] = text
+        self._recent.pop(text, None)
+        self._recent[text] = None
+        while len(self._recent) > _KEPT:
+            del self._recent[next(iter(self._recent))]
         return mark
+
+    def fold_again(self, text: str) -> str:
+        """Return an unfolded ``text`` with the mark of each recent paste in the place of the paste."""
+        for paste in sorted(self._recent, key=len, reverse=True):
+            if paste in text:
+                text = text.replace(paste, self.fold(paste))
+        return text
 
     def unfold(self, text: str) -> str:
         """Return ``text`` with the paste of each mark in its place."""
@@ -47,5 +62,5 @@ class FoldedPastes:
         return None
 
     def forget(self) -> None:
-        """Forget all pastes: the text with their marks is gone."""
+        """Forget all marks: the text with them is gone."""
         self._pastes.clear()

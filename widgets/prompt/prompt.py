@@ -141,8 +141,8 @@ class Prompt(TextArea):
         self.placeholder = content.truncate(width, ellipsis=True) if width else content
 
     def put(self, text: str) -> None:
-        """Put a draft into the prompt, the cursor at its end. Nothing is posted."""
-        self.load_text(text)
+        """Put a draft into the prompt, its pastes folded, the cursor at its end. Nothing is posted."""
+        self.load_text(self._pastes.fold_again(clean(unify_newlines(text))))
         self.move_cursor(self.document.end)
 
     def load_text(self, text: str) -> None:
