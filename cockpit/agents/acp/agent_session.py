@@ -21,6 +21,7 @@ from cockpit.agents.acp.agent_connection import (
     AgentConnection,
     AgentFailed,
     AgentGone,
+    Refused,
 )
 from cockpit.agents.acp.prompt_blocks import prompt_blocks
 from cockpit.agents.acp.serve_files import AgentFiles
@@ -105,7 +106,10 @@ class AgentSession:
         return self.context.journal
 
     async def serve(self, method: str, params: JsonObject) -> Mapping[str, Any]:
-        """Answer a request of the agent."""
+        """Answer a request of the agent; one for another of its sessions is refused and noted."""
+        if other := self._find_other(params):
+            await self.journal.note_odd(f"a request for another session: {other!r}")
+            raise Refused(f"This connection serves one session only, not {other!r}.")
         match method:
             case "session/request_permission":
                 return await answer_permission(self.context, self._approved, params)
@@ -121,8 +125,16 @@ class AgentSession:
                 raise NotImplementedError
 
     async def update(self, params: JsonObject) -> None:
-        """Journal one update of the agent."""
+        """Journal one update of the agent; one for another of its sessions is refused and noted."""
+        if other := self._find_other(params):
+            await self.journal.note_odd(f"an update for another session: {other!r}")
+            return
         await self.journal.update(get_object(params, "update"))
+
+    def _find_other(self, params: JsonObject) -> str:
+        """Return the session that a message is for, where it is not this one; else empty."""
+        named = get_text(params, "sessionId")[:200]
+        return named if named and self._agent_session not in ("", named) else ""
 
     async def join(
         self,
@@ -132,6 +144,7 @@ class AgentSession:
     ) -> None:
         """Open the agent's session: the one that it had, where it can, or a new one."""
         self._connection, self._abilities = connection, abilities
+        self._agent_session = ""  # not known yet: updates may come before the answer that names it
         session = await self._load()
         place = {"cwd": str(self.context.root), "mcpServers": [dict(each) for each in servers]}
         state: JsonObject | None = None

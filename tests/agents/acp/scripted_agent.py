@@ -501,6 +501,14 @@ class Agent:
         )
         return None
 
+    def act_other(self, rest: str) -> str | None:
+        mine, self.session = self.session, "another-session"
+        self.say("words of another session")
+        answer = self.call("fs/read_text_file", path=absolute("calc.py"))
+        self.session = mine
+        self.say(f"refused: {'error' in answer}")
+        return None
+
     def act_long(self, rest: str) -> str | None:
         piece = "x" * 1_000_000
         self.raw('{"jsonrpc":"2.0","method":"session/update","params":{"update":"')

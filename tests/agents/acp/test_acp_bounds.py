@@ -52,6 +52,14 @@ async def test_garbage_is_noted_and_the_turn_goes_on(acp: Acp) -> None:
     assert all("\x1b" not in note for note in notes)
 
 
+async def test_messages_for_another_session_are_refused_and_noted(acp: Acp) -> None:
+    session = await acp.run("other")
+    assert acp.said(session.session_id) == ["refused: True"]
+    notes = [row["message"] for row in acp.rows(session.session_id, "runner.noted")]
+    assert [note.rpartition(": ")[2] for note in notes] == ["'another-session'"] * 2
+    assert "update for another session" in notes[0] and "request for another" in notes[1]
+
+
 async def test_a_line_without_an_end_in_sight_is_skipped(acp: Acp) -> None:
     session = await acp.run("long 40")
     assert acp.said(session.session_id) == ["after the long line"]
