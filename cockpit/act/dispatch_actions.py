@@ -21,6 +21,7 @@ from cockpit.act.workspace import Workspace
 from cockpit.core.clock import parse_time
 from cockpit.core.errors import Altered, CockpitError, IllegalTransition
 from cockpit.core.processes import current_process, is_process_alive
+from cockpit.core.text import end_sentence
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox, proposals
@@ -161,7 +162,7 @@ class Dispatcher:
                 return succeeded(f"It happened, although it ended with: {error}")
             return failed("permanent", str(error))
         except Exception as error:
-            words = f"It broke off: {type(error).__name__}: {error}."
+            words = f"It broke off: {type(error).__name__}: {end_sentence(str(error))}"
             return failed("permanent", words, maybe=True)
 
     async def _interrupted(self, action: OutboxAction) -> None:

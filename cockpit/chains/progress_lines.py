@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from cockpit.core.text import pluralize
+from cockpit.core.text import end_sentence, pluralize
 from cockpit.learn.resume_line import one_line
 from cockpit.loop.views.estimate_text import basis_text, expected_text
 from cockpit.loop.views.state_signs import state_sign
@@ -146,7 +146,8 @@ def _line(detail: Detail) -> str:
         case chains.ChainCompleted() | chains.ChainStopped():
             reason = f": {detail.reason}" if detail.reason else ""
             status = describe_status(detail.status, detail.reason)
-            return f"{detail.chain_id} {status}{reason}. {_progress(detail.progress)}"
+            ended = end_sentence(f"{detail.chain_id} {status}{reason}")
+            return f"{ended} {_progress(detail.progress)}"
         case chains.ChainReported():
             return f"Report: {detail.path}"
         case chains.BatchStarted():

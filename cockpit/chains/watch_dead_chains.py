@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.text import end_sentence
 from cockpit.store.chains import chains
 from cockpit.store.db.database import Store
 
@@ -19,7 +20,8 @@ LOOK_S = 5.0
 
 def describe_end(chain: chains.Chain) -> str:
     """Say that a dead chain was closed, and what resumes it."""
-    return f"{chain.chain_id} has ended: {chain.reason}. `cockpit chain resume` resumes it."
+    ended = end_sentence(f"{chain.chain_id} has ended: {chain.reason}")
+    return f"{ended} `cockpit chain resume` resumes it."
 
 
 def close_chains_seen_dead(store: Store) -> list[chains.Chain]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cockpit.commands.open_project import WrongUse
 from cockpit.commands.terminal import is_terminal, say
+from cockpit.core.text import end_sentence
 
 if TYPE_CHECKING:
     from cockpit.config.load_settings import Settings
@@ -34,7 +35,8 @@ class Unconfined(Struct, frozen=True):
             if self.subject == "commands"
             else f"The agent of {self.subject} runs"
         )
-        return f"No sandbox: {self.reason}. {what} with all of your rights, your files and the network."
+        why = end_sentence(self.reason)
+        return f"No sandbox: {why} {what} with all of your rights, your files and the network."
 
 
 async def find_unconfined(settings: Settings, runner_name: str | None) -> Unconfined | None:

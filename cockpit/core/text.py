@@ -14,6 +14,12 @@ def pluralize(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def end_sentence(text: str) -> str:
+    """Return words that may be a sentence already, with a full stop where they have no end."""
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
 def is_plain(text: str) -> bool:
     """Whether ``text`` is written as it would be judged.
 

@@ -13,6 +13,7 @@ from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
+from cockpit.core.text import end_sentence
 from cockpit.decide.model import ModelError
 from cockpit.decide.model_price import require_price
 from cockpit.evolve.grow_tool import Grower, Grown, Wish
@@ -166,7 +167,9 @@ async def _grow_and_propose(engine: Engine, session_id: str, rounds: int) -> Ses
         if proposal.status != "discussed":
             why = f"{proposal.status} by {proposal.decided_by}"
             reason = f": {proposal.reason}" if proposal.reason else ""
-            return await _close(engine, session_id, "blocked", f"The tool was {why}{reason}.")
+            return await _close(
+                engine, session_id, "blocked", end_sentence(f"The tool was {why}{reason}")
+            )
 
 
 def _set_running(session_id: str, tx: Tx) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.core.text import pluralize
+from cockpit.core.text import end_sentence, pluralize
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,17 @@ from cockpit.core.text import pluralize
 )
 def test_a_number_of_things_reads_as_people_say_it(count, words):
     assert pluralize(count, "row") == words
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("the queue is gone", "the queue is gone."),
+        ("Look at the server.", "Look at the server."),
+        ("Look at the server. ", "Look at the server."),
+        ("Is it there?", "Is it there?"),
+        ("and so on …", "and so on …"),
+    ],
+)
+def test_a_sentence_ends_once(words: str, sentence: str) -> None:
+    assert end_sentence(words) == sentence

@@ -38,6 +38,7 @@ from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
+from cockpit.core.text import end_sentence
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.permissions.withdrawal import (
     AGENT_ENDED,
@@ -353,7 +354,9 @@ class AgentSession:
             elif turn.reason == "refusal":
                 fail_session(tx, session_id, "refusal", "The model refused to answer.")
             elif turn.reason in ("max_tokens", "max_turn_requests"):
-                _complete(tx, session_id, "limit", f"The agent stopped: {turn.reason}.")
+                _complete(
+                    tx, session_id, "limit", f"The agent stopped: {end_sentence(turn.reason)}"
+                )
             elif not text.strip() and not self.journal.tools_ended:
                 fail_session(
                     tx, session_id, "agent_failed", "The agent ended its turn without a word."

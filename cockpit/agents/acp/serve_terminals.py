@@ -25,6 +25,7 @@ from cockpit.agents.acp.acp_session_context import SessionContext
 from cockpit.agents.acp.agent_connection import Refused
 from cockpit.agents.acp.serve_permissions import ApprovedWork
 from cockpit.core.json_fields import JsonObject, get_count, get_objects, get_text
+from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.tool_commands import peel_shells
 from cockpit.loop.permissions.tool_request import ToolRequest
 
@@ -223,7 +224,7 @@ class AgentTerminals:
                 if terminal is not None:
                     await asyncio.shield(end_group(terminal.process))
                     if watched.reason:
-                        terminal.note = f"\nIt was ended: {watched.reason}."
+                        terminal.note = f"\nIt was ended: {end_sentence(watched.reason)}"
                 planted = await asyncio.to_thread(set_aside_planted, context.root, before)
                 for each in planted:
                     await context.journal.note(f"A command of the agent: {each}")

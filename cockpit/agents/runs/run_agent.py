@@ -39,6 +39,7 @@ from cockpit.core.errors import Stale
 from cockpit.core.failure_lines import pick_failure_lines
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.secrets import mask
+from cockpit.core.text import end_sentence
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.withdrawal import AGENT_ENDED, STOPPED, Withdrawal
@@ -291,7 +292,7 @@ class _Run:
                 )
                 ending = AGENT_ENDED if process.end == "ended" else STOPPED
                 if launch is not None and launch.watched.reason:
-                    notes.append(f"It was ended: {launch.watched.reason}.")
+                    notes.append(f"It was ended: {end_sentence(launch.watched.reason)}")
                 finish = stream.close(process.exit_code)
                 limit.check_finish(stream, finish)
         finally:

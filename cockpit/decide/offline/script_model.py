@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
+from cockpit.core.text import end_sentence
 from cockpit.decide.model import (
     Done,
     ModelError,
@@ -56,7 +57,7 @@ class ScriptModel:
         if turn.error is not None:
             fault = turn.error
             if fault.times is None:
-                raise ModelError(fault.code, f"{self.name} failed: {fault.message}.")
+                raise ModelError(fault.code, f"{self.name} failed: {end_sentence(fault.message)}")
             for attempt in range(1, fault.times + 1):
                 yield Retrying(fault.message, attempt, fault.wait_s)
                 await self._sleep(fault.wait_s)

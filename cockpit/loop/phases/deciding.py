@@ -22,7 +22,7 @@ from cockpit.act.tool_payloads import AddedCall
 from cockpit.act.tools import ACTIONS, ADDED_ACTIONS, GROW, RESUME, MalformedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
-from cockpit.core.text import pluralize
+from cockpit.core.text import end_sentence, pluralize
 from cockpit.decide.kept_thinking import describe_thinking, keep_blocks
 from cockpit.decide.model import (
     Done,
@@ -202,7 +202,8 @@ def _unusable(context: WaveContext, model: str, answer: _Answer, text: str) -> M
     if answer.stop == "filtered":
         return ModelError(
             "content_filter",
-            f"{model} did not answer: {answer.reason}. Say it in other words, or choose another model.",
+            f"{model} did not answer: {end_sentence(answer.reason)} Say it in other words, or choose"
+            " another model.",
         )
     if text.strip() or answer.calls:
         return None
