@@ -16,7 +16,10 @@ from cockpit.store.backlog.wip import WipInvalid
 pytestmark = pytest.mark.slow
 
 WRITES = 1_000
+EACH = 10
+"""Turns from one entry of a list to the next: each update reads and writes all that there is."""
 UPDATES = f"""
+import json
 import sys
 from pathlib import Path
 from cockpit.store.backlog import tasks, wip
@@ -27,9 +30,17 @@ with Store.open(Path(path), busy_timeout_ms=60_000) as store:
     sys.stdin.readline()
     for turn in range({WRITES}):
         name = f"{{number}}-{{turn}}"
-        file = f"src/{{number}}-{{turn // 5}}.py"
-        patch = {{"decisions": [name], "files_modified": [file], "phase": name}}
-        store.write_now(lambda tx: wip.update(tx, "T-1", patch, by="agent"))
+        patch = {{"phase": name, "test_results": {{number: turn}}}}
+        if turn % {EACH} == 0:
+            patch |= {{"decisions": [name], "files_modified": [f"src/{{name}}.py"]}}
+        def update(tx):
+            (held,) = tx.connection.execute(
+                "SELECT work_in_progress FROM tasks WHERE task_id='T-1'"
+            ).fetchone()
+            last = json.loads(held or "{{}}").get("test_results", {{}}).get(number, -1)
+            assert last == turn - 1, f"{{name}}: the other process undid an update"
+            wip.update(tx, "T-1", patch, by="agent")
+        store.write_now(update)
         if turn % 250 == 125:
             from cockpit.backlog import service
             change = {{"context_summary": name}}
@@ -149,12 +160,12 @@ def test_two_processes_update_one_task_a_thousand_times_each_and_lose_nothing(wo
     task, summary = connection.execute(
         "SELECT work_in_progress, context_summary FROM tasks WHERE task_id='T-1'"
     ).fetchone()
-    written = {f"{number}-{turn}" for number in (0, 1) for turn in range(WRITES)}
+    listed = {f"{number}-{turn}" for number in (0, 1) for turn in range(0, WRITES, EACH)}
     known = json.loads(task)
-    assert {entry["decision"] for entry in known["decisions"]} == written
-    assert len(known["decisions"]) == len(written)
-    files = {f"src/{number}-{turn // 5}.py" for number in (0, 1) for turn in range(WRITES)}
-    assert known["files_modified"] == sorted(files)
+    assert {entry["decision"] for entry in known["decisions"]} == listed
+    assert len(known["decisions"]) == len(listed)
+    assert known["files_modified"] == sorted(f"src/{name}.py" for name in listed)
+    assert known["test_results"] == {"0": WRITES - 1, "1": WRITES - 1}
     # What was written in between, to this row and to others, is there as well.
     between = {f"{number}-{turn}" for number in (0, 1) for turn in range(125, WRITES, 250)}
     assert summary in between
@@ -163,5 +174,5 @@ def test_two_processes_update_one_task_a_thousand_times_each_and_lose_nothing(wo
     (rows,) = connection.execute(
         "SELECT count(*) FROM journal WHERE action='wip.updated'"
     ).fetchone()
-    assert rows == len(written)
+    assert rows == 2 * WRITES
     connection.close()
