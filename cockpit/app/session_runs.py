@@ -37,12 +37,18 @@ class SessionRuns:
         """Sessions whose task has begun: a task that is cancelled before never runs at all."""
         self._interrupted: set[str] = set()
         """Sessions that were interrupted before their task began."""
+        self._ending: set[str] = set()
+        """Sessions that are being stopped: an agent may take seconds to answer."""
         self._run_again: set[str] = set()
         self._stopping = False
 
     def is_running(self, session_id: str) -> bool:
         """Return True while this process drives the session."""
         return session_id in self._tasks
+
+    def is_stopping(self, session_id: str) -> bool:
+        """Return True from the interruption of a session until its run has ended."""
+        return session_id in self._ending
 
     @property
     def any_running(self) -> bool:
@@ -87,6 +93,8 @@ class SessionRuns:
 
     def _cancel(self, session_id: str, why: str = "") -> None:
         """Cancel the session's task; one that has not begun is cancelled by its first step."""
+        self._ending.add(session_id)
+        self._on_change()
         if session_id in self._begun:
             self._tasks[session_id].cancel(why)
         else:
@@ -117,6 +125,7 @@ class SessionRuns:
         finally:
             self._tasks.pop(session_id, None)
             self._begun.discard(session_id)
+            self._ending.discard(session_id)
             self._interrupted.discard(session_id)
             if session_id in self._run_again and not self._stopping:
                 # A message that came while the run was being interrupted.

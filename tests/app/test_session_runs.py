@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
+from app_world import until
 
+from cockpit.agents.acp import agent_session
+from cockpit.app.application import CockpitApp
 from cockpit.app.session_runs import SessionRuns
 from cockpit.store.sessions import sessions
 
@@ -44,6 +47,22 @@ async def test_an_interrupt_before_the_engine_has_the_session_stops_it(
         session = acp.load(session_id)
         assert (session.status, session.lease_owner) == ("stopped", None), turns
         assert not runs.is_running(session_id)
+
+
+async def test_a_session_is_stopping_until_its_agent_has_ended(
+    acp: Acp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_session, "CANCEL_S", 0.3)
+    acp.switch(cancel="ignored")
+    session_id = await acp.start("hang", interactive=True)
+    app = CockpitApp(acp.runtime, session_id=session_id)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.runs.ensure_running(session_id)
+        await until(pilot, lambda: acp.rows(session_id, "runner.turn_started"))
+        assert app.runs.interrupt(session_id)
+        assert app.views(0, "").header.state == "stopping"
+        await until(pilot, lambda: not app.runs.any_running)
+        await until(pilot, lambda: app.views(0, "").header.state == "stopped")
 
 
 async def test_a_session_that_was_stopped_so_early_runs_at_the_next_message(acp: Acp) -> None:
