@@ -191,7 +191,7 @@ def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
 FULL = """
 import json, resource, signal, sys
 from pathlib import Path
-from cockpit.store.journal import journal
+from cockpit.store.journal import journal, verify_chain
 from cockpit.store.db.database import Store
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.journal.event_types import Action
