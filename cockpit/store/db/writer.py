@@ -140,16 +140,17 @@ class Writer:
     def _run(self) -> None:
         ending = False
         while not ending:
-            group, ending = self._waiting()
+            first = self._queue.get()
             with self._turn:
+                # Only now, so that all writes that came while another thread wrote share this commit.
+                group, ending = self._waiting(first)
                 self._commit([write for write in group if write.is_wanted()])
             with self._lock:
                 self._waiting_count -= len(group)
 
-    def _waiting(self) -> tuple[list[_Write], bool]:
-        """Return the next writes (none at the end) and whether this is the end."""
+    def _waiting(self, following: _Write | None) -> tuple[list[_Write], bool]:
+        """Return the next writes, from ``following`` (None at the end), and whether this is the end."""
         group: list[_Write] = []
-        following = self._queue.get()
         while following is not None:
             group.append(following)
             if len(group) == GROUP_LIMIT or self._queue.empty():
