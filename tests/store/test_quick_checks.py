@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_world import begin, open_store
@@ -11,6 +13,7 @@ from store_world import begin, open_store
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db import migrate
 from cockpit.store.db.connection import WritingConnection, connect
+from cockpit.store.db.database import Store
 from cockpit.store.db.row_cache import RowCache
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain, verify_tables
@@ -90,17 +93,60 @@ def test_each_phase_is_stored(tmp_path: Path) -> None:
                 )
 
 
-@pytest.mark.parametrize("table", ["wave_runs", "outbox_actions"])
+@pytest.mark.parametrize("result", ["", "OK", "fine", None])
+def test_a_result_that_is_none_is_refused(tmp_path: Path, result: str | None) -> None:
+    with open_store(tmp_path) as store:
+        store.write_now(write)
+        with pytest.raises(sqlite3.IntegrityError, match="constraint failed"):
+            store.write_now(lambda tx: tx.execute("UPDATE journal SET result=?", (result,)))
+
+
+class Protected(WritingConnection):
+    """Does what SQLite does where a build protects its schema: it ignores the pragma that opens it."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        return super().execute(
+            sql.replace("writable_schema = ON", "writable_schema = OFF"), *parameters
+        )
+
+
+def test_a_build_that_protects_its_schema_keeps_the_old_check(tmp_path: Path) -> None:
+    write_older_store(tmp_path / "cockpit.db")
+    for factory in (Protected, WritingConnection):  # migrated by one, used by both
+        with Store.open(tmp_path / "cockpit.db", factory=factory) as store:
+            kept = "SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%result IN (%'"
+            assert store.read_now(lambda c, s=kept: c.execute(s).fetchone()) == (1,)
+            store.write_now(begin)
+            assert store.read_now(verify_chain.verify).ok
+            with pytest.raises(sqlite3.IntegrityError, match="constraint failed"):
+                store.write_now(lambda tx: tx.execute("UPDATE journal SET result='fine'"))
+
+
+def test_an_open_connection_reads_the_changed_check(tmp_path: Path) -> None:
+    path = tmp_path / "cockpit.db"
+    write_older_store(path)
+    with closing(connect(path)) as other:
+        count = "SELECT count(*) FROM journal"
+        before = other.execute(count).fetchone()[0]
+        open_store(tmp_path).close()
+        assert other.execute(count).fetchone()[0] == before + 1  # the migration's own row
+        assert other.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert opened_for(other, journal._INSERTS[1]) == []
+
+
+def opened_for(connection: sqlite3.Connection, sql: str) -> list[tuple[Any, ...]]:
+    steps = connection.execute(f"EXPLAIN {sql}", (None,) * sql.count("?")).fetchall()
+    return [step for step in steps if step[1] == "OpenEphemeral"]
+
+
+@pytest.mark.parametrize("table", ["wave_runs", "outbox_actions", "journal"])
 def test_a_step_of_the_loop_needs_no_temporary_table(tmp_path: Path, table: str) -> None:
     """The statements that each step runs check a row without a table made for it."""
     statements = {
         "wave_runs": ["UPDATE wave_runs SET phase='observing' WHERE wave_id='w'"],
         "outbox_actions": [outbox._PLAN, outbox._ENQUEUE, outbox._SETTLE],
+        "journal": [journal._INSERTS[1], journal._INSERTS[3]],
     }
     with open_store(tmp_path) as store:
         for sql in statements[table]:
-            steps = store.read_now(
-                lambda c, s=sql: c.execute(f"EXPLAIN {s}", (None,) * s.count("?")).fetchall()
-            )
-            opened = [step for step in steps if step[1] == "OpenEphemeral"]
-            assert opened == [], sql
+            assert store.read_now(lambda c, s=sql: opened_for(c, s)) == [], sql

@@ -21,6 +21,7 @@ _RECORD = (
     "CREATE TABLE IF NOT EXISTS migrations("
     "name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at TEXT NOT NULL)"
 )
+_CHANGED_TEXT = "UPDATE sqlite_schema"
 KEPT_BACKUPS = 3
 """Backups that are kept, the newest ones."""
 
@@ -73,8 +74,7 @@ def migrate(
             prepare(connection)
         connection.execute(_RECORD)
         for migration in todo:
-            for statement in _statements(migration.sql):
-                connection.execute(statement)
+            _apply(connection, migration)
             connection.execute(
                 "INSERT INTO migrations VALUES (?,?,?)",
                 (migration.name, migration.checksum, format_time(clock.now())),
@@ -125,8 +125,17 @@ def _create_schema(
     connection.execute(_RECORD)
     for migration in shipped:
         if migration.name in names:
-            for statement in _statements(migration.sql):
-                connection.execute(statement)
+            _apply(connection, migration)
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    for statement in _statements(migration.sql):
+        try:
+            connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            # A SQLite that protects its schema, as on macOS, keeps the old text: it checks the same.
+            if _CHANGED_TEXT not in statement or "may not be modified" not in str(error):
+                raise
 
 
 def schema_digest_lines() -> tuple[str, ...]:
