@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tasks.taskrun_world import git, repository
 
+from cockpit.backlog.service import create_task
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -17,7 +18,7 @@ from cockpit.store.sessions.proposals import Proposal
 from cockpit.tasks.agent_changes.branch_change import read_branch
 from cockpit.tasks.agent_changes.solve_conflicts import abort_solving, begin_solving, finish_solving
 from cockpit.tasks.git import WorktreeError
-from cockpit.tasks.worktree import ensure_chain_worktree
+from cockpit.tasks.worktree import ensure_chain_worktree, ensure_task_worktree, remove_tree
 
 pytestmark = pytest.mark.slow
 
@@ -157,3 +158,35 @@ async def test_conflicts_are_solved_in_the_worktree_and_can_be_taken_back(runtim
     await runtime.propose_branch("ch-1")
     await approve(runtime, pending(runtime))
     assert "b + a" in (root / "calc.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("has_worktree", [True, False])
+async def test_the_branch_of_a_merged_task_is_dropped_as_that_of_a_chain(
+    runtime: Runtime, has_worktree: bool
+) -> None:
+    root, store, place = runtime.place.root, runtime.store, runtime.place
+    work = await chain(runtime)
+    store.write_now(lambda tx: create_task(tx, "Double", by="person"))
+    tree = await ensure_task_worktree(
+        store, place, "T-1", chain_id="ch-1", chain_branch="cockpit/ch-1"
+    )
+    task_work = Path(tree.path)
+    (task_work / "double.py").write_text("def double(a):\n    return 2 * a\n", encoding="utf-8")
+    git(task_work, "add", "double.py")
+    git(task_work, "commit", "--quiet", "-m", "Double")
+    git(work, "merge", "--quiet", "--no-ff", "-m", "Merge T-1", tree.branch)
+    merged = git(work, "rev-parse", "HEAD")
+    if not has_worktree:
+        await remove_tree(place, task_work)
+    await store.write(lambda tx: worktrees.set_status(tx, "T-1", "merged", merged_commit=merged))
+    with pytest.raises(WorktreeError, match="T-1 is merged already, into cockpit/ch-1"):
+        await runtime.propose_branch("T-1")
+    session_id = await runtime.propose_branch("T-1", drop=True)
+    assert await runtime.propose_branch("T-1", drop=True) == session_id
+    assert "All of its work is merged." in pending(runtime).body["notes"]
+    await approve(runtime, pending(runtime))
+    assert git(root, "branch", "--list", tree.branch) == ""
+    assert not task_work.exists()
+    assert git(root, "for-each-ref", "refs/cockpit/dropped") == "", "the chain has all of it"
+    shown = await read_branch(store, place, "T-1")
+    assert shown.change is not None and shown.change.paths == ("double.py",)

@@ -135,7 +135,7 @@ async def read_branch(store: Store, place: ProjectPaths, name: str) -> BranchCha
     if tree is None:
         return await _read_checkout(place, branch)
     root = Path(tree.path)
-    if tree.status == "merged" and tree.merged_commit and tree.task_id:
+    if tree.status in ("merged", "removed") and tree.merged_commit and tree.task_id:
         return await _read_merged(place, branch, tree.merged_commit)
     if (root / ".git").exists():
         change = await read_change(root, tree.branch, branch.into, branch.began)

@@ -45,8 +45,11 @@ async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> st
         )
     if branch.runs:
         raise WorktreeError(f"{name} is in progress; wait for it, or stop it first.")
-    tree = await _check_out(engine, branch)
-    if await is_solving(Path(tree.path)):
+    is_merged = branch.tree.task_id is not None and branch.tree.status == "merged"
+    if is_merged and not drop:
+        raise WorktreeError(f"{branch.name} is merged already, into {_short(branch.into)}.")
+    tree = branch.tree if is_merged else await _check_out(engine, branch)
+    if not is_merged and await is_solving(Path(tree.path)):
         raise WorktreeError(
             f"A merge that solves conflicts has begun in the worktree of {name}. In the branch's diff `s`"
             " commits it and `a` takes it back."
@@ -55,7 +58,7 @@ async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> st
     session_id = await engine.store.write(
         lambda tx: _ensure_session(tx, engine, branch, tree, what)
     )
-    shown = await propose_change(engine, session_id)
+    shown = None if is_merged else await propose_change(engine, session_id)
     if shown is None and drop:
         await propose_removal(engine, session_id)
         return session_id
@@ -73,8 +76,6 @@ async def _check_out(engine: Engine, branch: Branch) -> Worktree:
     tree, store, place = branch.tree, engine.store, engine.place
     assert tree is not None  # noqa: S101 -- looked at by the caller
     if tree.task_id is not None:
-        if tree.status == "merged":
-            raise WorktreeError(f"{branch.name} is merged already, into {_short(branch.into)}.")
         return await ensure_task_worktree(
             store, place, tree.task_id, chain_id=tree.chain_id, chain_branch=_short(branch.into)
         )

@@ -71,7 +71,11 @@ async def propose_removal(engine: Engine, session_id: str) -> Proposal:
     if tree is None or INTO not in session.target:
         raise WorktreeError(f"{session_id} has no branch of its own.")
     into = str(session.target[INTO])
-    tip, snapshot = await read_merged(Path(tree.path), tree.branch, into, tree.base_commit)
+    is_checked_out = (Path(tree.path) / ".git").exists()
+    root = Path(tree.path) if is_checked_out else engine.place.home
+    tip, snapshot = await read_merged(
+        root, tree.branch, into, tree.base_commit, is_checked_out=is_checked_out
+    )
     payload = ChangePayload(
         session=session_id,
         worktree=tree.name,
@@ -91,6 +95,10 @@ async def propose_removal(engine: Engine, session_id: str) -> Proposal:
     title, body = describe_drop(body, f"nothing that {name} does not have", is_merged=True)
 
     def write(tx: Tx) -> Proposal:
+        for waiting in select_pending(tx.connection, session_id):
+            if waiting.body["type"] == DROP and waiting.body["payload"] == body["payload"]:
+                return waiting
+            proposals.decide(tx, waiting.proposal_id, "expired", by="engine", reason=_ANEW)
         earlier = _select_earlier(tx.connection, session_id)
         return create_proposal(
             tx, session_id, title, body, "medium", earlier[-1] if earlier else None

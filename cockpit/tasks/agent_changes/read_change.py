@@ -93,16 +93,22 @@ async def read_change(root: Path, branch: str, into: str, began: str) -> Worktre
     return await _compare(root, into, began, base, tip, tree, uncommitted)
 
 
-async def read_merged(root: Path, branch: str, into: str, began: str) -> tuple[str, str]:
+async def read_merged(
+    root: Path, branch: str, into: str, began: str, *, is_checked_out: bool = True
+) -> tuple[str, str]:
     """Return tip and tree of a worktree whose branch has nothing left to merge.
 
+    ``root`` is the worktree, or the user's checkout where the worktree is gone and only commits are left.
     Raises :class:`WorktreeError` where it has, also where the agent left its branch.
     """
-    await require_on_branch(root, branch)
     tip = await commit_of(root, f"refs/heads/{branch}")
     if tip is None:
         raise WorktreeError(f"The branch {branch} has no commit any more.")
-    tree, uncommitted = await snapshot_tree(root, tip)
+    if is_checked_out:
+        await require_on_branch(root, branch)
+        tree, uncommitted = await snapshot_tree(root, tip)
+    else:
+        tree, uncommitted = await tree_of(root, tip), ()
     base = await commit_of(root, into) if into else None
     if await _compare(root, into, began, base, tip, tree, uncommitted) is not None:
         raise WorktreeError(f"{branch} has changed; look at its diff again.")
