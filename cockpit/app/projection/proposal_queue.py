@@ -20,7 +20,12 @@ from cockpit.store.journal.details.proposals import (
 from cockpit.store.journal.details.trust import TrustAccepted, TrustRevoked, TrustSuspended
 from cockpit.store.journal.details.waves import ContextItem
 from cockpit.store.journal.journal import Row
-from cockpit.store.sessions.proposals import EDITED, EDITED_BY_YOU, Proposal
+from cockpit.store.sessions.proposals import (
+    EDITED,
+    EDITED_BY_YOU,
+    UNEDITABLE_ACTIONS,
+    Proposal,
+)
 from widgets.views import (
     FileDiffView,
     ItemView,
@@ -238,7 +243,8 @@ def proposal(
         rule=body.rule.what,
         card_rule=card_rule,
         questions=tuple(_question(each) for each in body.questions) if body.form else (),
-        editable=(shown.kind == "action" and not body.agent) or body.editable,
+        editable=body.editable
+        or (shown.kind == "action" and body.type not in UNEDITABLE_ACTIONS and not body.agent),
     )
 
 

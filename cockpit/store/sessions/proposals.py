@@ -28,6 +28,8 @@ from cockpit.store.journal.details.proposals import (
 )
 from cockpit.store.sessions import check_recorded
 
+UNEDITABLE_ACTIONS = frozenset({"take_worktree", "drop_worktree", "adopt_tool", "settle"})
+"""Types of actions without a text that the user could edit."""
 EDITED = "edited by the person"
 """The stored reason of a proposal that the user replaced by an edited revision."""
 EDITED_BY_YOU = "edited by you"
