@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)\Z")
+_DURATION = re.compile(r"(\d++(?:\.\d++)?)\s*+([smhd]?)\Z")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 

@@ -26,9 +26,9 @@ _KEYS = {
     **dict.fromkeys(WAITS, "waits"),
 }
 _KEY = re.compile(
-    r"(?P<indent>\s*)(?:[-*+]\s+)?(?:\*\*|__)?(?P<key>"
+    r"(?P<indent>\s*+)(?:[-*+]\s++)?(?:\*\*|__)?(?P<key>"
     + "|".join(sorted(_KEYS, key=len, reverse=True))
-    + r")\s*(?::\s*(?:\*\*|__)?|(?:\*\*|__)\s*:)(?P<value>.*)",
+    + r")\s*+(?::\s*+(?:\*\*|__)?|(?:\*\*|__)\s*:)(?P<value>.*)",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")

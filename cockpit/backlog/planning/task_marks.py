@@ -27,17 +27,19 @@ _WAITING = "|".join(WAITS)
 _ID = r"(?:#\d+|T-\d+|task #?\d+)"
 _IDS = rf"{_ID}(?:\s*(?:,|&|and)\s*{_ID})*"
 _GROUP = re.compile(r"(?P<open>[\[(])(?P<inside>[^\[\]()]+)[\])](?!\()")
-_WAIT = re.compile(rf"(?P<how>{_WAITING})\s*:?\s+(?P<whom>.+)", re.IGNORECASE | re.DOTALL)
+_WAIT = re.compile(rf"(?P<how>{_WAITING})(?:\s*+:)?\s++(?P<whom>.+)", re.IGNORECASE | re.DOTALL)
 _WAIT_AT_END = re.compile(
-    rf"[\s,;:–—-]+(?P<how>{_WAITING})\s*:?\s+(?P<whom>{_IDS})\s*\.?$", re.IGNORECASE
+    rf"(?<![\s,;:–—-])[\s,;:–—-]++(?P<how>{_WAITING})(?:\s*+:)?\s++(?P<whom>{_IDS})\s*\.?$",
+    re.IGNORECASE,
 )
 _HOURS = re.compile(
-    r"(?:est(?:imate)?\.?:?\s*)?[~≈]?\s*(\d+(?:\.\d+)?)\s*(h|hrs?|hours?|d|days?)\.?", re.IGNORECASE
+    r"(?:est(?:imate)?\.?:?\s*+)?[~≈]?\s*+(\d+(?:\.\d+)?)\s*(h|hrs?|hours?|d|days?)\.?",
+    re.IGNORECASE,
 )
 _TYPE = re.compile(r"(?:type:\s*)?(\w+)", re.IGNORECASE)
 _TYPE_INLINE = re.compile(r"(?<!\w)type:\s*(\w+)", re.IGNORECASE)
 _PRIORITY = re.compile(r"(?:priority:\s*)?(P[0-3])", re.IGNORECASE)
-_PRIORITY_INLINE = re.compile(r"^(P[0-3])[:\s–—-]+\s*|[\s,–—-]+(P[0-3])$")
+_PRIORITY_INLINE = re.compile(r"^(P[0-3])[:\s–—-]++|(?<![\s,–—-])[\s,–—-]++(P[0-3])$")
 _CODE = re.compile(r"`([^`\n]+)`")
 _SUFFIXES = frozenset(
     {
