@@ -29,7 +29,7 @@ from cockpit.access.reading_sandbox import use_reading_sandbox
 from cockpit.act.sandbox.read_checkout import CheckoutSandbox
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
-from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.handover import WorkerLimits
 from cockpit.core.fenced_text import HEAD_BANDS
 from cockpit.core.project_paths import locate_project

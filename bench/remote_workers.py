@@ -25,7 +25,7 @@ from measure import Row, row
 
 from cockpit.backlog import service
 from cockpit.chains.batch_loop import run_batches
-from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.dispatcher import open_dispatcher
 from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.remote.scale_settings import ScaleSettings

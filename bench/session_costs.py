@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from prompt_cache import Cache, blocks_of
 from quoted import NOTHING, Quoted, ShownText
 
-from cockpit.act.tools import TOOLS
+from cockpit.act.model_tools import TOOLS
 from cockpit.core.named_files import FileNames
 from cockpit.decide.measure_prompt import count_tools
 from cockpit.decide.model import PacketFact, Prompt, ToolSpec
@@ -26,9 +26,9 @@ from cockpit.loop.phases.wave_prompt import estimate_overheads, render_packet
 from cockpit.observe.count_tokens import count_again
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.scope_items import parse_item
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.spent_facts import find_spent
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, SessionFact
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, Change, SpentFacts
 from cockpit.store.context.packets import Packet, Rendering, detail_of

@@ -25,10 +25,10 @@ from measure import Row, at, row
 from cockpit.access.principals import PERSON
 from cockpit.core.clock import CountingIds, FixedClock, format_time
 from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
 from cockpit.loop.trust import decide_rules
 from cockpit.loop.trust.decide_rules import accept_rule, list_offers
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal

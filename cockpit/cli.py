@@ -48,22 +48,25 @@ COMMANDS = {
     ),
     "plan": ("cockpit.commands.backlog.plan:plan", "Turn a text or a written plan into tasks."),
     "estimate": (
-        "cockpit.commands.mind.estimate:estimate",
+        "cockpit.commands.knowledge.estimate:estimate",
         "Estimate waves, tokens and cost.",
     ),
-    "evolve": ("cockpit.commands.mind.evolve:evolve", "Grow a tool that is missing, test first."),
-    "notes": ("cockpit.commands.mind.notes:notes", "Keep and forget what sessions taught."),
+    "evolve": (
+        "cockpit.commands.knowledge.evolve:evolve",
+        "Grow a tool that is missing, test first.",
+    ),
+    "notes": ("cockpit.commands.knowledge.notes:notes", "Keep and forget what sessions taught."),
     "wip": (
         "cockpit.commands.backlog.wip:work_in_progress",
         "Show and change work in progress of tasks.",
     ),
     "handoff": ("cockpit.commands.backlog.handoff:handoff", "Manage handoffs of tasks."),
     "stats": ("cockpit.commands.chains.stats:stats", "Measure the workers of chains."),
-    "packet": ("cockpit.commands.kernel.packet:packet", "Inspect and verify orientation packets."),
-    "skills": ("cockpit.commands.mind.skills:skills", "Manage skills of agents."),
-    "profile": ("cockpit.commands.kernel.profile:profile", "Manage orientation profiles."),
-    "tokens": ("cockpit.commands.faces.tokens:tokens", "Manage capability tokens."),
-    "feedback": ("cockpit.commands.kernel.feedback:feedback", "Judge the decisions of waves."),
+    "packet": ("cockpit.commands.packets.packet:packet", "Inspect and verify orientation packets."),
+    "skills": ("cockpit.commands.knowledge.skills:skills", "Manage skills of agents."),
+    "profile": ("cockpit.commands.packets.profile:profile", "Manage orientation profiles."),
+    "tokens": ("cockpit.commands.servers.tokens:tokens", "Manage capability tokens."),
+    "feedback": ("cockpit.commands.packets.feedback:feedback", "Judge the decisions of waves."),
     "journal": ("cockpit.commands.records.journal:journal", "Show, verify and export the journal."),
     "events": (
         "cockpit.commands.records.events:events",
@@ -85,19 +88,22 @@ COMMANDS = {
     "metrics": ("cockpit.commands.records.metrics:metrics", "Print metrics in Prometheus format."),
     "replay": ("cockpit.commands.sessions.sessions:replay", "Replay a past session on the screen."),
     "knowledge": (
-        "cockpit.commands.mind.knowledge:knowledge",
+        "cockpit.commands.knowledge.knowledge:knowledge",
         "Index and search what a project says.",
     ),
-    "tools": ("cockpit.commands.mind.tools:tools", "Manage tools of yours and of projects."),
-    "guards": ("cockpit.commands.mind.guards:guards", "Manage guards of yours and of projects."),
+    "tools": ("cockpit.commands.knowledge.tools:tools", "Manage tools of yours and of projects."),
+    "guards": (
+        "cockpit.commands.knowledge.guards:guards",
+        "Manage guards of yours and of projects.",
+    ),
     "agents": ("cockpit.commands.setup.agents:agents", "Manage external agents."),
-    "mcp": ("cockpit.commands.faces.mcp:mcp", "Serve external agents over MCP."),
-    "acp": ("cockpit.commands.faces.acp:acp", "Serve editors over ACP."),
-    "serve": ("cockpit.commands.faces.serve:serve", "Serve programs over HTTP."),
-    "web": ("cockpit.commands.faces.web:web", "Show the screen in a browser."),
-    "hook": ("cockpit.commands.faces.hook:hook", "Manage hooks of external agents."),
+    "mcp": ("cockpit.commands.servers.mcp:mcp", "Serve external agents over MCP."),
+    "acp": ("cockpit.commands.servers.acp:acp", "Serve editors over ACP."),
+    "serve": ("cockpit.commands.servers.serve:serve", "Serve programs over HTTP."),
+    "web": ("cockpit.commands.servers.web:web", "Show the screen in a browser."),
+    "hook": ("cockpit.commands.servers.hook:hook", "Manage hooks of external agents."),
     "task-types": (
-        "cockpit.commands.mind.task_types:task_types",
+        "cockpit.commands.knowledge.task_types:task_types",
         "List, check and write task types.",
     ),
     "projects": (
@@ -241,7 +247,7 @@ def root(
                 f"Options before {ctx.invoked_subcommand!r} open the screen. Write them after the command."
             )
         return
-    from cockpit.commands.sessions.travel import open_screen
+    from cockpit.commands.sessions.switch_projects import open_screen
 
     if server is not None:
         if last or session is not None or agent or every or model or approve or log_json or linear:
@@ -258,7 +264,7 @@ def root(
     if every:
         if last or session is not None or agent or model or approve or log_json or linear:
             raise click.UsageError("--all shows every project; it takes no option but --theme.")
-        from cockpit.commands.sessions.travel import open_all_projects
+        from cockpit.commands.sessions.switch_projects import open_all_projects
 
         ctx.exit(open_all_projects({"[screen] theme": theme}))
     if last and session:

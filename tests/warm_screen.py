@@ -8,7 +8,7 @@ import pkgutil
 LATE = (
     "cockpit.commands.sessions.open_screen",
     "cockpit.commands.sessions.screen",
-    "cockpit.commands.sessions.travel",
+    "cockpit.commands.sessions.switch_projects",
     "textual.drivers.linux_driver",
     "textual.widgets.markdown",
 )

@@ -23,7 +23,7 @@ from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Set
 from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import CockpitError
-from cockpit.core.project.git_words import (
+from cockpit.core.project.safe_git import (
     NO_HOOKS,
     PINNED_SETTINGS,
     git_argv,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from cockpit.act.model_tools import Call
 from cockpit.act.preview_command import preview_github, preview_run
 from cockpit.act.preview_commit import preview_commit
 from cockpit.act.preview_files import preview_edit, preview_write
@@ -15,7 +16,6 @@ from cockpit.act.proposed_action import ActionPreview, FileDiff
 from cockpit.act.skills.preview_skill import preview_skill
 from cockpit.act.text_edits import WITHHELD, ActionRefused
 from cockpit.act.tool_payloads import CreateSkill, EditFile, GitCommit, GitHub, Run, WriteFile
-from cockpit.act.tools import Call
 from cockpit.act.workspace import Workspace
 from cockpit.core.secrets import mask_value
 

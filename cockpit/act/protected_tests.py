@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.tool_payloads import EditFile, GitCommit, Run, WriteFile
-from cockpit.act.tools import Call
 
 _FOLDERS = frozenset(
     ["test", "tests", "testing", "__tests__", "__snapshots__", "spec", "specs", "testdata", "e2e"]

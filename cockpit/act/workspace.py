@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.act.sandbox.variables import clean_environment
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cockpit.store.backlog import tasks, work_queue
-from cockpit.store.backlog.path_conflicts import find_conflict
+from cockpit.store.backlog.batch_groups import find_conflict
 from cockpit.store.backlog.work_queue import Queued
 
 

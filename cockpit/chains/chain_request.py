@@ -11,7 +11,7 @@ import sqlite3
 
 from msgspec import Struct
 
-from cockpit.chains.chain_lifecycle import ChainRefused
+from cockpit.chains.create_chain import ChainRefused
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.chains import ChainRequested

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.chains.chain_lifecycle import ChainDecision, count_crashes, decide_chain
+from cockpit.chains.decide_next_worker import ChainDecision, count_crashes, decide_chain
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError, StoreUnwritable
 from cockpit.core.failure_lines import clip_start

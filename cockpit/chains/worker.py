@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.batch_loop import WorkerEnd, run_batches
-from cockpit.chains.chain_lifecycle import ChainRefused, chain_usage, decide_chain, worker_limits
+from cockpit.chains.create_chain import ChainRefused
+from cockpit.chains.decide_next_worker import chain_usage, decide_chain, worker_limits
 from cockpit.chains.dispatcher import open_dispatcher
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.chains.report.chain_report import collect_before_decay

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from cockpit.act.mcp_servers.server_settings import McpServer
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
 from cockpit.backlog.planning.backlog_plan_target import BacklogPlanTarget
 from cockpit.backlog.work_settings import HeadlessSettings, WorkSettings

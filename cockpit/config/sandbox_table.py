@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from cockpit.act.sandbox.choices import SandboxChoices, default_limits
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices, default_limits
 from cockpit.config.setting import OutOfBounds
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.find_checkout import find_checkout
-from cockpit.core.project.git_words import ask_git
+from cockpit.core.project.safe_git import ask_git
 from cockpit.core.state_folder import (
     DATABASE,
     VARIABLE,

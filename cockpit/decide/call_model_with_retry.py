@@ -10,12 +10,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
-from msgspec.structs import replace
-
+from cockpit.decide.call_cost import add_cost
 from cockpit.decide.load_sdk import opened
 from cockpit.decide.model import Done, ModelError, ModelEvent, Prompt, Retrying, TextDelta
 from cockpit.decide.model_endpoint import Endpoint
-from cockpit.decide.model_settings import ModelPrice
 from cockpit.decide.provider_errors import Failure, broken_off, failure_of
 from cockpit.decide.provider_messages import to_messages, to_parameters, to_settings
 from cockpit.decide.provider_names import restore_names
@@ -119,7 +117,7 @@ class ProviderModel:
         if not has_text and _is_empty(rest):
             raise _AttemptFailed(failure or broken_off(endpoint))
         for event in restore_names(rest, prompt.tools):
-            yield _priced(event, endpoint.price) if isinstance(event, Done) else event
+            yield add_cost(event, endpoint.price) if isinstance(event, Done) else event
 
 
 class _AttemptFailed(Exception):
@@ -128,20 +126,6 @@ class _AttemptFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
-
-
-def _priced(done: Done, price: ModelPrice | None) -> Done:
-    """Return the end of a call with the user's price, where no price list knows the model."""
-    usage = done.usage
-    if price is None or usage.cost_usd is not None:
-        return done
-    read, cached = usage.input_tokens, usage.cached_tokens
-    input_usd = price.cost(input_tokens=read, output_tokens=0, cached_tokens=cached)
-    cached_usd = price.cost(input_tokens=cached, output_tokens=0, cached_tokens=cached)
-    cost = price.cost(input_tokens=read, output_tokens=usage.output_tokens, cached_tokens=cached)
-    return replace(
-        done, usage=replace(usage, cost_usd=cost, input_usd=input_usd, cached_usd=cached_usd)
-    )
 
 
 def _is_empty(rest: list[ModelEvent]) -> bool:

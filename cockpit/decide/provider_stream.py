@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
+from cockpit.decide.call_cost import cost_by_list
 from cockpit.decide.model import Done, ModelEvent, ThinkingBlock, Thought, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -101,36 +102,8 @@ def usage_of(response: ModelResponse) -> Usage:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cache_read_tokens,
-        **_costs(response),
+        **cost_by_list(response),
     )
-
-
-def _costs(response: ModelResponse) -> dict[str, float]:
-    """Return the call's cost in US dollars, that of the tokens read, and that of those in the cache."""
-    usage = response.usage
-    if not response.model_name or not (usage.input_tokens or usage.output_tokens):
-        return {}
-    from genai_prices import Usage as Counts
-
-    try:
-        price = response.cost()
-        if not usage.input_tokens:
-            return {"cost_usd": float(price.total_price)}
-        # As tokens that were not cached: with so many in all, because long prompts have prices of their own.
-        written = usage.cache_write_tokens
-        counts = (
-            Counts(input_tokens=usage.input_tokens, cache_write_tokens=written),
-            Counts(input_tokens=usage.input_tokens),
-        )
-        without, plain = (price.model_price.calc_price(count)["input_price"] for count in counts)
-    except (LookupError, ValueError):
-        return {}  # no price list knows this model, or its counts cannot be priced
-    cached = price.input_price - without + plain * usage.cache_read_tokens / usage.input_tokens
-    return {
-        "cost_usd": float(price.total_price),
-        "input_usd": float(price.input_price),
-        "cached_usd": float(cached),
-    }
 
 
 def _raw(call: ToolCallPart, *, empty: str) -> str:

@@ -14,8 +14,8 @@ from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.core.secrets import mask
 from cockpit.core.text import end_sentence
+from cockpit.decide.known_prices import require_price
 from cockpit.decide.model import ModelError
-from cockpit.decide.model_price import require_price
 from cockpit.evolve.grow_tool import Grower, Grown, Wish
 from cockpit.evolve.growth import MAX_ROUNDS
 from cockpit.evolve.growth_dialogue import TASK_TYPE

@@ -12,10 +12,10 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.run_child import NoSandbox, require_sandbox
 from cockpit.act.own_tools.tool_definition import ToolDefinition
-from cockpit.act.tools import TOOL_RECORDS
 from cockpit.core.canonical_json import canonical_json, parse_json, text_digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text

@@ -1,7 +1,7 @@
 """Start a chain when an agent's session has ended, where the user's own configuration asks for it.
 
 A separate process decides in the store whether a chain follows
-(:mod:`cockpit.chains.chain_after_session`). See ``docs/reference/hooks.md``.
+(:mod:`cockpit.chains.start_after_agent`). See ``docs/reference/hooks.md``.
 """
 
 from __future__ import annotations

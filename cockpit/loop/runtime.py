@@ -18,8 +18,8 @@ from cockpit.act.workspace import open_workspace
 from cockpit.core.clock import Clock, Ids
 from cockpit.core.errors import CockpitError, IllegalTransition
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.decide.known_prices import require_price
 from cockpit.decide.model import Prompt
-from cockpit.decide.model_price import require_price
 from cockpit.learn.judge_waves import record_verdict
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from cockpit.act.mcp_servers.server_settings import McpServer
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model_settings import ModelSettings
 from cockpit.loop.decisions.approval_effects import ApprovalEffects

@@ -23,7 +23,7 @@ from cockpit.loop.phases.learning import CONTINUED, find_finish, learn
 from cockpit.loop.phases.observing import observe, observe_at_once
 from cockpit.loop.phases.orienting import orient
 from cockpit.loop.phases.project_change import has_changed_nothing, may_lack_change
-from cockpit.loop.phases.retake_inputs import retake_inputs
+from cockpit.loop.phases.retry_over_budget import retake_inputs
 from cockpit.loop.reentry.kept_actions import describe_return, may_hold, read_held_in
 from cockpit.loop.runtime_settings import DEFAULT_DEADLINE_S
 from cockpit.loop.tools.offer_tools import forget_offers, offer_tools

@@ -22,7 +22,7 @@ from cockpit.mcp.plain_messages import (
     render_result,
     render_welcome,
 )
-from cockpit.mcp.wire import Wire
+from cockpit.mcp.stdio_lines import Wire
 
 _REPLAYED = "cockpit: the opening request"
 

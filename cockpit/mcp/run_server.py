@@ -16,7 +16,7 @@ from cockpit.mcp.answer_call import ToolServer
 from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.plain_protocol import PlainProtocol
-from cockpit.mcp.wire import claim_standard_streams
+from cockpit.mcp.stdio_lines import claim_standard_streams
 from cockpit.store.db.database import Store
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
-from cockpit.mcp.wire import Wire
+from cockpit.mcp.stdio_lines import Wire
 
 
 class _Output:

@@ -23,6 +23,7 @@ from cockpit.orient.compile_packet import (
     build_packet,
     find_algorithm,
 )
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.fact_columns import FactColumns, Flags, Ints, take_columns
 from cockpit.orient.select_facts import (
     NO_REASON,
@@ -32,7 +33,6 @@ from cockpit.orient.select_facts import (
     select_facts,
 )
 from cockpit.orient.spent_facts import NO_SPENT, SpentFlags, condense, flag_spent, restore_levels
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import APPENDED, CachePrices, Change, Epoch
 from cockpit.store.context.packets import (

@@ -15,10 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED, load_for, select_for_packet
+from cockpit.orient.epoch_inputs import recorded_standing
 from cockpit.orient.epochs import Appended, WaveSelection, reasons_to_drop, select_for_wave
 from cockpit.orient.fact_columns import FactColumns, Ints
 from cockpit.orient.select_facts import KEPT, NO_REASON, Selection
-from cockpit.orient.standing import recorded_standing
 from cockpit.store.context import profiles
 from cockpit.store.context.facts import LEVELS, SessionFact
 from cockpit.store.context.packets import DIFF, REASONS, Overheads, Packet, detail_of

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from cockpit.core.canonical_json import text_digest
 from cockpit.orient.compile_packet import NOT_RENDERED, compile_packet, load_for
+from cockpit.orient.epoch_inputs import recorded_standing
 from cockpit.orient.epochs import compile_wave
-from cockpit.orient.standing import recorded_standing
 from cockpit.store.context import packets, profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx

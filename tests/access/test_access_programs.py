@@ -18,7 +18,7 @@ from cockpit.access.run_program import (
     run_program,
 )
 from cockpit.core.errors import CockpitError
-from cockpit.core.project.git_words import git_argv, git_environment, reads_tree
+from cockpit.core.project.safe_git import git_argv, git_environment, reads_tree
 
 
 def alive(pid: int) -> bool:

@@ -15,8 +15,8 @@ from copied_repository import copy_repository
 from quick_git import QUICK
 
 from cockpit.act.dispatch_actions import Dispatcher
+from cockpit.act.model_tools import parse_call
 from cockpit.act.preview import ActionPreview, preview_action
-from cockpit.act.tools import parse_call
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox, sessions, waves

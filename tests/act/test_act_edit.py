@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.adapters import ADAPTERS
+from cockpit.act.model_tools import MalformedCall
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.text_edits import ActionRefused, find_offsets
-from cockpit.act.tools import MalformedCall
 from cockpit.act.workspace import Workspace
 
 PLAIN = Sandbox(None, None, "not asked for")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cockpit.act.model_tools import ACTIONS, TOOLS, MalformedCall, parse_call
 from cockpit.act.tool_payloads import EditFile, Finish, RequestContext, Run
-from cockpit.act.tools import ACTIONS, TOOLS, MalformedCall, parse_call
 
 GOOD = {
     "request_context": {"purpose": "p", "question": "q", "scope": ["file:a.py"]},

@@ -158,7 +158,7 @@ DEFENCES = (
             f"{_PERMITTED}::test_deny_rules_are_the_same_for_every_way_in"),
     Defence("no agent changes cockpit's state", f"{_PERMISSIONS}.judge_tool:find_write_denial", _empty,
             f"{_PERMITTED}::test_cockpits_own_state_is_denied"),
-    Defence("no answer counts for ever", f"{_PERMISSIONS}.tool_request:choose_option",
+    Defence("no answer counts for ever", f"{_PERMISSIONS}.choose_option:choose_option",
             lambda options, **_: options[0],
             f"{_PERMITTED}::test_options_are_chosen_by_kind_and_never_for_always"),
     Defence("files of secrets are not opened for a diff", f"{_PERMISSIONS}.complete_edits:is_sensitive", _no,
@@ -183,7 +183,7 @@ DEFENCES = (
     Defence("rows of the journal are chained", "cockpit.store.journal.verify_chain:verify",
             lambda *_: Verdict(1, None),  # type: ignore[name-defined]  # noqa: F821
             f"{_TAMPERED}::test_a_hundred_random_changes_are_told"),
-    Defence("the screen warns of a changed store", "cockpit.store.db.anchored:StoreAnchor.warning", _empty,
+    Defence("the screen warns of a changed store", "cockpit.store.db.keep_anchor:StoreAnchor.warning", _empty,
             "app/test_store_warning.py"),
     Defence("a decision is armed by a pause", "cockpit.app.key_policy:KeyPolicy.is_armed", _yes,
             "app/test_key_policy.py"),

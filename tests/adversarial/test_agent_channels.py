@@ -26,7 +26,7 @@ from app.app_world import settled
 from state_for_tests import kept_variables
 
 from cockpit.agents.stdio.open_dialogue import ask_in_queue
-from cockpit.agents.terminals.answer_hooks import answer_hooks
+from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 from cockpit.app.actions import decision_actions
 from cockpit.app.application import CockpitApp
 from cockpit.core import open_cockpits

@@ -15,7 +15,7 @@ from cockpit.commands.sessions.export import markdown, picture
 from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.commands.terminal import format_table
 from cockpit.loop.views import transcript
-from cockpit.loop.views.barred_text import count_columns, cut_columns
+from cockpit.loop.views.quoted_text import count_columns, cut_columns
 from cockpit.loop.views.session_report import session_text
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.db.database import Store

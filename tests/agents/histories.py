@@ -19,7 +19,7 @@ from agents.runner_world import Runs
 from loop.permissions.permission_world import World as Queue
 from msgspec.structs import replace
 
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.agents.stdio.open_dialogue import ask_in_queue

@@ -12,7 +12,7 @@ from agents.histories import Plain, converse, drive, read_outcome
 from agents.runner_world import Runs
 from tasks.taskrun_world import World
 
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 
 
 async def play_conversation(folder: Path, name: str, history: Path) -> Any:

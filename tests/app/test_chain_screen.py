@@ -20,7 +20,7 @@ from cockpit.app.dialogs.peek_session import PeekDialog
 from cockpit.app.screens.lists.sessions_screen import SessionsScreen
 from cockpit.app.screens.task_screen import TaskScreen
 from cockpit.backlog import service
-from cockpit.chains import chain_lifecycle
+from cockpit.chains import create_chain
 from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
@@ -212,8 +212,8 @@ async def test_a_blocked_task_is_tried_again(still, running, key):
 
 async def test_a_chain_that_stopped_goes_on_in_a_process_of_its_own(still, project):
     only = still.store.write_now(lambda tx: service.create_task(tx, "Seed the jitter", by="person"))
-    made = await chain_lifecycle.create_chain(
-        still.store, still.place, chain_lifecycle.ChainOptions("all")
+    made = await create_chain.create_chain(
+        still.store, still.place, create_chain.ChainOptions("all")
     )
     still.store.write_now(lambda tx: service.set_status(tx, only.task_id, "done", by="person"))
     still.store.write_now(lambda tx: chains.end(tx, made.chain_id, "stopped", "by a person"))

@@ -7,7 +7,7 @@ from app_scenes import Scene
 from app_world import look, settled, until
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.words import Words
+from cockpit.app.dialogs.glossary import Words
 from cockpit.app.screens.first_words import NAME, WORDS, FirstWords
 from widgets.frame.word_bar import WordBar
 

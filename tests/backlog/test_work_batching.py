@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.store.backlog.path_conflicts import claim_paths, find_conflict, group_tasks
+from cockpit.store.backlog.batch_groups import claim_paths, find_conflict, group_tasks
 
 NAMES = st.sampled_from(["a", "b", "c"])
 CLAIMS = st.lists(st.lists(NAMES, max_size=3).map("/".join), max_size=3)

@@ -15,8 +15,9 @@ from work_world import Backlog
 from cockpit.access.principals import PERSON, Caller, agent
 from cockpit.access.token_scopes import WORK_READ, NotAllowed
 from cockpit.backlog.response_modes import ANSWER_TOKENS, fits, page, shorten_to_fit
-from cockpit.backlog.tools.tool_table import WORK_TOOLS, find_work_tool, tools_of_tier
+from cockpit.backlog.tools.tool_table import WORK_TOOLS, find_work_tool
 from cockpit.core.errors import CockpitError
+from cockpit.mcp.tool_registry import tools_in_tier
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.backlog import handoffs, wip
 
@@ -98,10 +99,11 @@ def test_the_parameters_are_the_seeds(name: str) -> None:
 
 
 def test_the_core_is_a_dozen_with_room_for_the_loops_own() -> None:
-    core = {tool.name for tool in tools_of_tier("core")}
-    assert len(core) <= 11
-    assert core < {tool.name for tool in tools_of_tier("standard")}
-    assert set(tools_of_tier("all")) == set(WORK_TOOLS)
+    core = set(tools_in_tier("core"))
+    assert len(core & set(WORK_TOOLS)) <= 11
+    assert len(core) <= 14
+    assert core < set(tools_in_tier("standard"))
+    assert set(tools_in_tier("all")) > set(WORK_TOOLS)
 
 
 def test_who_may_not_write_does_not(work: Backlog) -> None:

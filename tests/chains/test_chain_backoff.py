@@ -18,7 +18,8 @@ from tasks.taskrun_world import World
 from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.projection.current_chains import read_chains
 from cockpit.app.projection.fold import State
-from cockpit.chains.chain_lifecycle import MAX_CRASHES, ChainOptions, create_chain
+from cockpit.chains.create_chain import ChainOptions, create_chain
+from cockpit.chains.decide_next_worker import MAX_CRASHES
 from cockpit.chains.progress_lines import ProgressLines
 from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, supervise
 from cockpit.core.clock import FixedClock, RandomIds, format_time

@@ -11,7 +11,7 @@ from chains.chain_kill import check, play
 from tasks.taskrun_world import World
 
 from cockpit.backlog import service
-from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.supervisor import Supervision, supervise
 from cockpit.core.errors import StoreUnwritable
 from cockpit.store.chains import chains

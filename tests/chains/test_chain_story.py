@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tasks.taskrun_world import World
 
-from cockpit.chains.chain_lifecycle import ChainOptions, create_chain
+from cockpit.chains.create_chain import ChainOptions, create_chain
 from cockpit.chains.progress_lines import ProgressLines, running_roles
 from cockpit.core.canonical_json import canonical_json
 from cockpit.store.journal import journal

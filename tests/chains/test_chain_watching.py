@@ -13,14 +13,8 @@ import pytest
 from msgspec.structs import replace
 from tasks.taskrun_world import World, git
 
-from cockpit.chains.chain_lifecycle import (
-    ChainOptions,
-    ChainRefused,
-    chain_usage,
-    create_chain,
-    resume_chain,
-    worker_limits,
-)
+from cockpit.chains.create_chain import ChainOptions, ChainRefused, create_chain, resume_chain
+from cockpit.chains.decide_next_worker import chain_usage, worker_limits
 from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.core.processes import is_process_alive

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cli_world import Project
 
-from cockpit.commands.faces.systemd_unit import systemd_unit
 from cockpit.commands.open_project import WrongUse
+from cockpit.commands.servers.systemd_unit import systemd_unit
 
 
 def verify(unit: str, folder: Path) -> None:

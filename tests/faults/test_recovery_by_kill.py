@@ -27,8 +27,8 @@ from cockpit.core.clock import RandomIds, SystemClock
 from cockpit.core.project_paths import locate_project
 from cockpit.store.backlog import tasks
 from cockpit.store.chains import chains, workers
-from cockpit.store.db.anchored import StoreAnchor
 from cockpit.store.db.database import Store
+from cockpit.store.db.keep_anchor import StoreAnchor
 from cockpit.store.journal import journal, verify_chain
 from cockpit.tasks.task_context import WorkSettings
 

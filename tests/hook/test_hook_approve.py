@@ -15,7 +15,7 @@ import pytest
 from copied_repository import copy_repository
 from hook_world import PATIENCE_S, SESSIONS, Project, git
 
-from cockpit.agents.terminals.answer_hooks import answer_hooks
+from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 from cockpit.core import open_cockpits
 from cockpit.loop.permissions import withdrawal
 from cockpit.loop.runtime import Runtime, runtime_over

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOORS = {"cockpit/access/run_program.py", "cockpit/core/project/git_words.py"}
+DOORS = {"cockpit/access/run_program.py", "cockpit/core/project/safe_git.py"}
 """Where git's words are put together. They switch off what a repository could make git run."""
 JUDGED = {"cockpit/act/command_risk.py"}
 """Words that are judged and never run."""
@@ -22,7 +22,7 @@ STARTERS = {
     "cockpit/chains/chain_process.py": "cockpit itself",
     "cockpit/chains/supervisor.py": "cockpit itself",
     "cockpit/commands/demo/demo_chain.py": "cockpit itself",
-    "cockpit/core/project/git_words.py": "git, with its own words",
+    "cockpit/core/project/safe_git.py": "git, with its own words",
     "cockpit/hook/ingest_worker.py": "cockpit itself",
     "cockpit/hook/start_chain.py": "cockpit itself",
     "cockpit/store/journal/verify_parts.py": "cockpit itself",

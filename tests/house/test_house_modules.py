@@ -166,15 +166,17 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
 
 
 def test_serving_over_http_loads_neither_screen_nor_sdk_nor_mcp(tmp_path: Path) -> None:
-    modules = loaded_by("import cockpit.commands.faces.serve\nimport cockpit.api.server", tmp_path)
+    modules = loaded_by(
+        "import cockpit.commands.servers.serve\nimport cockpit.api.server", tmp_path
+    )
     assert "fastapi" in modules
     assert heavy(modules, (*SCREEN, *SDKS, "numpy", "mcp", "prometheus_client")) == set()
-    lazy = loaded_by("import cockpit.commands.faces.serve", tmp_path)
+    lazy = loaded_by("import cockpit.commands.servers.serve", tmp_path)
     assert heavy(lazy, ("fastapi", "starlette", "uvicorn", "cockpit.api")) == set()
 
 
 def test_serving_editors_loads_neither_screen_nor_sdk_and_the_library_late(tmp_path: Path) -> None:
-    code = "import cockpit.commands.faces.acp\nimport cockpit.acp.run_server"
+    code = "import cockpit.commands.servers.acp\nimport cockpit.acp.run_server"
     modules = loaded_by(code, tmp_path)
     assert "cockpit.acp.agent_server" in modules
     assert heavy(modules, (*SCREEN, *SDKS, "mcp", "fastapi", "acp", "pydantic")) == set()

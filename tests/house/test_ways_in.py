@@ -9,7 +9,7 @@ import click
 import pytest
 
 import cockpit
-from cockpit.act.tools import TOOL_RECORDS
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.app.actions.registry import ACTIONS
 from cockpit.cli import root
 from cockpit.loop.session_state.read_session_state import SessionState

@@ -21,11 +21,11 @@ from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
 from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, render_packet
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.rendered_cost import with_cost
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
 from cockpit.orient.spent_facts import find_spent
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body

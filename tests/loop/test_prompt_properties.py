@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cockpit.act.tools import TOOLS
+from cockpit.act.model_tools import TOOLS
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
@@ -17,10 +17,10 @@ from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, 
 from cockpit.observe.count_tokens import CL100K, O200K, count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.orient.compile_packet import compile_packet
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
 from cockpit.orient.select_facts import PinnedOverBudget
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packets import Packet, Rendering
 from cockpit.store.context.profile_model import BANDS, Band, Profile, load_shipped, scale

@@ -20,7 +20,7 @@ from cockpit.mcp.call_dispatcher import Dispatcher
 from cockpit.mcp.plain_messages import ENVELOPE_VERSION, HANDSHAKE_VERSIONS, read_plain
 from cockpit.mcp.plain_protocol import PlainProtocol
 from cockpit.mcp.server import create_server
-from cockpit.mcp.wire import Wire
+from cockpit.mcp.stdio_lines import Wire
 from cockpit.store.db.database import Store
 
 Script = Sequence[tuple[str, bool]]

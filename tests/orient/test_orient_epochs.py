@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from orient_made import fact, many, profile
 
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import columns_from_facts
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packet_epoch import CachePrices, Change
 from cockpit.store.context.packets import Packet

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from orient_made import fact, profile
 
 from cockpit.core.named_files import FileNames, drop_here_documents, find_named_files
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
 from cockpit.orient.spent_facts import find_spent
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import SessionFact
 from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet, packet_from_body

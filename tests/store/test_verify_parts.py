@@ -13,8 +13,8 @@ from store_world import begin, open_store
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain, verify_parts
-from cockpit.store.journal.check_part import check_part
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.verify_part_program import check_part
 from cockpit.store.journal.verify_parts import start_check
 from cockpit.store.journal.verify_tables import fold_seals
 from cockpit.store.sessions import messages

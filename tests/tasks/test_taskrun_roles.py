@@ -9,8 +9,8 @@ from tasks.taskrun_world import AT_ONCE, NOTES, World, turn
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards.action_guard import GuardState
+from cockpit.act.model_tools import parse_call
 from cockpit.act.protected_tests import TestsGuard, is_test
-from cockpit.act.tools import parse_call
 from cockpit.loop.intake.roles import ROLES, load_roles
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from widgets.forms.key_values import Sheet, SheetRow
-from widgets.text.tone import line
+from widgets.text.style_names import line
 from widgets.work.task_memory_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import ErrorView, HandoffView, TaskView, WipView

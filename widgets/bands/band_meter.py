@@ -22,7 +22,7 @@ from widgets.bands.meter_history import (
 )
 from widgets.text.clean import clean
 from widgets.text.numerals import span, tokens
-from widgets.text.tone import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
+from widgets.text.style_names import CURSOR, DIM, RULE, STRONG, WARN, Part, band, line, spread
 from widgets.views import BandView, CacheView, MeterView
 
 _CALL = "in all "

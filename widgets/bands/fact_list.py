@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from widgets.text.line_view import draw_strip
 from widgets.text.numerals import tokens
-from widgets.text.tone import ACCENT, BAD, CURSOR, DIM, GOOD, STRONG, WARN, line
+from widgets.text.style_names import ACCENT, BAD, CURSOR, DIM, GOOD, STRONG, WARN, line
 from widgets.views import FactView, Fate
 
 Order = Literal["given", "utility", "tokens"]

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from widgets.text.clean import clean
 from widgets.text.numerals import tokens
-from widgets.text.tone import DIM, STRONG, Part, band, line
+from widgets.text.style_names import DIM, STRONG, Part, band, line
 from widgets.views import MeterView, WaveUseView
 
 MEANINGS = {

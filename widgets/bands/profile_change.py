@@ -8,7 +8,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, DIM, GOOD, RULE, STRONG, WARN, Part, band, block, line
+from widgets.text.style_names import BAD, DIM, GOOD, RULE, STRONG, WARN, Part, band, block, line
 from widgets.views import BandChangeView, ProfileChangeView
 
 _BAR_LEAST = 10

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from widgets.text.tone import DIM, WARN, line
+from widgets.text.style_names import DIM, WARN, line
 
 MOST_LINES = 6
 """Lines of the output in view; the opened block has more."""

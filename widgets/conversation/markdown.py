@@ -30,7 +30,7 @@ from textual.widgets._markdown import (  # the table's parts have no public name
 
 from widgets.conversation.markdown_lists import BulletList, OrderedList
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, DIM, GOOD
+from widgets.text.style_names import BAD, DIM, GOOD
 
 _WORD = re.compile(r"\w+")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,24}")

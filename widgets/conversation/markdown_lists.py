@@ -20,7 +20,7 @@ from textual.widgets._markdown import (  # the blocks have no public names
     MarkdownParagraph,
 )
 
-from widgets.text.tone import DIM
+from widgets.text.style_names import DIM
 
 _LEAST = 8
 _Row = tuple[int, str, Content]

@@ -12,7 +12,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 
 from widgets.conversation.static_turns import draw, stands_close
-from widgets.text.tone import CURSOR
+from widgets.text.style_names import CURSOR
 from widgets.views import TurnView
 
 WINDOW = 100

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from textual.content import Content
 
 from widgets.text.clean import clean
-from widgets.text.tone import ACCENT, BAD, CODE, DIM, GOOD, RULE, STRONG, WARN, line, tone
+from widgets.text.style_names import ACCENT, BAD, CODE, DIM, GOOD, RULE, STRONG, WARN, line, tone
 from widgets.views import LineView, TurnView
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static, TextArea
 
 from widgets.forms.picking_input import PickingInput
 from widgets.text.clean import clean
-from widgets.text.tone import CURSOR, DIM, STRONG, Part, line
+from widgets.text.style_names import CURSOR, DIM, STRONG, Part, line
 from widgets.views import CompletionView
 
 

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import DIM, STRONG, line
+from widgets.text.style_names import DIM, STRONG, line
 from widgets.text.wrapped import wrap_line
 
 _COLUMN_MOST = 14

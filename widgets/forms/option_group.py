@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from widgets.text.clean import clean
-from widgets.text.tone import ACCENT, CURSOR, DIM, STRONG, line
+from widgets.text.style_names import ACCENT, CURSOR, DIM, STRONG, line
 
 _LEAST = 12
 

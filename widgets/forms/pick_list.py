@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from widgets.text.clean import clean
-from widgets.text.tone import DIM, line, spread
+from widgets.text.style_names import DIM, line, spread
 
 PickRow = tuple[str, str, str]
 """One choice: its key, the text to read, a dim hint at the right."""

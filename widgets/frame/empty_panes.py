@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import BADGE, DIM, RULE, Part
+from widgets.text.style_names import BADGE, DIM, RULE, Part
 
 TITLES = ("Conversation", "Bands", "Proposals", "Work")
 """The tabs of a narrow screen."""

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import ACCENT, DIM, STRONG, Part, line
+from widgets.text.style_names import ACCENT, DIM, STRONG, Part, line
 from widgets.views import KeyHintView
 
 _GAP = 3

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from widgets.text.numerals import money, tokens
-from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread, tone
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part, line, spread, tone
 from widgets.views import HeaderView
 
 STAGES = ("observe", "orient", "decide", "act", "learn")

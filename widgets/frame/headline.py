@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import ACCENT, STRONG, Part, line, spread
+from widgets.text.style_names import ACCENT, STRONG, Part, line, spread
 
 
 class Headline(Widget):

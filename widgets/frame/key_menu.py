@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from widgets.text.tone import DIM, STRONG, line
+from widgets.text.style_names import DIM, STRONG, line
 from widgets.views import KeyHintView
 
 KeyGroup = tuple[str, Sequence[KeyHintView]]

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import ACCENT, DIM, RULE, STRONG, Part, line, spread
+from widgets.text.style_names import ACCENT, DIM, RULE, STRONG, Part, line, spread
 
 _PAGE = 10
 _RAIL_LEAST = 8

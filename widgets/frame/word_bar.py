@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from widgets.frame.footer import KeyBar
-from widgets.text.tone import ACCENT, DIM, STRONG, line, spread
+from widgets.text.style_names import ACCENT, DIM, STRONG, line, spread
 from widgets.views import KeyHintView
 
 _LEAST_LINES = 16

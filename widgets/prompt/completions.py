@@ -7,7 +7,7 @@ from textual.geometry import Offset, Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.text.tone import CURSOR, DIM, line, spread
+from widgets.text.style_names import CURSOR, DIM, line, spread
 from widgets.views import CompletionView
 
 _ROWS = 8

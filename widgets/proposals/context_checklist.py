@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from widgets.text.numerals import tokens
-from widgets.text.tone import BAD, CURSOR, DIM, GOOD, STRONG, STRUCK, band, line
+from widgets.text.style_names import BAD, CURSOR, DIM, GOOD, STRONG, STRUCK, band, line
 from widgets.views import ItemView
 
 _BAND_CELLS = 12

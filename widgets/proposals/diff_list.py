@@ -16,7 +16,7 @@ from widgets.proposals.file_diff import FileDiff
 from widgets.text.detail import DetailRow
 from widgets.text.detail_lines import DetailLines
 from widgets.text.diff_rows import AROUND
-from widgets.text.tone import DIM, WARN, line
+from widgets.text.style_names import DIM, WARN, line
 from widgets.views import FileDiffView
 
 SPLIT_CELLS = 110

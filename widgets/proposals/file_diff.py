@@ -14,7 +14,7 @@ from textual.reactive import reactive
 
 from widgets.text.diff_rows import AROUND, DiffText, Layout, Row
 from widgets.text.line_view import LineView
-from widgets.text.tone import BAD, CURSOR, DIM, GOOD, RULE, STRONG, WARN, Part, line
+from widgets.text.style_names import BAD, CURSOR, DIM, GOOD, RULE, STRONG, WARN, Part, line
 from widgets.views import FileDiffView
 
 _GROUNDS = {"+": "on $diff-added-background", "-": "on $diff-removed-background"}

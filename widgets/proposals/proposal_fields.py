@@ -7,7 +7,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from widgets.text.clean import clean
-from widgets.text.tone import DIM, block
+from widgets.text.style_names import DIM, block
 from widgets.text.wrapped import wrap_line
 
 

@@ -25,7 +25,18 @@ from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean, hidden
 from widgets.text.numerals import duration
-from widgets.text.tone import ACCENT, BAD, BADGE, DIM, GOOD, STRONG, WARN, block, line, spread
+from widgets.text.style_names import (
+    ACCENT,
+    BAD,
+    BADGE,
+    DIM,
+    GOOD,
+    STRONG,
+    WARN,
+    block,
+    line,
+    spread,
+)
 from widgets.views import FileDiffView, KeyHintView, ProposalView, QueueView
 
 SPLIT_CELLS = 110

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from widgets.text.clean import clean
 from widgets.text.numerals import duration
-from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, line
+from widgets.text.style_names import BAD, DIM, STRONG, WARN, Part, line
 from widgets.views import QueueView, WaitingView
 
 _FEW = 3

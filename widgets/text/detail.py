@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from widgets.text.clean import clean
 from widgets.text.line_view import draw_strip
-from widgets.text.tone import DIM, STRONG, Part, line
+from widgets.text.style_names import DIM, STRONG, Part, line
 from widgets.text.wrapped import wrap_line
 
 _LEAST = 8

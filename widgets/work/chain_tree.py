@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from widgets.text.tone import DIM, GOOD, STRONG, WARN, Part, line, spread, tone
+from widgets.text.style_names import DIM, GOOD, STRONG, WARN, Part, line, spread, tone
 from widgets.work.chain_tree_views import ChainRowView, ChainSessionView, ChainTaskView, ChainView
 from widgets.work.task_cards import line_columns, task_line
 

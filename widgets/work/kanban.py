@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
 
-from widgets.text.tone import ACCENT, CURSOR, DIM, RULE, STRONG, WARN, Part, line, spread
+from widgets.text.style_names import ACCENT, CURSOR, DIM, RULE, STRONG, WARN, Part, line, spread
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView
 from widgets.work.task_cards import CARD_LINES, draw_card
 

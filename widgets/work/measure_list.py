@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
-from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, Part, line, tone
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, Part, line, tone
 
 _NAME = 32
 _BARS = " ▁▂▃▄▅▆▇█"

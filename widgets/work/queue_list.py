@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from widgets.text.line_view import draw_strip
-from widgets.text.tone import CURSOR, DIM, STRONG, line, spread, tone
+from widgets.text.style_names import CURSOR, DIM, STRONG, line, spread, tone
 from widgets.work.task_views import QueuedView
 
 _TALL = 2

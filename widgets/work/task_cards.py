@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from widgets.text.tone import BAD, DIM, GOOD, STRONG, Part, line, spread, tone
+from widgets.text.style_names import BAD, DIM, GOOD, STRONG, Part, line, spread, tone
 from widgets.work.task_card_views import CardView, ResultsView, TaskLineView
 
 CARD_LINES = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from widgets.forms.key_values import SheetRow
-from widgets.text.tone import BAD, DIM, STRONG, WARN, Part, block, line, tone
+from widgets.text.style_names import BAD, DIM, STRONG, WARN, Part, block, line, tone
 from widgets.work.task_cards import tests
 from widgets.work.task_views import HandoffView, WipView
 

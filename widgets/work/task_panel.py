@@ -14,7 +14,7 @@ from textual.widgets import Static
 from widgets.conversation.markdown import SafeMarkdown
 from widgets.forms.key_values import Sheet, SheetRow
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, DIM, STRONG, Part, block, line, tone
+from widgets.text.style_names import BAD, DIM, STRONG, Part, block, line, tone
 from widgets.work.task_memory_rows import READ_MOST, handoff_rows, wip_rows
 from widgets.work.task_views import ActivityView, LinkView, TaskView
 

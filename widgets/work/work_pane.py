@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from widgets.text.tone import CURSOR, DIM, STRONG, line, tone
+from widgets.text.style_names import CURSOR, DIM, STRONG, line, tone
 from widgets.views import WorkPaneView, WorkRowView
 from widgets.work.chain_tree import chain_row, columns
 from widgets.work.chain_tree_views import ChainRowView, ChainView

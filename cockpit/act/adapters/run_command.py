@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.named_scripts import why_changed
+from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
-from cockpit.act.sandbox.planted import mark_repository, set_aside_planted
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from cockpit.act.tools import Call
+from cockpit.act.model_tools import Call
 from cockpit.core.canonical_json import digest
 
 

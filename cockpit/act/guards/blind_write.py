@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.text_edits import bytes_digest, digest_now
 from cockpit.act.tool_payloads import EditFile, WriteFile
-from cockpit.act.tools import Call
 
 
 class BlindWriteGuard(Struct, frozen=True):

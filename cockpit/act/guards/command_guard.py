@@ -7,9 +7,9 @@ from msgspec import Struct
 from cockpit.access.confined_paths import Confined
 from cockpit.act.command_risk import judge
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.reading.reading_commands import find_reading
 from cockpit.act.tool_payloads import Run
-from cockpit.act.tools import Call
 
 
 class CommandGuard(Struct, frozen=True):

@@ -7,9 +7,9 @@ from msgspec import Struct
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.gh_flags import GhRefused
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.preview_command import explain_read
 from cockpit.act.tool_payloads import GitHub
-from cockpit.act.tools import Call
 
 
 class GitHubGuard(Struct, frozen=True):

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.tool_payloads import EditFile, GitCommit, WriteFile
-from cockpit.act.tools import Call
 
 
 class PathGuard(Struct, frozen=True):

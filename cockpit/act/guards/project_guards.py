@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.own_tools.run_child import NoSandbox, run_child
 from cockpit.act.own_tools.tool_definition import clean_text
 from cockpit.act.own_tools.tool_files import (
@@ -26,7 +27,6 @@ from cockpit.act.own_tools.tool_files import (
     load_tool_file,
     parse_python,
 )
-from cockpit.act.tools import Call
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
 

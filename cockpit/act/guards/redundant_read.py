@@ -11,9 +11,9 @@ from msgspec import Struct
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.act.guards.action_guard import GuardState, PacketLines, Refusal, ShownItem
 from cockpit.act.guards.line_coverage import clip_lines, covers_lines
+from cockpit.act.model_tools import Call
 from cockpit.act.text_edits import digest_read
 from cockpit.act.tool_payloads import RequestContext
-from cockpit.act.tools import Call
 
 _FILE_ITEM = re.compile(
     r'^file:(?P<path>"(?:[^"\\]|\\.)*"|.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?(?: @full)?$'

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal
+from cockpit.act.model_tools import Call
 from cockpit.act.text_edits import WITHHELD
 from cockpit.act.tool_payloads import Run
-from cockpit.act.tools import Call
 from cockpit.core.secrets import mask_value
 
 

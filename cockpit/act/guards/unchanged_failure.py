@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from cockpit.act.guards.action_guard import GuardState, Refusal, argv_digest
+from cockpit.act.model_tools import Call
 from cockpit.act.tool_payloads import Run
-from cockpit.act.tools import Call
 
 
 class UnchangedFailureGuard(Struct, frozen=True):

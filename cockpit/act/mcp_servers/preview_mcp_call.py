@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.model_tools import ADDED_ACTIONS
 from cockpit.act.own_tools.preview_call import describe_call, render_arguments
 from cockpit.act.own_tools.tool_definition import ToolDefinition, clean_text
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.act.tools import ADDED_ACTIONS
 
 MCP_TOOL = ADDED_ACTIONS[1]
 """The type of the action that calls a tool of an MCP server."""

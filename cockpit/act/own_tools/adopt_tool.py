@@ -15,13 +15,13 @@ import msgspec
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
 from cockpit.act.adapters.write_files import put_file
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.adoption_commit import commit_adoption, find_commit, place_at
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import ToolFolder, load_tool_file
 from cockpit.act.text_edits import bytes_digest, digest_now
-from cockpit.act.tools import TOOL_RECORDS
 from cockpit.act.workspace import Workspace
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx

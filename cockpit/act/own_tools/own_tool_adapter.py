@@ -17,7 +17,7 @@ from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.own_tools.run_child import ChildAnswer, NoSandbox, run_child
 from cockpit.act.own_tools.tool_definition import ToolDefinition, clean_text
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFolder, load_tool_file
-from cockpit.act.sandbox.planted import mark_repository, set_aside_planted
+from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.workspace import Workspace
 from cockpit.core.failure_lines import clip_middle
 

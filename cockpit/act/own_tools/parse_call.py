@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cockpit.act.model_tools import MAX_ARGUMENTS, Call, MalformedCall
 from cockpit.act.own_tools.check_arguments import find_argument_problem
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.tool_payloads import AddedCall
-from cockpit.act.tools import MAX_ARGUMENTS, Call, MalformedCall
 from cockpit.core.read_record import InvalidRecord, parse_object
 
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cockpit.act.model_tools import ADDED_ACTIONS
 from cockpit.act.own_tools.run_child import require_sandbox
 from cockpit.act.own_tools.tool_definition import ToolDefinition, clean_text
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.act.tools import ADDED_ACTIONS
 from cockpit.core.fenced_text import fence_text
 
 OWN_TOOL = ADDED_ACTIONS[0]

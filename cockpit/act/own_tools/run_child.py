@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from cockpit.act.own_tools import child
 from cockpit.act.own_tools.tool_files import ToolFile
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
-from cockpit.act.sandbox.choices import ProcessLimits
 from cockpit.act.sandbox.run_confined import run_confined
+from cockpit.act.sandbox.sandbox_settings import ProcessLimits
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import InvalidRecord, parse_object
 

@@ -18,8 +18,8 @@ from typing import Literal
 from msgspec import Struct, field
 
 from cockpit.access.run_program import ProgramMissing, run_program
-from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.git_places import GitPlaces, find_git_places
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.act.sandbox.seccomp_filter import filter_program, open_filter
 from cockpit.act.sandbox.visible_places import (
     homes,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.act.sandbox.choices import ProcessLimits
+from cockpit.act.sandbox.sandbox_settings import ProcessLimits
 
 _POLL_S = 0.1
 _SLOWEST_POLL_S = 0.5

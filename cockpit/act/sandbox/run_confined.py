@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from cockpit.access.run_program import MAX_BYTES, Finished, run_program
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
-from cockpit.act.sandbox.choices import ProcessLimits
 from cockpit.act.sandbox.process_limits import end_descendants, prefer_as_victim, watch
+from cockpit.act.sandbox.sandbox_settings import ProcessLimits
 
 
 class ConfinedRun(Struct, frozen=True):

@@ -19,7 +19,7 @@ from typing import Any
 
 from cockpit.access.confined_paths import PathRefused
 from cockpit.access.process_group import end_group, start
-from cockpit.act.sandbox.planted import mark_repository, set_aside_planted
+from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.sandbox.run_confined import Watch
 from cockpit.agents.acp.acp_session_context import SessionContext
 from cockpit.agents.acp.agent_connection import Refused

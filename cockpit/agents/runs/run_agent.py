@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.confine.agent_sandbox import confine_agent, why_unconfined
 from cockpit.agents.runs.agent_command_line import build_argv, build_environment, placeholders_in
 from cockpit.agents.runs.agent_process import LONGEST_LINE, AgentProcess, run_agent_process

@@ -17,7 +17,7 @@ from cockpit.agents.streams.stream_events import (
 )
 from cockpit.agents.streams.stream_formats import Stream
 from cockpit.core.text import pluralize
-from cockpit.decide.model_price import list_price
+from cockpit.decide.known_prices import list_price
 
 UNPRICED_FORMATS = ("codex", "text")
 """Formats of output that never hold a price."""

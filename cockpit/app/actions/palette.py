@@ -22,7 +22,7 @@ from cockpit.app.actions.session_actions import followable_sessions
 from cockpit.app.dialogs.question import without_blinking
 from cockpit.app.host import Host
 from widgets.frame.dimmed_screen import dim_quickly
-from widgets.text.tone import DIM, line
+from widgets.text.style_names import DIM, line
 
 _SESSIONS_MOST = 30
 _KEY_CELLS = 9

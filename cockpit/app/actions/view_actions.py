@@ -95,7 +95,7 @@ def open_help(host: Host) -> None:
 
 def explain_words(host: Host) -> None:
     """List the words of the screen with their meanings."""
-    from cockpit.app.dialogs.words import Words
+    from cockpit.app.dialogs.glossary import Words
 
     host.open_screen(Words(WORDS))
 

@@ -47,7 +47,7 @@ from widgets.frame.headline import Headline
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean
-from widgets.text.tone import DIM, WARN, Part
+from widgets.text.style_names import DIM, WARN, Part
 from widgets.views import KeyHintView, ProposalView, QueueView
 from widgets.work.queue_list import QueueList
 

@@ -20,7 +20,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.loop.permissions.question_form import Answer
 from widgets.forms.option_group import OptionGroup
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, DIM, STRONG, line
+from widgets.text.style_names import BAD, DIM, STRONG, line
 from widgets.views import ProposalView, QuestionView
 
 _KEYS = "^s send · ⇥ next · space choose · esc back"

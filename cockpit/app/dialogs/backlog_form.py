@@ -25,7 +25,7 @@ from cockpit.store.backlog.tasks import Task
 from cockpit.store.db.transaction import Tx
 from widgets.forms.form import FieldView, Form, FormView
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, WARN, line
+from widgets.text.style_names import BAD, WARN, line
 from widgets.views import CompletionView
 
 Values = Mapping[str, str]

@@ -21,7 +21,7 @@ from cockpit.app.dialogs.question import Dialog, without_blinking
 from cockpit.core.errors import CockpitError
 from widgets.bands.fact_list import SIGNS, FactList
 from widgets.text.clean import clean
-from widgets.text.tone import DIM, STRONG, WARN, block, line
+from widgets.text.style_names import DIM, STRONG, WARN, block, line
 from widgets.views import FactView, Fate
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from cockpit.core.text import pluralize
 from widgets.proposals.diff_list import DiffList, Part
 from widgets.text.clean import clean
 from widgets.text.detail import DetailRow, entries, fields, sentence
-from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN, line
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN, line
 from widgets.views import FileDiffView
 
 if TYPE_CHECKING:

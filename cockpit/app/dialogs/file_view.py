@@ -19,7 +19,7 @@ from cockpit.app.terminal.terminal_app import TerminalApp
 from cockpit.core.errors import CockpitError
 from widgets.text.clean import clean
 from widgets.text.detail import Detail, DetailRow, sentence
-from widgets.text.tone import ACCENT, DIM, WARN, line
+from widgets.text.style_names import ACCENT, DIM, WARN, line
 
 MOST_BYTES = 2_000_000
 """Bytes of a file that are shown; the end says so."""

@@ -19,7 +19,7 @@ from textual.widget import Widget
 
 from cockpit.app.actions.action import GROUPS, AnyAction, key_name
 from cockpit.app.dialogs.question import Dialog
-from widgets.text.tone import DIM, STRONG, line
+from widgets.text.style_names import DIM, STRONG, line
 from widgets.text.wrapped import wrap_line
 
 _Entry = tuple[Content, str]

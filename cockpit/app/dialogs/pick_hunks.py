@@ -17,7 +17,7 @@ from cockpit.app.dialogs.question import Dialog
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.keep_hunks import Hunk
 from widgets.text.clean import clean
-from widgets.text.tone import BAD, CURSOR, DIM, GOOD, STRONG, block, line
+from widgets.text.style_names import BAD, CURSOR, DIM, GOOD, STRONG, block, line
 
 _LINES_MOST = 200
 _KEYS = "␣ keep or drop · ⏎ propose · esc back"

@@ -15,7 +15,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.rewind.plan_rewind import RewindPlan
 from widgets.text.detail import DetailRow, sentence
 from widgets.text.detail_lines import DetailLines
-from widgets.text.tone import DIM, STRONG, WARN, line
+from widgets.text.style_names import DIM, STRONG, WARN, line
 
 
 class RewindView(Dialog[bool]):

@@ -22,7 +22,7 @@ from cockpit.store.journal.details import agent_turns, agents, proposals, sessio
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
-from widgets.text.tone import ACCENT, BAD, DIM, GOOD, STRONG, WARN
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN
 from widgets.views import FileDiffView
 
 _OUTPUTS = (("stdout", "output"), ("stderr", "errors"))

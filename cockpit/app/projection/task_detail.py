@@ -14,8 +14,8 @@ from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.journal.details.backlog import WorkInProgress
 from cockpit.store.journal.details.detail import read_part
 from widgets.text.detail import DetailRow, entries, fields, sentence
-from widgets.text.tone import STRONG
-from widgets.text.tone import tone as style_of
+from widgets.text.style_names import STRONG
+from widgets.text.style_names import tone as style_of
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import (
     ActivityView,

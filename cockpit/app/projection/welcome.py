@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from cockpit.loop.external_agents import AgentEntry
 from widgets.text.detail import DetailRow
-from widgets.text.tone import ACCENT, DIM, STRONG, WARN, Part, line
+from widgets.text.style_names import ACCENT, DIM, STRONG, WARN, Part, line
 from widgets.views import WorkPaneView
 
 _CELLS = 9

@@ -21,7 +21,7 @@ from cockpit.app.host import Host, TaskCursorScreen
 from cockpit.app.projection.backlog import Work
 from widgets.frame.footer import KeyBar
 from widgets.frame.headline import Headline
-from widgets.text.tone import BAD, Part
+from widgets.text.style_names import BAD, Part
 from widgets.views import KeyHintView
 
 _EVERYWHERE = (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
-from widgets.text.tone import DIM, STRONG, WARN, Part
+from widgets.text.style_names import DIM, STRONG, WARN, Part
 from widgets.views import KeyHintView
 from widgets.work.kanban import Kanban
 

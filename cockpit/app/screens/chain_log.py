@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cockpit.core.errors import CockpitError
 from cockpit.store.journal.event_types import Action
 from widgets.text.detail import DetailRow, sentence
-from widgets.text.tone import BAD, DIM, GOOD, STRONG, WARN, line
+from widgets.text.style_names import BAD, DIM, GOOD, STRONG, WARN, line
 
 if TYPE_CHECKING:
     from cockpit.app.projection.chains import Chains

@@ -18,7 +18,7 @@ from cockpit.app.projection.task_detail import queued_detail, queued_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.detail import Detail
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.work.queue_list import QueueList
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from cockpit.chains.report.measures import OPEN, measure_chains, newest_row
 from cockpit.chains.report.saving_rows import measure_savings, newest_saving, saving_rows
 from cockpit.core.clock import format_time
 from cockpit.core.errors import CockpitError
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.views import KeyHintView
 from widgets.work.measure_list import MeasureList, MeasureView
 

@@ -13,7 +13,7 @@ from cockpit.app.host import Host
 from cockpit.app.projection.task_detail import TaskRecord, task_view
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.work.task_panel import TaskPanel
 
 

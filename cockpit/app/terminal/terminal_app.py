@@ -20,7 +20,7 @@ from textual.binding import Binding
 
 import themes
 from cockpit.app.terminal.announce import has_title, note_sequence, title_sequence
-from cockpit.app.terminal.short_collections import REST_S, ShortCollections
+from cockpit.app.terminal.gc_pauses import REST_S, ShortCollections
 from cockpit.app.terminal.terminal_watch import INTERRUPTED, TerminalWatch, watch_terminal
 from cockpit.core.errors import CockpitError
 from cockpit.core.processes import is_asked_to_end

@@ -95,7 +95,7 @@ def _estimate(
     connection: sqlite3.Connection, plan: Plan, session: Session, usd_a_token: float | None
 ) -> list[list[str]]:
     """Return the fields that say what the plan takes, together and task by task."""
-    from cockpit.decide.planner.total import add_up
+    from cockpit.decide.planner.estimate_total import add_up
     from cockpit.loop.planner.estimate_tasks import TaskText, estimate_backlog_task
     from cockpit.loop.planner.stored_estimate import describe_expected, describe_total
     from cockpit.loop.views.estimate_text import expected_text, total_basis_text

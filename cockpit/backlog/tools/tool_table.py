@@ -10,19 +10,11 @@ from cockpit.backlog.tools.memory_tools import MEMORY_TOOLS
 from cockpit.backlog.tools.query_tools import FINDING_TOOLS
 from cockpit.backlog.tools.story_tools import PLAN_TOOLS
 from cockpit.backlog.tools.task_tools import TASK_TOOLS
-from cockpit.backlog.tools.work_tool import Tier, WorkTool
+from cockpit.backlog.tools.work_tool import WorkTool
 from cockpit.core.errors import NotFound
 
 WORK_TOOLS: tuple[WorkTool, ...] = (*FINDING_TOOLS, *TASK_TOOLS, *MEMORY_TOOLS, *PLAN_TOOLS)
 """Every work tool, each name once."""
-
-_TIERS: tuple[Tier, ...] = ("core", "standard", "all")
-
-
-def tools_of_tier(tier: Tier) -> tuple[WorkTool, ...]:
-    """Return the tools of that tier; ``core`` is the dozen that an agent needs while it works."""
-    within = _TIERS[: _TIERS.index(tier) + 1]
-    return tuple(tool for tool in WORK_TOOLS if tool.tier in within)
 
 
 def find_work_tool(name: str) -> WorkTool:

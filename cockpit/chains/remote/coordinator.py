@@ -22,7 +22,7 @@ import msgspec
 
 from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
-from cockpit.chains.remote.end_coroutines import end_coroutines
+from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.merge_remote_work import ResultRefused, take_over
 from cockpit.chains.remote.message_queue import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
-from cockpit.chains.remote.end_coroutines import end_coroutines
+from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.queue_messages import (
     KINDS,
     BackMessage,

@@ -17,8 +17,8 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.carried_files import write_carried
-from cockpit.chains.remote.end_coroutines import end_coroutines
 from cockpit.chains.remote.message_queue import MessageQueue
 from cockpit.chains.remote.queue_messages import (
     BackMessage,

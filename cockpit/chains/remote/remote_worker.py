@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cockpit.chains.remote.end_coroutines import end_coroutines
+from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.machine_quota import MachineQuota
 from cockpit.chains.remote.message_queue import (
     MessageQueue,

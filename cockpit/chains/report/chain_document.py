@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from cockpit.chains.chain_lifecycle import chain_usage
+from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.store.chains import chains, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from cockpit.chains.chain_after_session import session_before
-from cockpit.chains.chain_lifecycle import chain_usage
+from cockpit.chains.decide_next_worker import chain_usage
 from cockpit.chains.progress_lines import describe_status
+from cockpit.chains.start_after_agent import session_before
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.chains import chains, workers

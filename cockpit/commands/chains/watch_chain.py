@@ -20,14 +20,14 @@ from cockpit.commands.unconfined import record_unconfined, settle_unconfined
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.text import pluralize
-from cockpit.loop.views.barred_text import cut_columns
+from cockpit.loop.views.quoted_text import cut_columns
 from cockpit.store.chains import chains, task_runs
 from cockpit.store.journal import journal
 from cockpit.store.journal.follow import follow
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_lifecycle import ChainOptions
     from cockpit.chains.chain_request import ChainRequest
+    from cockpit.chains.create_chain import ChainOptions
     from cockpit.chains.progress_lines import ProgressLines
     from cockpit.config.load_settings import Settings
     from cockpit.core.project_paths import ProjectPaths
@@ -54,8 +54,8 @@ async def start_and_watch(
     """Start a chain and supervise it to its end; return the exit code.
 
     ``request`` is that of the program that asked for it."""
-    from cockpit.chains.chain_lifecycle import create_chain
     from cockpit.chains.chain_request import record_request
+    from cockpit.chains.create_chain import create_chain
 
     await say_uncommitted(place, "Tasks do")
     await _say_unmerged(store, place)
@@ -103,10 +103,10 @@ async def resume_and_watch(
     ``replaced`` maps fields of the chain's order to their new values; ``request`` is that of the program
     that asked for it.
     """
-    from cockpit.chains.chain_lifecycle import resume_chain
     from cockpit.chains.chain_request import record_request
+    from cockpit.chains.create_chain import resume_chain
     from cockpit.decide.choose_model import model_named
-    from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
+    from cockpit.decide.known_prices import TOKENS_OF_CHAIN, require_price
     from cockpit.tasks.worktree import ensure_chain_worktree
 
     if chain_id is None:
@@ -170,7 +170,7 @@ async def _follow_session(
     seq: int,
     start_new: bool,
 ) -> Exit:
-    from cockpit.chains.chain_after_session import start_after_session
+    from cockpit.chains.start_after_agent import start_after_session
 
     last = await store.read(journal.last_seq)
     unconfined = await settle_unconfined(settings, order.runner)

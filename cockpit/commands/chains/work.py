@@ -20,7 +20,7 @@ from cockpit.commands.open_project import (
 )
 
 if TYPE_CHECKING:
-    from cockpit.chains.chain_lifecycle import ChainOptions
+    from cockpit.chains.create_chain import ChainOptions
     from cockpit.config.load_settings import Settings
 
 _NO_SCOPE = (
@@ -133,7 +133,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
         return _estimate(options)
     from cockpit.commands.chains.work_on_task import check_prerequisites, work_on_task
     from cockpit.decide.choose_model import model_named
-    from cockpit.decide.model_price import TOKENS_OF_CHAIN, require_price
+    from cockpit.decide.known_prices import TOKENS_OF_CHAIN, require_price
 
     if options["task_id"]:
         return work_on_task(
@@ -197,7 +197,7 @@ def _work(options: Mapping[str, Any]) -> Exit:
 def _estimate(options: Mapping[str, Any]) -> Exit:
     """Print what the work would take; start nothing and store nothing."""
     from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
-    from cockpit.commands.mind.estimate import estimate
+    from cockpit.commands.knowledge.estimate import estimate
 
     if options["again"]:
         raise WrongUse("--dry-run estimates the open tasks of a scope. Leave --continue out.")
@@ -224,7 +224,7 @@ _REPLACEABLE: Mapping[str, str] = {
 
 def _order(settings: Settings, options: Mapping[str, Any]) -> ChainOptions:
     from cockpit.chains.batch_size import ADAPTIVE, read_batch_size
-    from cockpit.chains.chain_lifecycle import ChainOptions
+    from cockpit.chains.create_chain import ChainOptions
 
     batch = options["batch"] or ADAPTIVE
     read_batch_size(batch)  # refuses what is neither `auto` nor a number

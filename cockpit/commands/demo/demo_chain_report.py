@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.run_program import run_git, run_program
-from cockpit.core.project.git_words import git_environment
+from cockpit.core.project.safe_git import git_environment
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.backlog import handoffs, tasks

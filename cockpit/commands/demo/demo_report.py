@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cockpit.access.run_program import run_git, run_program
 from cockpit.commands.demo.sample_project import Sample
-from cockpit.core.project.git_words import git_environment
+from cockpit.core.project.safe_git import git_environment
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.context import packets

@@ -8,7 +8,7 @@ from typing import Any
 
 from cockpit.commands.sessions.proposal_text import WIDTH as TEXT_WIDTH
 from cockpit.commands.sessions.proposal_text import body_lines
-from cockpit.loop.views.barred_text import bar_text, cut_columns
+from cockpit.loop.views.quoted_text import bar_text, cut_columns
 from widgets.text.clean import clean
 
 FORMATS = ("md", "json", "svg")

@@ -15,7 +15,7 @@ def main() -> int:
     interrupt_on_termination()
     gc.disable()  # until the main screen is there: what is imported stays
     try:
-        from cockpit.commands.sessions.travel import open_screen
+        from cockpit.commands.sessions.switch_projects import open_screen
 
         return open_screen(None, {})
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.text import pluralize
-from cockpit.loop.views.barred_text import count_columns, cut_columns
+from cockpit.loop.views.quoted_text import count_columns, cut_columns
 from cockpit.store.sessions.proposals import Proposal, shown_reason, shown_status
 from widgets.text.clean import clean, hidden
 

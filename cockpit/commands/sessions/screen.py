@@ -215,7 +215,7 @@ class _Opening:
         runtime_over = await asyncio.to_thread(_import_loop)
         loop = runtime_over(store, self._place, self._settings.runtime)
         runtime = await self._stack.enter_async_context(loop)
-        from cockpit.agents.terminals.answer_hooks import answer_hooks
+        from cockpit.agents.terminals.serve_hook_questions import answer_hooks
 
         await self._stack.enter_async_context(answer_hooks(runtime.engine))
         return runtime

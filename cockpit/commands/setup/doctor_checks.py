@@ -13,7 +13,7 @@ from pathlib import Path
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.git_folders import is_bare
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh, run_git, run_program
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.commands.setup.sandbox_checks import sandbox_checks
 from cockpit.commands.setup.tool_checks import server_checks

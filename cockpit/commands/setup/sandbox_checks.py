@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox, detect
-from cockpit.act.sandbox.choices import SandboxChoices
 from cockpit.act.sandbox.run_confined import run_confined
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.confine.agent_sandbox import why_unconfined
 from cockpit.commands.setup.doctor_check import Check
 from cockpit.loop.runtime_settings import RunnerSettings

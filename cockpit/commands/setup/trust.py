@@ -11,7 +11,7 @@ import click
 from cockpit.access import user_presence
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.ask_trust import describe_files
-from cockpit.commands.mind.trust_rules import rules, show_state
+from cockpit.commands.knowledge.trust_rules import rules, show_state
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import is_terminal, say, show, show_json, show_list
 from cockpit.core.project.project_trust import list_loadable, read_trusted_names, write_trust

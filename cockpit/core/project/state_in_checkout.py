@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.core.errors import StoreError
-from cockpit.core.project.git_words import ask_git
+from cockpit.core.project.safe_git import ask_git
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths, read_project_record
 from cockpit.core.state_folder import DATABASE
 

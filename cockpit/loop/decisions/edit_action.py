@@ -14,7 +14,7 @@ from typing import Any
 
 from cockpit.access.gh_command import parse_gh
 from cockpit.access.principals import Caller
-from cockpit.act.tools import ADDED_ACTIONS, parse_call
+from cockpit.act.model_tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_effects import ApprovalEffect, find_approval_effect

@@ -11,13 +11,13 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from cockpit.act.model_tools import GROW, TOOL_RECORDS
 from cockpit.act.own_tools.adopt_tool import ADOPT, path_of_code, path_of_test
 from cockpit.act.own_tools.adoption_commit import place_at
 from cockpit.act.own_tools.find_tools import NAME
 from cockpit.act.proposed_action import ActionPreview
 from cockpit.act.text_edits import digest_now
 from cockpit.act.tool_payloads import ProposeTool
-from cockpit.act.tools import GROW, TOOL_RECORDS
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import fence_text
@@ -28,9 +28,9 @@ from cockpit.loop.decisions.await_decision import (
     await_decision,
     find_discussed_predecessor,
 )
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.growth_order import GrowthEnd, GrowthOrder
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionStarted

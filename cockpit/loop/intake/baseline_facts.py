@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.act.tools import ToolDef
+from cockpit.act.model_tools import ToolDef
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask

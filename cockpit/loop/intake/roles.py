@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.act.tools import TOOLS
+from cockpit.act.model_tools import TOOLS
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from cockpit.core.clock import format_time, parse_time
 from cockpit.core.errors import Altered, StoreError
 from cockpit.loop.change_waiter import ChangeWaiter
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.permissions.changed_input import InputNotChanged, restore_input
 from cockpit.loop.permissions.complete_edits import list_changed_files
 from cockpit.loop.permissions.judge_request import RequestRisk, judge_request
@@ -41,7 +42,6 @@ from cockpit.loop.permissions.waiting_permission import (
 )
 from cockpit.loop.permissions.withdrawal import STOPPED, Ending, Withdrawal, ending_of
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.proposals import ActionRefused

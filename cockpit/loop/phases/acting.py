@@ -24,12 +24,13 @@ from cockpit.loop.decisions.await_decision import (
     await_decision,
     find_discussed_predecessor,
 )
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.propose_tool import approve_adoption
+from cockpit.loop.phases.ask_about_uncertain import settle_uncertain_action
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
-from cockpit.loop.phases.uncertain_actions import settle_uncertain_action
 from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.planner import plan_tool
 from cockpit.loop.planner.plan_target import PLAN_TOOL
@@ -46,7 +47,6 @@ from cockpit.loop.session_state.ask_own_guards import ask_own_guards
 from cockpit.loop.skills.created_skill import adopt_skill
 from cockpit.loop.tools.offer_tools import parse_session_call
 from cockpit.loop.tools.run_added import find_allowing_rule, open_dispatcher, preview_call
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.trust.short_card import add_card
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx

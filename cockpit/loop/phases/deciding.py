@@ -16,10 +16,10 @@ from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.preview_mcp_call import MCP_TOOL
+from cockpit.act.model_tools import ACTIONS, ADDED_ACTIONS, GROW, RESUME, MalformedCall
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.act.own_tools.preview_call import OWN_TOOL, describe_call
 from cockpit.act.tool_payloads import AddedCall
-from cockpit.act.tools import ACTIONS, ADDED_ACTIONS, GROW, RESUME, MalformedCall
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.secrets import mask, mask_value
 from cockpit.core.text import end_sentence, pluralize

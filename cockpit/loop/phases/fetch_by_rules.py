@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from cockpit.act.tools import ACTIONS, ADDED_ACTIONS
+from cockpit.act.model_tools import ACTIONS, ADDED_ACTIONS
 from cockpit.core.canonical_json import parse_json
 from cockpit.loop.phases.orienting import load_pinned_profile
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record

@@ -36,7 +36,7 @@ from cockpit.loop.phases.tool_results import (
     release_kept_results,
 )
 from cockpit.loop.phases.wave_prompt import estimate_overheads, tools_of_wave
-from cockpit.loop.reentry.evidence import has_due_evidence, request_evidence
+from cockpit.loop.reentry.reads_before_action import has_due_evidence, request_evidence
 from cockpit.loop.skills.session_skills import has_unread_skills, refresh_skills, take_in_skills
 from cockpit.loop.skills.skill_vectors import compare_skills, lacks_vectors
 from cockpit.loop.tools.offer_tools import is_newly_offered, list_added

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.decide.known_prices import find_cache_prices
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, ToolSpec
-from cockpit.decide.model_price import find_cache_prices
 from cockpit.loop.phases.wave_epoch import expect_cached, read_standing
 from cockpit.loop.phases.wave_prompt import (
     build_prompt,
@@ -30,7 +30,7 @@ from cockpit.loop.phases.wave_prompt import (
     tools_of_wave,
 )
 from cockpit.loop.wave_context import WaveContext
-from cockpit.orient.standing import Standing
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.store.context import facts, packets, profiles
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.packets import Packet, Rendering
@@ -42,7 +42,7 @@ from cockpit.store.sessions.waves import Wave
 
 if TYPE_CHECKING:
     from cockpit.orient.fact_columns import FactColumns
-    from cockpit.orient.few_facts import FewFacts
+    from cockpit.orient.small_packet import FewFacts
 
 
 LoadTexts = Callable[[Sequence[str]], Mapping[str, FactText]]
@@ -135,7 +135,7 @@ def _read_inputs(
     connection: sqlite3.Connection, context: WaveContext, load_texts: LoadTexts
 ) -> _Inputs:
     from cockpit.orient.compile_packet import load_for
-    from cockpit.orient.few_facts import MOST_FEW, load_few
+    from cockpit.orient.small_packet import MOST_FEW, load_few
 
     profile = load_pinned_profile(connection, context)
     tools = tools_of_wave(connection, context)
@@ -187,7 +187,7 @@ def compile_to_fit(
     provider. Then the compiler gets so many tokens less, until it fits; what it got is kept with the
     packet, so that it compiles alike again. Raises ``PinnedOverBudget``.
     """
-    from cockpit.orient.append_few import compile_wave
+    from cockpit.orient.append_small_packet import compile_wave
 
     overheads = rendering.overheads
     is_first = True

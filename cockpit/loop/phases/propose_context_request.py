@@ -16,18 +16,18 @@ from msgspec.structs import replace
 from cockpit.act.guards.action_guard import GuardState, Refusal, ShownItem, first_refusal
 from cockpit.act.guards.guard_registry import standard_guards
 from cockpit.act.guards.redundant_read import RedundantReadGuard
-from cockpit.act.tools import parse_call
+from cockpit.act.model_tools import parse_call
 from cockpit.core.canonical_json import canonical_json, digest
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import find_discussed_predecessor
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import request_arguments
 from cockpit.loop.session_state.ask_own_guards import ask_own_guards
 from cockpit.loop.session_state.compare_with_packet import PacketComparison, compare_with_packet
 from cockpit.loop.trust.pass_items import pass_covered_items
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview

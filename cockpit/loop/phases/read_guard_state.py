@@ -11,8 +11,8 @@ import sqlite3
 from collections import defaultdict
 
 from cockpit.act.guards.action_guard import GuardState, PacketLines, argv_digest
+from cockpit.act.model_tools import ADDED_ACTIONS, parse_call
 from cockpit.act.tool_payloads import Run
-from cockpit.act.tools import ADDED_ACTIONS, parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import facts, packets

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from cockpit.act.tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
+from cockpit.act.model_tools import ACTIONS, GROW, PLANNING, RESUME, TOOLS, WITH_TASK, ToolDef
 from cockpit.loop.decisions import task_type_tool
 from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.skills.created_skill import SKILL_TOOL, offers_skills

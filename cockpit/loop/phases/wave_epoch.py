@@ -18,7 +18,7 @@ from cockpit.decide.measure_prompt import count_head, tools_json
 from cockpit.decide.model import Prompt, ToolSpec
 from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.count_tokens import count_again, count_tokens
-from cockpit.orient.standing import Standing
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.store.context import packets
 from cockpit.store.context.facts import FactText
 from cockpit.store.context.kept_by_identity import KeptByIdentity

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from cockpit.act.tools import TOOLS
+from cockpit.act.model_tools import TOOLS
 from cockpit.core.fenced_text import MESSAGE_TOKENS
 from cockpit.decide.measure_prompt import MOST_CHARACTERS, count_prompt, count_tools
 from cockpit.decide.model import PacketFact, Prompt, PromptMessage, ToolSpec

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.decide.choose_model import model_named
-from cockpit.decide.model_price import find_token_prices
+from cockpit.decide.known_prices import find_token_prices
 from cockpit.decide.planner.estimate import Used
 from cockpit.loop.planner.estimate_scope import task_text
 from cockpit.loop.planner.estimate_session import (

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.decide.planner.estimate import Estimate, Span
-from cockpit.decide.planner.total import Total, add_up, schedule
+from cockpit.decide.planner.estimate_total import Total, add_up, schedule
 from cockpit.loop.planner.estimate_tasks import TaskText, estimate_backlog_task
 from cockpit.store.backlog import dependencies, tasks
 from cockpit.store.backlog.queue_scope import Scope

@@ -13,7 +13,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from cockpit.decide.model_price import find_token_prices
+from cockpit.decide.known_prices import find_token_prices
 from cockpit.decide.planner.estimate import (
     MOST_HISTORY,
     OWN_HISTORY,

@@ -15,7 +15,7 @@ from typing import Any
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.fenced_text import fence_text
-from cockpit.decide.model_price import find_token_prices
+from cockpit.decide.known_prices import find_token_prices
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.await_decision import DecidedProposal
 from cockpit.loop.decisions.decide_proposal import decide_proposal

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.decide.choose_model import model_named
-from cockpit.decide.model_price import find_token_prices
+from cockpit.decide.known_prices import find_token_prices
 from cockpit.decide.planner.estimate import Estimate
 from cockpit.loop.intake.first_message import opening
 from cockpit.loop.intake.intent import resolve

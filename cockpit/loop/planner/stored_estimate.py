@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from cockpit.decide.planner.estimate import Estimate, Span
-from cockpit.decide.planner.total import Total
+from cockpit.decide.planner.estimate_total import Total
 from cockpit.store.journal.details.estimates import Expected, Range
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cockpit.act.tools import RESUME, MalformedCall, parse_call
+from cockpit.act.model_tools import RESUME, MalformedCall, parse_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.loop.reentry.kept_actions import (
     CONTINUES,

@@ -10,8 +10,8 @@ from typing import Any
 
 from cockpit.act.guards.action_guard import GuardState, Refusal
 from cockpit.act.guards.project_guards import ask_guard, restore_guard
+from cockpit.act.model_tools import Call
 from cockpit.act.own_tools.tool_files import ToolFileRefused
-from cockpit.act.tools import Call
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.guards import approved_guards
 from cockpit.store.guards.approved_guards import ApprovedGuard

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from cockpit.access.principals import Caller
 from cockpit.access.token_scopes import NotAllowed
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.describe_tools import describe_file
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import ToolFileRefused
-from cockpit.act.tools import TOOL_RECORDS
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.loop.tools.added_tools import AddedTools
 from cockpit.store.db.transaction import Tx

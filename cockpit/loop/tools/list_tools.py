@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.check_arguments import describe_parameters
 from cockpit.act.own_tools.find_tools import DeclaredTool, find_tools
 from cockpit.act.own_tools.tool_definition import ToolDefinition
@@ -20,7 +21,6 @@ from cockpit.act.own_tools.tool_files import (
     list_tool_files,
     load_tool_file,
 )
-from cockpit.act.tools import TOOL_RECORDS
 from cockpit.loop.tools.tool_catalog import ToolCatalog
 
 ToolState = Literal["approved", "new", "changed", "gone", "refused", "off"]

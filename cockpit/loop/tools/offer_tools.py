@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 
+from cockpit.act.model_tools import TOOL_RECORDS, Call, ToolDef, parse_call
 from cockpit.act.own_tools.parse_call import parse_added_call
 from cockpit.act.own_tools.tool_definition import (
     ToolDefinition,
     describe_for_model,
     read_definition,
 )
-from cockpit.act.tools import TOOL_RECORDS, Call, ToolDef, parse_call
 from cockpit.loop.tools.added_tools import NOTHING_OFFERED, OfferedTools
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.store.db.transaction import Tx

@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.act.mcp_servers.server_settings import McpServer
+from cockpit.act.model_tools import TOOL_RECORDS
 from cockpit.act.own_tools.tool_definition import ToolDefinition, read_definition
 from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFolder, load_tool_file
-from cockpit.act.tools import TOOL_RECORDS
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.project_paths import OWN_FOLDER
 from cockpit.decide.provider_names import provider_name

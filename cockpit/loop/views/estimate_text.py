@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cockpit.core.text import pluralize
-from cockpit.decide.planner.total import Total
+from cockpit.decide.planner.estimate_total import Total
 from cockpit.store.journal.details.detail import read_part
 from cockpit.store.journal.details.estimates import Expected, Range
 from cockpit.store.sessions.sessions import RUNNER_PREFIX

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from cockpit.loop.views.barred_text import BarredText, bar_text, cut_columns
 from cockpit.loop.views.event_text import EventLine, event_line, name_speaker
+from cockpit.loop.views.quoted_text import BarredText, bar_text, cut_columns
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.journal import Row
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from cockpit.store.backlog import work_queue
-from cockpit.store.backlog.path_conflicts import ClaimMap
+from cockpit.store.backlog.batch_groups import ClaimMap
 from cockpit.store.backlog.work_queue import GROUPED, Queued
 
 _FIRST = 40

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.store.backlog.backlog_ids import HIGHEST_NUMBER, id_number
+from cockpit.store.backlog.batch_groups import claim_paths, group_tasks
 from cockpit.store.backlog.epics_and_stories import PRIORITIES
-from cockpit.store.backlog.path_conflicts import claim_paths, group_tasks
 from cockpit.store.backlog.queue_graph import DependencyGraph
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.backlog import QueueRecomputed
@@ -58,7 +58,7 @@ class Queued(Struct, frozen=True):
     blocked_by: tuple[str, ...]
     """Ids of the open tasks that it waits for."""
     claims: tuple[str, ...]
-    """Paths that it may change (:mod:`cockpit.store.backlog.path_conflicts`)."""
+    """Paths that it may change (:mod:`cockpit.store.backlog.batch_groups`)."""
     ready: bool
 
     @property

@@ -17,13 +17,13 @@ from typing import TypeVar
 
 from cockpit.core.clock import Clock, Ids, RandomIds, SystemClock
 from cockpit.core.errors import StoreError
-from cockpit.store.db.anchored import StoreAnchor
 from cockpit.store.db.connection import (
     BUSY_TIMEOUT_MS,
     WritingConnection,
     connect,
     translate_errors,
 )
+from cockpit.store.db.keep_anchor import StoreAnchor
 from cockpit.store.db.migrate import migrate
 from cockpit.store.db.open_file import OpenFile
 from cockpit.store.db.row_cache import RowCache

@@ -17,10 +17,10 @@ from cockpit.core.errors import StoreCorrupt
 from cockpit.store.db.connection import WritingConnection
 from cockpit.store.journal import seals
 from cockpit.store.journal.chain_digest import chain_digest
-from cockpit.store.journal.check_part import COLUMNS as COLUMNS
 from cockpit.store.journal.details.detail import D, Detail, decode_detail
 from cockpit.store.journal.details.table import detail_type
 from cockpit.store.journal.event_types import Action
+from cockpit.store.journal.verify_part_program import COLUMNS as COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

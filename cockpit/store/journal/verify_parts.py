@@ -19,9 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from cockpit.store.journal import prune_anchor
-from cockpit.store.journal.check_part import Part
 from cockpit.store.journal.seals import Seals
 from cockpit.store.journal.verify_chain import Verdict, Verified
+from cockpit.store.journal.verify_part_program import Part
 
 LEAST = 100_000
 """Rows of a part: fewer are read sooner than a process starts."""
@@ -100,7 +100,14 @@ def start_check(path: Path, connection: sqlite3.Connection) -> Check | None:
     for after, until in pairwise(ends):
         # -P: the folder of a project must never be where modules come from.
         place = f"{path.as_uri()}?mode=ro"
-        words = ("-P", "-m", "cockpit.store.journal.check_part", place, str(after), str(until))
+        words = (
+            "-P",
+            "-m",
+            "cockpit.store.journal.verify_part_program",
+            place,
+            str(after),
+            str(until),
+        )
         try:
             processes.append(
                 subprocess.Popen(

@@ -16,7 +16,7 @@ from cockpit.act.guards.action_guard import (
     first_refusal,
 )
 from cockpit.act.guards.guard_registry import standard_guards
-from cockpit.act.tools import parse_call
+from cockpit.act.model_tools import parse_call
 from cockpit.act.workspace import Workspace
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tasks.taskrun_world import World
 
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.confine.agent_sandbox import why_unconfined
 from cockpit.agents.registry.known_agents import known_agents
 from cockpit.agents.runs.agent_hooks import wait_for_hook_events

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.act.sandbox.choices import default_limits
+from cockpit.act.sandbox.sandbox_settings import default_limits
 from cockpit.config.load_settings import ConfigInvalid, Settings, load_settings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from agents.acp.acp_world import Acp, open_acp
 
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
 from cockpit.agents.acp.prompt_blocks import LARGEST_IMAGE
 from cockpit.app.session_runs import SessionRuns

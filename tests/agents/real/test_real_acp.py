@@ -20,7 +20,7 @@ from agents.acp.acp_world import Acp, open_acp
 from agents.real.real_world import ALL, INSTALLED, PATHS, PATIENCE_S, model, prepare
 from loopback.server import Loopback
 
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.core.errors import CockpitError
 from cockpit.core.processes import is_process_alive
 from cockpit.store.sessions.proposals import Proposal

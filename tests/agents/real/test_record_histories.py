@@ -29,7 +29,7 @@ from loopback.server import Loopback, Received
 from msgspec.structs import replace
 from tasks.taskrun_world import World
 
-from cockpit.act.sandbox.choices import SandboxChoices
+from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.registry.known_agents import load_agents
 from cockpit.core.secrets import mask
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tasks.taskrun_world import edit, finish, git
 
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.chains.chain_lifecycle import decide_chain
+from cockpit.chains.decide_next_worker import decide_chain
 from cockpit.chains.handover import WorkerLimits
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.chains import task_runs, worker_metrics, workers

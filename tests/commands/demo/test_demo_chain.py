@@ -14,7 +14,7 @@ import warm
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 from state_for_tests import state_of
 
-from cockpit.act.tools import parse_call
+from cockpit.act.model_tools import parse_call
 from cockpit.commands.demo import demo_chain
 from cockpit.commands.demo.demo_chain_report import Checkout
 from cockpit.commands.demo.sample_project import make_sample, shipped

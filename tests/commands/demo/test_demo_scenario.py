@@ -8,7 +8,7 @@ import msgspec
 from commands.demo.demo_world import unittest
 
 from cockpit.access.confined_paths import Confined
-from cockpit.act.tools import parse_call
+from cockpit.act.model_tools import parse_call
 from cockpit.commands.demo.sample_project import Sample, shipped
 from cockpit.core.secrets import mask_value
 from cockpit.decide.offline.scenario import Scenario, load_scenario

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cockpit.act.tools import TOOLS, parse_call
+from cockpit.act.model_tools import TOOLS, parse_call
 from cockpit.decide.model import Done, PacketFact, Prompt, TextDelta, ToolCall, ToolSpec
 from cockpit.decide.offline.offline_model import OfflineModel
 from cockpit.loop.intake.first_message import Opening, opening

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from outside_fences import outside_fences
 
 from cockpit.access.gh_command import parse_gh
-from cockpit.act.tools import TOOLS
+from cockpit.act.model_tools import TOOLS
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.task_type_tool import describe_change
 from cockpit.loop.intake.roles import load_roles

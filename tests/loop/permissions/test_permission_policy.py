@@ -9,6 +9,7 @@ import pytest
 from permission_world import World, bash, edit, mcp, open_world, options, write
 
 from cockpit.loop.permissions.ask_permission import approving_policy_of
+from cockpit.loop.permissions.choose_option import choose_option
 from cockpit.loop.permissions.judge_request import judge_request
 from cockpit.loop.permissions.permission_body import describe_request, find_place
 from cockpit.loop.permissions.read_tool_request import (
@@ -16,7 +17,7 @@ from cockpit.loop.permissions.read_tool_request import (
     read_claude_tool,
     read_codex_approval,
 )
-from cockpit.loop.permissions.tool_request import ToolRequest, choose_option
+from cockpit.loop.permissions.tool_request import ToolRequest
 
 
 def acp(kind: str, raw: Any = None, **call: Any) -> ToolRequest:

@@ -13,10 +13,10 @@ from cockpit.access.principals import Caller
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider, find_holder
+from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.runtime_settings import RuntimeSettings, TrustSettings
 from cockpit.loop.trust.decide_rules import accept_rule, list_offers, revoke_rule, suspend_rule
 from cockpit.loop.trust.list_rules import RuleListing, TaskTypeState, list_rules, list_states
-from cockpit.loop.trust.pass_without_asking import pass_without_asking
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal

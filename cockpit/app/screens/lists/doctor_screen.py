@@ -15,7 +15,7 @@ from cockpit.app.command_process import run_cockpit
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, fields
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.work.task_views import QueuedView
 
 

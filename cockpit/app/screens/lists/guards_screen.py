@@ -15,7 +15,7 @@ from cockpit.chains.report.guard_overview import GuardRow, read_guards, read_ref
 from cockpit.core.text import pluralize
 from cockpit.loop.views.state_signs import StateSign, state_sign
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
-from widgets.text.tone import DIM, STRONG, Part
+from widgets.text.style_names import DIM, STRONG, Part
 from widgets.work.task_views import QueuedView
 
 

@@ -19,7 +19,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.knowledge.librarian import IndexState
 from cockpit.observe.knowledge.passage import FILE_KINDS, KINDS, Passage
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
-from widgets.text.tone import DIM, STRONG, WARN, Part
+from widgets.text.style_names import DIM, STRONG, WARN, Part
 from widgets.work.task_views import QueuedView
 
 _EXPLAINED = {

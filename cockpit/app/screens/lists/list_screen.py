@@ -24,7 +24,7 @@ from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.detail import Detail, DetailRow, sentence
-from widgets.text.tone import ACCENT, WARN, Part
+from widgets.text.style_names import ACCENT, WARN, Part
 from widgets.views import KeyHintView
 from widgets.work.queue_list import QueueList
 from widgets.work.task_views import QueuedView

@@ -16,7 +16,7 @@ from cockpit.loop.notes.note_service import NoteListing
 from cockpit.loop.views.state_signs import state_sign
 from cockpit.store.notes.notes import KINDS, Note
 from widgets.text.detail import DetailRow, fields, quoted, sentence
-from widgets.text.tone import DIM, STRONG, WARN, Part
+from widgets.text.style_names import DIM, STRONG, WARN, Part
 from widgets.work.task_views import QueuedView
 
 _EXPLAINED = {

@@ -30,7 +30,7 @@ from cockpit.store.sessions.proposals import EDITED, Proposal
 from widgets.text.compare_lines import unify_lines
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.numerals import duration
-from widgets.text.tone import DIM, STRONG, WARN, Part
+from widgets.text.style_names import DIM, STRONG, WARN, Part
 from widgets.work.task_views import QueuedView
 
 _OLDER = re.compile(r"older:(\d{1,6})([smhd])")

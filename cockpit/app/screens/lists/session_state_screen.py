@@ -21,7 +21,7 @@ from cockpit.loop.session_state.state_overview import (
 )
 from cockpit.store.sessions import sessions
 from widgets.text.detail import DetailRow, entries, fields, sentence
-from widgets.text.tone import DIM, STRONG, Part
+from widgets.text.style_names import DIM, STRONG, Part
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import QueuedView
 

@@ -22,7 +22,7 @@ from cockpit.store.sessions.messages import Message
 from cockpit.store.sessions.sessions import OUTCOMES, Session
 from widgets.text.detail import DetailRow, fields, quoted, sentence
 from widgets.text.numerals import money, tokens
-from widgets.text.tone import DIM, STRONG, WARN, Part
+from widgets.text.style_names import DIM, STRONG, WARN, Part
 from widgets.work.task_views import QueuedView
 
 MOST = 500

@@ -23,7 +23,7 @@ from cockpit.config.change_setting import (
 from cockpit.loop.decisions.approval_policy import is_narrower
 from widgets.forms.pick_list import PickRow
 from widgets.text.detail import DetailRow, fields, sentence
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.work.task_views import QueuedView
 
 _PROJECT = {

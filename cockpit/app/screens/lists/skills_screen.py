@@ -17,7 +17,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.skills.project_skills import open_project_skills
 from cockpit.loop.skills.skill_service import ListedSkill, SkillService
 from widgets.text.detail import DetailRow, fields, quoted, sentence
-from widgets.text.tone import DIM, STRONG, Part
+from widgets.text.style_names import DIM, STRONG, Part
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import QueuedView
 

@@ -15,7 +15,7 @@ from cockpit.loop.intake.task_type_layers import LayerChange, LayeredType, descr
 from cockpit.loop.intake.task_types import LAYERS
 from cockpit.loop.trust.list_rules import TaskTypeState
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
-from widgets.text.tone import DIM, STRONG, Part
+from widgets.text.style_names import DIM, STRONG, Part
 from widgets.work.task_card_views import Tone
 from widgets.work.task_views import QueuedView
 

@@ -16,7 +16,7 @@ from cockpit.loop.tools.list_tools import ToolRow
 from cockpit.loop.tools.tool_service import ToolService
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, fields, quoted
-from widgets.text.tone import DIM, Part
+from widgets.text.style_names import DIM, Part
 from widgets.work.task_views import QueuedView
 
 _APPROVABLE = ("new", "changed")

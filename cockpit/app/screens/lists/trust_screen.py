@@ -14,7 +14,7 @@ from cockpit.core.text import pluralize
 from cockpit.loop.trust.list_rules import ListedRule, TaskTypeState
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, entries, fields, sentence
-from widgets.text.tone import DIM, STRONG, Part
+from widgets.text.style_names import DIM, STRONG, Part
 from widgets.work.task_views import QueuedView
 
 _ACCEPTABLE = ("offered", "suspended", "expired", "revoked")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from cockpit.chains.remote.end_coroutines import end_coroutines
+from cockpit.chains.remote.cancel_surely import end_coroutines
 
 
 async def test_a_task_that_misses_a_cancellation_ends_all_the_same():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cockpit.app.all_projects.jump import Jump
-from cockpit.commands.sessions.travel import _go, _Stop
+from cockpit.commands.sessions.switch_projects import _go, _Stop
 
 ALL = _Stop(None)
 API, WEB = Path("/work/api"), Path("/work/web")

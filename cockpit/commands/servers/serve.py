@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from cockpit.cli_options import examples
-from cockpit.commands.faces.listen_options import HOST, check_listening, listen_options
 from cockpit.commands.open_project import (
     ensure_root_token,
     find_project,
     load_project_settings,
     open_store,
 )
+from cockpit.commands.servers.listen_options import HOST, check_listening, listen_options
 from cockpit.commands.terminal import say, show
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _tell(address: Address) -> None:
 def _print_unit(
     host: str, port: int, path: Path | None, tls_cert: Path | None, tls_key: Path | None
 ) -> None:
-    from cockpit.commands.faces.systemd_unit import systemd_unit
+    from cockpit.commands.servers.systemd_unit import systemd_unit
 
     options = [] if host == HOST else ["--host", host]
     options += [] if port == _PORT else ["--port", str(port)]

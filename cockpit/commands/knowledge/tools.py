@@ -148,8 +148,8 @@ def run_tool(
     """
 
     async def call(added: AddedTools) -> bool:
+        from cockpit.act.model_tools import MalformedCall
         from cockpit.act.own_tools.parse_call import parse_added_call
-        from cockpit.act.tools import MalformedCall
 
         await _require_user(added, token, "running a tool by hand")
         usable = await added.store.read(added.catalog.read_usable)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cockpit.app.terminal.short_collections import YOUNG, ShortCollections
+from cockpit.app.terminal.gc_pauses import YOUNG, ShortCollections
 from cockpit.app.terminal.terminal_app import TerminalApp
 
 

@@ -7,7 +7,7 @@ import pytest
 from cockpit.config.prices import read_prices
 from cockpit.config.setting import OutOfBounds
 from cockpit.decide.choose_model import DEFAULT_MODELS, model_named
-from cockpit.decide.model_price import find_cache_prices, has_price
+from cockpit.decide.known_prices import find_cache_prices, has_price
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 

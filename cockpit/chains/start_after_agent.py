@@ -10,14 +10,9 @@ import sqlite3
 
 from msgspec import Struct
 
-from cockpit.chains.chain_lifecycle import (
-    ChainOptions,
-    chain_usage,
-    create_chain,
-    limit_reached,
-    resume_chain,
-)
 from cockpit.chains.claim_batch import has_work, scope_of
+from cockpit.chains.create_chain import ChainOptions, create_chain, resume_chain
+from cockpit.chains.decide_next_worker import chain_usage, limit_reached
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
@@ -56,7 +51,7 @@ async def start_after_session(
 
     That is the newest unfinished chain, else with ``create`` a new one from ``options``. Raises
     :class:`NoChainStarted`, :class:`NotFound` where that row is not a session's end, and the errors of
-    :func:`~cockpit.chains.chain_lifecycle.create_chain`.
+    :func:`~cockpit.chains.create_chain.create_chain`.
     """
     ended = store.read_now(lambda connection: _load_ended_session(connection, seq))
     resumed = await store.write(lambda tx: _resume_unfinished(tx, ended, create))

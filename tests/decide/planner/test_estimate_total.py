@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cockpit.decide.planner.defaults import find_prior
 from cockpit.decide.planner.estimate import Estimate, PastTask, Span, estimate_task
-from cockpit.decide.planner.total import add_up, schedule
+from cockpit.decide.planner.estimate_total import add_up, schedule
 
 SIZE = find_prior("bug").size
 

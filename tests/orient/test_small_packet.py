@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cockpit.core.named_files import FileNames
-from cockpit.orient import append_few, epochs
+from cockpit.orient import append_small_packet, epochs
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.fact_columns import columns_from_facts
-from cockpit.orient.few_facts import FewFacts
 from cockpit.orient.select_facts import PinnedOverBudget
+from cockpit.orient.small_packet import FewFacts
 from cockpit.orient.spent_facts import find_spent
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import UTILITY_MAX, SessionFact
 from cockpit.store.context.packet_epoch import CachePrices, Change, SpentFacts
 from cockpit.store.context.packets import Overheads, Packet, Rendering
@@ -135,7 +135,9 @@ def test_lists_compile_to_the_packet_of_arrays(seed: int) -> None:
         except PinnedOverBudget:
             packet = None
         rows = [row_of(fact) for fact in linked]
-        appended = append_few._append_all(FewFacts(rows), profile, ordinal, standing, rendering)
+        appended = append_small_packet._append_all(
+            FewFacts(rows), profile, ordinal, standing, rendering
+        )
         if packet is None:
             assert appended is None
             return
@@ -148,6 +150,7 @@ def test_lists_compile_to_the_packet_of_arrays(seed: int) -> None:
             assert appended.seal() == packet.seal()
         few = FewFacts(rows)
         assert (
-            append_few.compile_wave(few, profile, ordinal, standing, rendering=rendering) == packet
+            append_small_packet.compile_wave(few, profile, ordinal, standing, rendering=rendering)
+            == packet
         )
         before = packet

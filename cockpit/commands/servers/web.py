@@ -13,12 +13,12 @@ import click
 from cockpit.access import user_presence
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.cli_options import examples
-from cockpit.commands.faces.listen_options import check_listening, listen_options
 from cockpit.commands.open_project import (
     ensure_root_token,
     find_project,
     open_store,
 )
+from cockpit.commands.servers.listen_options import check_listening, listen_options
 from cockpit.commands.terminal import say
 from cockpit.core.errors import CockpitError
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.kernel.profile_change import COMMANDS
 from cockpit.commands.open_project import WrongUse, find_project, load_project_settings, read_store
+from cockpit.commands.packets.profile_change import COMMANDS
 from cockpit.commands.terminal import format_table, json_text, say, show, show_json, show_list
 from cockpit.core.errors import NotFound
 from cockpit.core.text import pluralize

@@ -16,8 +16,10 @@ from msgspec.structs import replace
 from cockpit.core.fenced_text import FENCED_IN_HEAD_BANDS, HEAD_BANDS
 from cockpit.orient import epochs
 from cockpit.orient.compile_packet import ALGORITHM, NOT_RENDERED
+from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.fact_columns import FactColumns
-from cockpit.orient.few_facts import (
+from cockpit.orient.greedy_fill import FULL, OUTLINE
+from cockpit.orient.small_packet import (
     BUDGET,
     CODES,
     DUPLICATE,
@@ -29,8 +31,6 @@ from cockpit.orient.few_facts import (
     Taken,
     take_all,
 )
-from cockpit.orient.greedy_fill import FULL, OUTLINE
-from cockpit.orient.standing import Standing
 from cockpit.store.context.facts import LEVELS
 from cockpit.store.context.packet_epoch import (
     APPENDED,
