@@ -91,8 +91,8 @@ async def test_line_ends_and_the_last_newline_are_kept(
         (b"a\0b", {"old": "a", "new": "y"}, "binary"),
         (b"\xff\xfe", {"old": "a", "new": "y"}, "not UTF-8"),
         (b"x" * (2 * 1024 * 1024 + 1), {"old": "x", "new": "y"}, "larger than"),
-        (b"x\n", {"old": "x", "new": "[masked:jwt]"}, "stands for what looks like a secret"),
-        (b"x\n", {"old": "[masked:jwt]", "new": "y"}, "stands for what looks like a secret"),
+        (b"x\n", {"old": "x", "new": "[masked:jwt]"}, "in place of a possible secret"),
+        (b"x\n", {"old": "[masked:jwt]", "new": "y"}, "in place of a possible secret"),
         (None, {"old": "x", "new": "y"}, "Use write_file"),
     ],
 )

@@ -114,9 +114,9 @@ async def test_an_unchanged_script_runs(ground: Workspace) -> None:
 def test_a_mask_never_replaces_a_secret_of_a_file_that_quotes_one(ground: Workspace) -> None:
     (ground.root / "a.py").write_text("# [masked:secret]\nKEY = 'abc'\n", encoding="utf-8")
     more = "# [masked:secret]\nKEY = '[masked:secret]'\n"
-    with pytest.raises(ActionRefused, match="stands for"):
+    with pytest.raises(ActionRefused, match="in place of a possible secret"):
         preview_write(WriteFile("a.py", more), ground)
-    with pytest.raises(ActionRefused, match="stands for"):
+    with pytest.raises(ActionRefused, match="in place of a possible secret"):
         preview_edit(EditFile("a.py", "'abc'", "'[masked:secret]'"), ground)
     preview_edit(EditFile("a.py", "# [masked:secret]", "# still [masked:secret]"), ground)
 

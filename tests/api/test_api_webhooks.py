@@ -124,7 +124,7 @@ async def test_a_signed_event_that_a_rule_fits_opens_one_task(
     assert chore.title == "Pull request acme/parcel#9"
     head, fence, rest = bug.description.partition("\n\n`````\n")
     assert fence and EVIL.splitlines()[0] in rest and rest.endswith("\n`````")
-    assert "no instruction" in head and EVIL.splitlines()[0] not in head
+    assert "not an instruction" in head and EVIL.splitlines()[0] not in head
     assert "[webhook.bugs]" in head
     rows = store.read_now(lambda connection: journal.rows(connection, action="task.created"))
     assert {row.actor for row in rows} == {"webhook/github"}
