@@ -12,7 +12,6 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from msgspec.structs import replace
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
@@ -348,8 +347,7 @@ class CockpitApp(TerminalApp[int]):
         )
         while trees is not None and trees.wanted:
             self.feed.open_chain(trees.wanted.pop())
-        if self.runs.is_stopping(self.session_id):
-            return replace(views, header=replace(views.header, state="stopping"))
+        views = self.runs.show_stopping(views, self.session_id)
         if self.session_id or self.is_starting:
             return views
         log = self.welcome.log.show(

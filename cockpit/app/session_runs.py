@@ -8,12 +8,18 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cockpit.app.engine_client import Engine
 from cockpit.core.errors import CockpitError, Stale
 from cockpit.loop.permissions.withdrawal import QUIT
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session
+
+if TYPE_CHECKING:
+    from cockpit.app.projection.fold import Views
 
 ACP = "acp"
 """The transport of sessions whose external agent cockpit drives."""
@@ -49,6 +55,12 @@ class SessionRuns:
     def is_stopping(self, session_id: str) -> bool:
         """Return True from the interruption of a session until its run has ended."""
         return session_id in self._ending
+
+    def show_stopping(self, views: Views, session_id: str) -> Views:
+        """Return the views, whose header says so while the run of that session is stopping."""
+        if not self.is_stopping(session_id):
+            return views
+        return replace(views, header=replace(views.header, state="stopping"))
 
     @property
     def any_running(self) -> bool:
