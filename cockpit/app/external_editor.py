@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.processes import list_descendants, signal_processes
+from cockpit.core.processes import kill_tree, list_descendants, signal_processes
 
 _HUNG_UP = (-signal.SIGHUP, -signal.SIGTERM, 128 + signal.SIGHUP, 128 + signal.SIGTERM)
 """Exit codes of an editor whose terminal went away: what it had saved counts."""
@@ -89,6 +89,7 @@ class Editor:
         try:
             self._process.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
+            kill_tree(self._process.pid)
             signal_processes(pids, signal.SIGKILL)
 
 

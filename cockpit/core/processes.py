@@ -85,6 +85,9 @@ def is_process_alive(name: str) -> bool:
 
 _detached: set[int] = set()
 
+_MOST_LOOKS = 100
+"""How often the processes below another one are looked for, should they multiply faster than they stop."""
+
 
 def detach_process(pid: int) -> None:
     """Note that a child of this process outlives it: :func:`kill_children` spares it and its children."""
@@ -93,7 +96,24 @@ def detach_process(pid: int) -> None:
 
 def kill_children() -> None:
     """Kill every process that descends from this one, at once; for a program that cannot end in order."""
-    signal_processes(list_descendants(os.getpid()), signal.SIGKILL)
+    _kill_descendants(os.getpid(), [])
+
+
+def kill_tree(first: int) -> None:
+    """Kill a process and all that descend from it, also those that start others at this moment."""
+    _kill_descendants(first, [first])
+
+
+def _kill_descendants(ancestor: int, pids: list[int]) -> None:
+    # All are stopped first: killed one by one, the last ones would go on starting others meanwhile, and
+    # what a killed process started just before has no ancestor any more by which it could be found.
+    for _ in range(_MOST_LOOKS):
+        signal_processes(pids, signal.SIGSTOP)
+        started = [pid for pid in list_descendants(ancestor) if pid not in pids]
+        if not started:
+            break
+        pids += started
+    signal_processes(pids, signal.SIGKILL)
 
 
 def list_descendants(ancestor: int) -> list[int]:

@@ -103,7 +103,7 @@ def test_packets_are_shown_explained_verified_and_compared(played: Project) -> N
     for words in (
         ["show", "--wave", "9"],
         ["diff", "--wave", "1"],
-        ["explain", "--session", "s-x"],
+        ["explain", "--session", "s-unknown"],
     ):
         played.run("packet", *words, expect=2)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,15 +70,6 @@ def prefer_as_victim(first: int) -> None:
                 file.write("1000")
         except OSError:
             continue  # it ended meanwhile, or belongs to another user as bubblewrap with extra rights does
-
-
-def end_descendants(first: int) -> None:
-    """End ``first`` and all below it that are there now, also those with a process group of their own."""
-    for pid in list(_descendants(first)):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue  # it ended meanwhile
 
 
 def measure(first: int) -> Usage:

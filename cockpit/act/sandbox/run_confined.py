@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from cockpit.access.run_program import MAX_BYTES, Finished, run_program
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox
-from cockpit.act.sandbox.process_limits import end_descendants, prefer_as_victim, watch
+from cockpit.act.sandbox.process_limits import prefer_as_victim, watch
 from cockpit.act.sandbox.sandbox_settings import ProcessLimits
+from cockpit.core.processes import kill_tree
 
 
 class ConfinedRun(Struct, frozen=True):
@@ -48,7 +49,7 @@ class Watch:
         self.reason = await watch(pid, self._limits, self._disk)
         if not self._whole:
             # No first process whose end is the end of all: each of them is ended.
-            end_descendants(pid)
+            kill_tree(pid)
         try:
             # It leads a process group of its own and its end is the end of all in the sandbox.
             os.killpg(pid, signal.SIGKILL)
