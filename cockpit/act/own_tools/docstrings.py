@@ -14,9 +14,10 @@ _SECTION = re.compile(r"^(args|arguments|parameters)\s*:\s*$", re.IGNORECASE)
 _OTHER_SECTION = re.compile(
     r"^(returns?|raises|yields?|examples?|notes?|see also)\s*:?\s*$", re.IGNORECASE
 )
-_ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
-_FIELD = re.compile(r"^:param\s+(?:[\w\[\], .|]+\s+)?(\w+)\s*:\s*(.*)$")
-_NUMPY = re.compile(r"^(\w+)\s*(?::.*)?$")
+# Parts that take all they can and give nothing back: a line of a project's own code can be of any length.
+_ENTRY = re.compile(r"^(\*{0,2}\w++)\s*+(?:\([^)]*+\))?\s*+:\s*(.*)$")
+_FIELD = re.compile(r"^:param\s++(?:[\w\[\], .|]+\s)?(\w++)\s*+:\s*(.*)$")
+_NUMPY = re.compile(r"^(\w++)\s*+(?::.*)?$")
 
 
 class Docstring(Struct):

@@ -29,7 +29,7 @@ _LOOKS_S = (0.003, 0.016, 0.05, 0.2)
 """Seconds after a write at which its commit may be readable."""
 _THREADS = 4
 _FILES = (DATABASE, f"{DATABASE}-wal")
-MOST_OPEN = 64
+MOST_OPEN = 48
 """Stores that stay open between two looks where there are more projects: those that were written to last.
 SQLite opens three files for each, of the 256 or 1,024 that a process may have."""
 _SLICE = 8
