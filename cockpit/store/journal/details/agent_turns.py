@@ -15,7 +15,7 @@ class RunnerTurnStarted(Detail, frozen=True, kw_only=True):
     message_ids: list[str]
     """The user's messages in the prompt; empty for words that cockpit repeated to it."""
     text: str | UnsetType = UNSET
-    """What cockpit itself said, for example why the user rejected a permission."""
+    """Text of cockpit itself, for example why the user rejected a permission."""
 
 
 class RunnerTurnEnded(Detail, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class RunnerTurnEnded(Detail, frozen=True, kw_only=True):
     """Why, in the protocol's words: ``end_turn``, ``cancelled``, ``refusal``, ``max_tokens``,
     ``max_turn_requests``; or ``failed``."""
     message: str | UnsetType = UNSET
-    """What went wrong."""
+    """The error."""
 
 
 class RunnerToolUpdated(Detail, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class RunnerToolUpdated(Detail, frozen=True, kw_only=True):
 
 
 class RunnerThought(Detail, frozen=True, kw_only=True):
-    """What the external agent thought before it went on."""
+    """The external agent thought before it continued."""
 
     run: int
     """Which run of the session it is, from 1."""
@@ -56,7 +56,7 @@ class PlanStep(Part, frozen=True, kw_only=True):
     """One step of an agent's plan."""
 
     text: str
-    """What it is about."""
+    """The text of the step."""
     status: str
     """``pending``, ``in_progress`` or ``completed``."""
     priority: str
@@ -82,7 +82,7 @@ class Choice(Part, frozen=True, kw_only=True):
 
 
 class RunnerChoices(Detail, frozen=True, kw_only=True):
-    """What can be chosen in the external agent: its mode, its model or another option."""
+    """The external agent listed a setting and its choices: its mode, its model or another option."""
 
     kind: str
     """``mode``, ``model``, or the agent's id of the option."""
@@ -100,7 +100,7 @@ class AgentCommand(Part, frozen=True, kw_only=True):
     name: str
     """Its name, without a slash."""
     text: str
-    """What it does."""
+    """A description of the command."""
 
 
 class RunnerCommands(Detail, frozen=True, kw_only=True):

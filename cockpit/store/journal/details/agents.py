@@ -142,9 +142,9 @@ class AgentHook(AgentReport, frozen=True, kw_only=True):
     answer: str | UnsetType = UNSET
     """cockpit's answer to a permission request: ``allow`` or ``deny``."""
     by: str | UnsetType = UNSET
-    """Who answered."""
+    """The decider: the user, a policy or a rule."""
     about: str | UnsetType = UNSET
-    """What the permission is for."""
+    """The subject of the permission, for example a command."""
     path: str | UnsetType = UNSET
     """The file that the tool changed, from the worktree's top; older rows lack it."""
     tokens: int | UnsetType = UNSET

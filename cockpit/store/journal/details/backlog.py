@@ -124,7 +124,7 @@ class TaskStatusChanged(Detail, frozen=True, kw_only=True, rename={"from_": "fro
     blocker: str
     """Why the task is blocked; empty for one that is not."""
     boundaries: ReachedBoundaries
-    """What the change completed."""
+    """The stories and epics that the change completed."""
 
 
 class TaskDependencyAdded(Detail, frozen=True, kw_only=True):
@@ -210,7 +210,7 @@ class WorkInProgress(Part, frozen=True, kw_only=True):
     next_step: str | UnsetType
     """The next step."""
     context: str
-    """What the next agent should know."""
+    """A note for the next agent."""
     test_results: Mapping[str, Any]
     """The results of the last tests."""
     last_commit: str

@@ -46,7 +46,7 @@ class ChainState(Detail, frozen=True, kw_only=True):
     batch: str
     """The tasks in a batch: ``auto`` or a number."""
     approve: str
-    """What is approved automatically."""
+    """The approval policy."""
     model: str | None
     """The model, where one was named."""
     runner: str | None
@@ -267,7 +267,7 @@ class RemoteRun(Detail, frozen=True, kw_only=True):
     run: int
     """Which run of the task it is, from 1."""
     fence: int
-    """How often the run was taken up, from 1; what comes with a lower number is void. 0: not yet."""
+    """How often the run was claimed, from 1; messages with a lower number are void. 0: not yet."""
     worker: str
     """The worker, by the name that it gave itself."""
 
@@ -280,7 +280,7 @@ class RemoteRunSent(RemoteRun, frozen=True, kw_only=True):
 
 
 class RemoteRunClaimed(RemoteRun, frozen=True, kw_only=True):
-    """A worker took the run up; what an earlier one still sends is void."""
+    """A worker claimed the run; messages of an earlier worker are void from now on."""
 
 
 class RemoteRunReturned(RemoteRun, frozen=True, kw_only=True):
@@ -299,16 +299,16 @@ class RemoteRunReturned(RemoteRun, frozen=True, kw_only=True):
 
 
 class RemoteRunVoid(RemoteRun, frozen=True, kw_only=True):
-    """What a worker sent was not taken: another one has the run, or it is over."""
+    """A message of a worker was refused: another worker has the run, or the run is over."""
 
     what: str
     """``result``, ``rows`` or ``proposal``."""
     current: int
-    """The number that would have been taken; 0 where the run is over."""
+    """The number that would have been accepted; 0 where the run is over."""
 
 
 class RemoteRunWithdrawn(RemoteRun, frozen=True, kw_only=True):
-    """The run was taken out of the queue before a worker took it up."""
+    """The run was taken out of the queue before a worker claimed it."""
 
 
 class RemoteRowsReceived(RemoteRun, frozen=True, kw_only=True):
@@ -326,7 +326,7 @@ class RemoteRowsPruned(Detail, frozen=True, kw_only=True):
     """Journals of workers of other machines were moved to an archive."""
 
     runs: int
-    """How many journals, one for each time that a run was taken up."""
+    """How many journals, one for each time that a run was claimed."""
     rows: int
     """How many rows they had."""
     archive: str

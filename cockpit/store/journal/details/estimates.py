@@ -1,4 +1,4 @@
-"""Details of estimates: what a session or a task is expected to take, and what it took."""
+"""Details of estimates: the expected and the actual expense of a session or a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Range(Part, frozen=True, kw_only=True):
 
 
 class Expected(Part, frozen=True, kw_only=True):
-    """What something is expected to take, from its beginning to its end."""
+    """The expected expense of the whole session or task, from its beginning to its end."""
 
     waves: Range
     """Waves; turns of an external agent."""
@@ -39,11 +39,11 @@ class OfEstimate(Detail, frozen=True, kw_only=True):
     """An event of one estimate."""
 
     subject: str
-    """What is estimated: the session's id, or a run of a task, for example ``T-4/1``."""
+    """The subject of the estimate: the session's id, or a run of a task, for example ``T-4/1``."""
     unit: str
     """``session``, or ``task`` for all roles of a backlog task together."""
     kind: str
-    """What it is compared with, for example ``bug``, ``bug/implementer`` or ``claude``."""
+    """The kind of earlier work that it is compared with, for example ``bug``, ``bug/implementer`` or ``claude``."""
 
 
 class EstimateMade(OfEstimate, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class EstimateRevised(OfEstimate, frozen=True, kw_only=True):
 
 
 class EstimateLearned(OfEstimate, frozen=True, kw_only=True):
-    """What was estimated is done; what it took is history for later estimates."""
+    """The estimated session or task is done; its actual expense is history for later estimates."""
 
     waves: int
     """Waves that it took; turns of an external agent."""

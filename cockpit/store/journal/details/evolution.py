@@ -14,7 +14,7 @@ class EvolutionStarted(Detail, frozen=True, kw_only=True):
     """A tool that is missing is to be written."""
 
     want: str
-    """What it has to do, in words."""
+    """The task of the tool, in words."""
     growth: str | UnsetType = UNSET
     """The key of the call that asked for it; missing for a growth with a session of its own."""
 
@@ -29,17 +29,17 @@ class EvolutionTried(Detail, frozen=True, kw_only=True):
     name: str
     """The tool's name."""
     outcome: str
-    """``red``, ``green``, or ``refused`` for what could not be taken as a step."""
+    """``red``, ``green``, or ``refused`` for a step that could not be accepted."""
     digest: str
     """Of the test or the code; empty where it was refused."""
     output: str
-    """What the tests printed, or why it was refused; cut."""
+    """The output of the tests, or the reason for the refusal; cut."""
     growth: str | UnsetType = UNSET
     """The growth, as in ``evolution.started``."""
 
 
 class EvolutionAnswered(Detail, frozen=True, kw_only=True):
-    """A round ended: what the model answered and what it was told, so that another process can go on."""
+    """A round ended. The row has the answer of the model and the reply to it, so that another process can continue."""
 
     growth: str
     """The key of the call that asked for it; empty for a growth with a session of its own."""
@@ -52,15 +52,15 @@ class EvolutionAnswered(Detail, frozen=True, kw_only=True):
     arguments: Mapping[str, Any]
     """Those of the call; masked."""
     answer: str
-    """What it was told."""
+    """The reply to the model."""
     is_taken: bool
     """Whether the test or the code counts: the tests ran with it."""
     is_green: bool
     """Whether the tests passed."""
     unchanged: int
-    """Rounds in a row that changed neither the code nor what failed."""
+    """Rounds in a row that changed neither the code nor the failure."""
     last_failure: str
-    """What failed last; empty when nothing did."""
+    """The last failure; empty without one."""
     red: str
     """How the test failed without code, once it was taken."""
     discussed: str | UnsetType = UNSET

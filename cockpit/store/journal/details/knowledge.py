@@ -6,7 +6,7 @@ from cockpit.store.journal.details.detail import Detail
 
 
 class KnowledgeSearched(Detail, frozen=True, kw_only=True):
-    """An agent outside searched the knowledge index; what a wave searches is a context request."""
+    """An external agent searched the knowledge index. A search of a wave is a context request."""
 
     query: str
     """The question, masked."""

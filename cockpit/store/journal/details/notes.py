@@ -6,14 +6,14 @@ from cockpit.store.journal.details.detail import Detail
 
 
 class OfNote(Detail, frozen=True, kw_only=True):
-    """What all events of notes have."""
+    """Fields that all events of notes share."""
 
     note_id: str
     """The note."""
     kind: str
     """``decision``, ``pitfall``, ``command`` or ``question``."""
     text: str
-    """What the note says from now on."""
+    """The text of the note from now on."""
 
 
 class NoteProposed(OfNote, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class NoteProposed(OfNote, frozen=True, kw_only=True):
     subject: str
     """By which it is the same as another note of its kind."""
     source: str
-    """What it was distilled from, in words."""
+    """The source of the note, in words."""
 
 
 class NoteKept(OfNote, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class NoteContradicted(OfNote, frozen=True, kw_only=True):
     contradicted: int
     """How often that has happened."""
     reason: str
-    """What it showed."""
+    """The evidence against the note, in words."""
 
 
 class NoteForgotten(OfNote, frozen=True, kw_only=True):

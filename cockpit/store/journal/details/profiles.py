@@ -26,7 +26,7 @@ class ProfileChange(Detail, frozen=True, kw_only=True):
     effective_waves: int
     """How many waves it applies to; 0: permanently."""
     requested_by: str
-    """Who asked for it."""
+    """The principal that requested it."""
 
 
 class ProfileProposed(ProfileChange, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ProfileApproved(ProfileChange, frozen=True, kw_only=True):
     """The change was approved."""
 
     approved_by: str
-    """Who approved it."""
+    """The approver."""
 
 
 class ProfileRejected(ProfileChange, frozen=True, kw_only=True):

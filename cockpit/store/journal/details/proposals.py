@@ -72,7 +72,7 @@ class GuardFinding(Part, frozen=True, kw_only=True):
 
 
 class OfferedRule(Part, frozen=True, kw_only=True):
-    """What the user may allow an external agent from now on."""
+    """A rule that the user may accept for an external agent."""
 
     agent: str
     """The agent."""
@@ -92,7 +92,7 @@ class ShortCard(Part, frozen=True, kw_only=True):
     until: str = ""
     """When that rule ends; empty: never."""
     line: str = ""
-    """The first line of what would be posted, in cards of older versions; no longer written."""
+    """The first line of the text to post, in cards of older versions; no longer written."""
 
 
 class AskedQuestion(Part, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ class AskedQuestion(Part, frozen=True, kw_only=True):
     kind: str
     """``choice``, ``text``, ``number``, ``integer`` or ``yes_no``."""
     options: tuple[tuple[str, str], ...]
-    """The labels of its options, and what they mean."""
+    """The labels of its options, each with its meaning."""
     several: bool
     """Whether more than one option may be chosen."""
     other: bool
@@ -189,11 +189,11 @@ class ProposalBody(Part, frozen=True, kw_only=True):
     card: ShortCard
     """The short card of an action; its texts are empty where it is shown in full."""
     questions: tuple[AskedQuestion, ...]
-    """What an agent asks its user."""
+    """The questions of an agent to its user."""
     form: str
     """How the answers go back to the agent; empty where its protocol takes none."""
     rule: OfferedRule
-    """What the user may allow from now on; its texts are empty where nothing may be."""
+    """The rule that the user may accept; its texts are empty where there is none."""
 
 
 class ProposalCreated(Detail, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class ProposalDecided(Detail, frozen=True, kw_only=True):
     title: str
     """The proposal in one line."""
     decided_by: str
-    """Who decided: ``person``, ``policy:NAME``, a principal, ``agent:NAME`` or ``deadline``."""
+    """The decider: ``person``, ``policy:NAME``, a principal, ``agent:NAME`` or ``deadline``."""
     shown_digest: str
     """The digest of the body that was decided about."""
 
@@ -240,7 +240,7 @@ class ProposalApproved(ProposalDecided, frozen=True, kw_only=True):
     """The proposal was approved."""
 
     reason: str
-    """The remark of the one who decided."""
+    """The remark of the decider."""
     narrowed: tuple[str, ...]
     """The items kept of a context request that was narrowed; empty: all."""
 

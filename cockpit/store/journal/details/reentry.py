@@ -6,7 +6,7 @@ from cockpit.store.journal.details.detail import Detail
 
 
 class ActionHeld(Detail, frozen=True, kw_only=True):
-    """An action did not run and is kept: the session goes back for what it lacks."""
+    """An action did not run and is kept; the session asks for the missing context."""
 
     action_id: str
     """The action, which does not run any more; the one that takes its place has an id of its own."""
@@ -19,7 +19,7 @@ class ActionHeld(Detail, frozen=True, kw_only=True):
     cause: str
     """``unseen_file``, ``text_differs``, ``changed``, ``missing_input``, ``discussed`` or ``stopped``."""
     why: str
-    """What it lacks, in words."""
+    """Why the context is not enough, in words."""
     items: tuple[str, ...]
     """The scope items that cockpit asks to read for it."""
     times: int

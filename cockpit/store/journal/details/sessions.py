@@ -20,11 +20,11 @@ class SessionCreated(Detail, frozen=True, kw_only=True):
     words: str
     """The text with which the user opened the session."""
     target: Mapping[str, Any]
-    """What the task is about, for example ``{"pr": 24}``."""
+    """The pull request, issue or files of the task, for example ``{"pr": 24}``."""
     model: str
     """The model's full name; ``runner:NAME`` for an external agent."""
     policy: str
-    """What is approved automatically: ``ask`` (nothing), ``reads`` (context requests) or
+    """The approval policy: ``ask`` (nothing), ``reads`` (context requests) or
     ``all`` (everything but writes to GitHub and high risk)."""
     project: str
     """The name of the project's folder."""
@@ -95,7 +95,7 @@ class SessionChanged(Detail, frozen=True, kw_only=True):
     """Fields of the session were changed; only those that changed are there."""
 
     policy: str | UnsetType = UNSET
-    """What is approved automatically from now on."""
+    """The approval policy from now on."""
     model: str | UnsetType = UNSET
     """The model from now on."""
     task_type: str | UnsetType = UNSET
@@ -103,7 +103,7 @@ class SessionChanged(Detail, frozen=True, kw_only=True):
     title: str | UnsetType = UNSET
     """The title from now on."""
     target: Mapping[str, Any] | UnsetType = UNSET
-    """What the task is about from now on."""
+    """The target from now on, as in ``session.created``."""
     limits: Mapping[str, Any] | UnsetType = UNSET
     """The session's limits from now on, for example ``{"max_waves": 12}``."""
     rev: str | UnsetType | None = UNSET
@@ -113,7 +113,7 @@ class SessionChanged(Detail, frozen=True, kw_only=True):
 
 
 class SessionForked(Detail, frozen=True, kw_only=True):
-    """The session is a fork: it knows what another session knew after one of its waves."""
+    """The session is a fork: it begins with the messages and facts of another session after one of its waves."""
 
     source: str
     """The session that it was forked from."""
@@ -137,7 +137,7 @@ class SessionRewound(Detail, frozen=True, kw_only=True):
     files: tuple[str, ...]
     """The files that were changed."""
     stays: tuple[str, ...]
-    """What could not be undone, each with its reason."""
+    """The changes that could not be undone, each with its reason."""
     forward: bool = False
     """Whether the contents that going back had replaced were brought back."""
 

@@ -15,9 +15,9 @@ class CapabilityIssued(Detail, frozen=True, kw_only=True):
     namespace: str
     """The principal who has the token."""
     scopes: tuple[str, ...]
-    """What the token allows."""
+    """The scopes of the token."""
     expires_at: str | None
-    """When it expires; None: never."""
+    """When it expires; null: never."""
 
 
 class CapabilityRevoked(Detail, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class CapabilityRevoked(Detail, frozen=True, kw_only=True):
 
 
 class AccessRefused(Detail, frozen=True, kw_only=True):
-    """Requests were refused for one reason: the caller is not known, or may not do what it asked for."""
+    """Requests were refused for one reason: the caller is not known, or its token does not allow the request."""
 
     face: str
     """The server: ``http``, ``mcp`` or ``web``."""
@@ -41,7 +41,7 @@ class AccessRefused(Detail, frozen=True, kw_only=True):
     request: str
     """The last of them: method and path, or the tool."""
     message: str
-    """What the last of them was answered."""
+    """The answer to the last of them."""
 
 
 class ScreenOpened(Detail, frozen=True, kw_only=True):
@@ -77,8 +77,8 @@ class StoreSealed(Detail, frozen=True, kw_only=True):
     """Rows of the store were sealed: of a step that the journal has no other row for, or again."""
 
     why: str | UnsetType = UNSET
-    """``migrated``: rows that a migration changed, or from before there were seals; ``pruned``: what sealed
-    them before was pruned. Missing for a step."""
+    """``migrated``: rows that a migration changed, or from before there were seals; ``pruned``: the
+    rows that sealed them before were pruned. Missing for a step."""
 
 
 class JournalAnchored(Detail, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ class OfferedTool(Part, frozen=True, kw_only=True):
     tool_id: str
     """``PLACE:NAME``, or ``mcp:SERVER.NAME``."""
     digest: str
-    """What was approved."""
+    """The digest of the approved version."""
 
 
 class ToolApproved(Detail, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class ToolApproved(Detail, frozen=True, kw_only=True):
     file: str
     """The file of a tool in Python; empty for an MCP server's."""
     digest: str
-    """The digest of its sources, or of what its server says about it."""
+    """The digest of its sources, or of the description by its server."""
 
 
 class ToolForgotten(Detail, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class ToolForgotten(Detail, frozen=True, kw_only=True):
     tool_id: str
     """The tool."""
     digest: str
-    """What had been approved."""
+    """The digest of the version that had been approved."""
     reason: str
     """Why: in the user's words, or because the tool changed."""
 
@@ -84,4 +84,4 @@ class GuardForgotten(Detail, frozen=True, kw_only=True):
     guard_id: str
     """The guard."""
     digest: str
-    """What had been approved."""
+    """The digest of the version that had been approved."""

@@ -6,7 +6,7 @@ from cockpit.store.journal.details.detail import Detail, Part
 
 
 class ShapeOfRule(Part, frozen=True, kw_only=True):
-    """What a rule covers."""
+    """The requests that a rule covers."""
 
     asker: str
     """The external agent; empty for the built-in agent."""
@@ -35,7 +35,7 @@ class OfRule(Detail, frozen=True, kw_only=True):
     rule_id: str
     """The rule's id: ``t-`` for a learned one, ``r-`` for one of ``permissions.toml``."""
     says: str
-    """What it covers, in words."""
+    """The requests that it covers, in words."""
     task_type: str
     """The task type that it counts in; empty for any."""
 
@@ -57,7 +57,7 @@ class TrustAccepted(OfRule, frozen=True, kw_only=True):
     effect: str
     """``pass``: it lets requests pass; ``card``: it shows a short card."""
     shape: ShapeOfRule
-    """What it covers."""
+    """The requests that it covers."""
     risk: str
     """The highest risk that it covers."""
     expires_at: str | None
@@ -74,7 +74,7 @@ class TrustUsed(OfRule, frozen=True, kw_only=True):
     proposal_id: str
     """The proposal that passed."""
     what: str
-    """What passed, in words."""
+    """The request that passed, in words."""
     uses: int
     """How often the rule was used, with this time."""
 

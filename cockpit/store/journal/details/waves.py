@@ -293,7 +293,7 @@ PROVIDERS = ("anthropic:", "openai:", "openai-compatible:")
 
 
 class ModelCompleted(Detail, frozen=True, kw_only=True):
-    """The model answered, or an external agent reported what it used."""
+    """The model answered, or an external agent reported its usage."""
 
     model: str
     """The model's full name; ``runner:NAME`` for an external agent."""
@@ -308,16 +308,16 @@ class ModelCompleted(Detail, frozen=True, kw_only=True):
     stop: str
     """Why the answer ended."""
     input_usd: float | UnsetType = UNSET
-    """What the tokens read cost, in US dollars; left out where that is not known."""
+    """The cost of the tokens read, in US dollars; missing where no price is known."""
     cached_usd: float | UnsetType = UNSET
-    """What those of the cache cost, in US dollars; left out where that is not known."""
+    """The cost of the tokens read from the cache, in US dollars; missing where no price is known."""
 
 
 class ModelThought(Detail, frozen=True, kw_only=True):
     """The model thought before it answered."""
 
     text: str
-    """What can be read of it, masked; empty where the provider encrypts it."""
+    """The readable part of the thought, masked; empty where the provider encrypts it."""
     blocks: int
     """Blocks of the provider's."""
     kept: bool
@@ -339,7 +339,7 @@ class ModelMalformedCall(Detail, frozen=True, kw_only=True):
     tool: str
     """The tool's name."""
     message: str
-    """What is wrong, as the model reads it."""
+    """The error, as the model reads it."""
     arguments: str | UnsetType = UNSET
     """The call's arguments as the model wrote them, cut at 4,000 characters; missing in older rows."""
 
@@ -399,7 +399,7 @@ class MissedSignal(Part, frozen=True, kw_only=True):
     band: str
     """The fact's band."""
     held: str
-    """What the packet contained of it."""
+    """The part of the fact that the packet contained."""
     tokens: int
     """The fact's tokens."""
 
@@ -412,7 +412,7 @@ class UserVerdict(Part, frozen=True, kw_only=True):
     words: str
     """The user's remark."""
     by: str
-    """Who gave it."""
+    """The user or principal who gave it."""
 
 
 class FeedbackRecorded(Detail, frozen=True, kw_only=True):
@@ -426,7 +426,7 @@ class FeedbackRecorded(Detail, frozen=True, kw_only=True):
     measures: Mapping[str, Any]
     """The measures behind the score, each 0 to 1."""
     missed_signals: tuple[MissedSignal, ...]
-    """What the packet lacked."""
+    """Facts that the packet lacked."""
     regret: bool
     """Whether the decision was taken back; true only in the first row that says so."""
     regrets: tuple[str, ...]
