@@ -24,7 +24,6 @@ from cockpit.core.secrets import mask
 from cockpit.store.backlog import tasks
 from cockpit.store.db.transaction import Tx
 
-MOST_ISSUES = 1_000
 _FIELDS = "number,title,body,labels,url"
 _PATIENCE_S = 60.0
 _MOST_BYTES = 32 * 1024 * 1024

@@ -52,8 +52,6 @@ TASK_FIELDS = (
 )
 """Fields that :func:`update_task` can change; :func:`set_status` changes the status."""
 _CLAIMING = ("story_id", "packages", "files")
-NOWHERE = ""
-"""As ``story_id`` or ``epic_id``: belongs to none."""
 
 
 def create_epic(

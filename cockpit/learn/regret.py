@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from cockpit.learn.decision_outcomes import Deed, Outcomes
 
-REGRETS = ("undone", "tests_failed", "follow_up_refused", "operator")
-"""Why a decision is regretted."""
-
 _SHORTEST = 7
 """Characters of a revision that name a commit."""
 
 
 def find_regrets(outcomes: Outcomes, ordinal: int) -> tuple[str, ...]:
-    """List the reasons against the decisions of wave ``ordinal``, in the order of :data:`REGRETS`."""
+    """List the reasons against the decisions of wave ``ordinal``.
+
+    They are ``undone``, ``tests_failed`` and ``follow_up_refused``.
+    """
     changes = [deed for deed in outcomes.deeds if deed.ordinal == ordinal and deed.confirmed]
     later = [deed for deed in outcomes.deeds if deed.ordinal > ordinal and deed.confirmed]
     reasons = []

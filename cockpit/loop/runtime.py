@@ -555,10 +555,6 @@ class Runtime(Services):
         model = self.engine.models[None] = self.engine.model(chosen)
         return model.name
 
-    async def last_session(self) -> Session | None:
-        """Return the session that changed last, or None in a new project."""
-        return await self.store.read(sessions.find_latest)
-
     async def command_kind(self, command: str) -> str:
         """Say whose ``/NAME`` is: ``task`` for a task type's, ``skill``, or '' for nobody's."""
         await self._refresh_task_types()

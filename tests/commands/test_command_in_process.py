@@ -104,7 +104,7 @@ def test_a_command_does_not_look_for_garbage_at_its_end() -> None:
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    # What comes before the version are looks of the start, of which there may be one where all is compiled first.
+    # Looks of the start come before the version; there may be one where all is compiled first.
     looks = done.stdout.rpartition("cockpit")[2].split()[1:]
     assert looks[:1] == ["start"], done.stdout
     assert all(int(objects) < 1_000 for objects in looks[1::2]), done.stdout

@@ -28,7 +28,7 @@ from cockpit.core.project_paths import locate_project
 from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve, find_growth
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.store.journal import journal, verify_chain
-from cockpit.store.sessions import proposals
+from cockpit.store.sessions import proposals, sessions
 
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
 TOLD = (
@@ -72,7 +72,7 @@ async def run(root: Path, user_dir: Path, model: str, moment: tuple[str, int] | 
         if OWN_SESSION:
             await grow_alone(runtime)
             return
-        last = await runtime.last_session()
+        last = await runtime.store.read(sessions.find_latest)
         session_id = last.session_id if last else await runtime.start(story.TASK, policy="all")
         user = asyncio.create_task(adopt(runtime))
         await runtime.run(session_id)
@@ -82,7 +82,7 @@ async def run(root: Path, user_dir: Path, model: str, moment: tuple[str, int] | 
 async def grow_alone(runtime: Runtime) -> None:
     """Begin a growth in a session of its own, or go on with the one there is."""
     engine = runtime.engine
-    if await runtime.last_session() is None:
+    if await runtime.store.read(sessions.find_latest) is None:
         session_id = await begin_evolution(engine, "Extract the IP addresses of a .pcab file")
     else:
         try:

@@ -25,6 +25,7 @@ from cockpit.evolve.growth import (
     read_run,
 )
 from cockpit.loop.runtime import Runtime
+from cockpit.store.sessions import sessions
 
 TEST = "from double_it import double_it\n\ndef test_it():\n    assert double_it(2) == 4\n"
 RED = SuiteRun(1, failed=(("test_it", "AssertionError"),))
@@ -132,4 +133,4 @@ async def test_without_a_sandbox_nothing_grows_and_it_is_said(
         engine = replace(runtime.engine, ground=replace(runtime.engine.ground, sandbox=none))
         with pytest.raises(NoSandbox, match="is not installed"):
             await begin_evolution(engine, "double numbers")
-        assert await runtime.last_session() is None
+        assert await runtime.store.read(sessions.find_latest) is None

@@ -201,7 +201,7 @@ async def test_a_session_that_waits_for_a_decision_writes_nothing(opened, fix):
     async with opened(Limits(deadline_s=3600)) as runtime:
         sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
         run = asyncio.create_task(runtime.run(sid))
-        while (await runtime.last_session()).status != "waiting":
+        while (await runtime.store.read(sessions.find_latest)).status != "waiting":
             await asyncio.sleep(0.005)
         looks = 0
         read_now = runtime.store.read_now

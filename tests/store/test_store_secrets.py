@@ -212,7 +212,7 @@ def streamed(tx: Tx, pieces: list[str]) -> str:
     messages.start(tx, message_id="m", **g.place)
     for number, piece in enumerate(pieces):
         messages.append_delta(tx, message_id="m", text=piece, number=number, **g.place)
-    return fragments.provisional_text(tx.connection, g.session_id, "m")
+    return "".join(text for _, text in fragments.fragments(tx.connection, g.session_id, "m"))
 
 
 def test_words_without_a_secret_stream_as_they_are(tmp_path: Path) -> None:

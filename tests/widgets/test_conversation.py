@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import textual_caches
+from msgspec.structs import replace
 
 from widgets.conversation import conversation, scrollback
 from widgets.conversation.conversation import Conversation
@@ -28,6 +29,13 @@ def turns(count: int, role: str = "agent") -> list[TurnView]:
 
 def live(pilot: Any) -> list[str]:
     return [each.source for each in pilot.app.query(SafeMarkdown)]
+
+
+def grow(pane: Conversation, key: str, fragment: str) -> None:
+    """Let the turn grow as a stream does: each later state has more text."""
+    begun = TurnView(key, "agent", "", streaming=True)
+    view = next((view for view in pane.turns if view.key == key), begun)
+    pane.upsert(replace(view, text=view.text + fragment))
 
 
 async def settled(pilot: Any) -> None:
@@ -86,10 +94,10 @@ async def test_what_was_thought_is_folded_until_the_reader_unfolds_it(stage: Any
 async def test_a_thought_is_drawn_above_the_answer_that_streams(stage: Any) -> None:
     pane = Conversation([*turns(LIVE + 1)])
     async with stage(pane, size=(60, 200)) as pilot:
-        pane.append_text("answer", "The answer")
+        grow(pane, "answer", "The answer")
         thought = TurnView("t", "thought", "so this", folded=True, before="answer")
         pane.upsert(thought)
-        pane.append_text("answer", " is here.")
+        grow(pane, "answer", " is here.")
         pane.upsert(TurnView("last", "note", "", before="none of these"))
         await settled(pilot)
         assert [view.key for view in pane.turns][-3:] == ["t", "answer", "last"]
@@ -112,7 +120,7 @@ async def test_fragments_stream_into_one_turn(stage: Any) -> None:
             "``\n\nand **mo",
             "re**",
         ):
-            pane.append_text("a", fragment)
+            grow(pane, "a", fragment)
             await pilot.pause()
         await settled(pilot)
         assert live(pilot) == ["Here is code:\n\n```python\nx = 1\n```\n\nand **more**"]
@@ -135,7 +143,7 @@ async def test_streaming_draws_what_rendering_at_once_draws(stage: Any) -> None:
         expected = pilot.app.rows
     async with stage(streamed, size=(50, 40)) as pilot:
         for char in source:
-            streamed.append_text("a", char)
+            grow(streamed, "a", char)
             await pilot.pause()
         streamed.upsert(TurnView("a", "agent", source))
         await settled(pilot)
@@ -161,7 +169,7 @@ async def test_a_sequence_split_over_fragments_is_not_drawn(stage: Any) -> None:
     pane = Conversation()
     async with stage(pane) as pilot:
         for fragment in ("safe \x1b", "]52;c;", "QUJD", "\x07", "text"):
-            pane.append_text("a", fragment)
+            grow(pane, "a", fragment)
         await settled(pilot)
         assert live(pilot) == ["safe text"]
 
@@ -170,7 +178,7 @@ async def test_a_row_that_turns_into_a_fence_ends_its_table(stage: Any) -> None:
     pane = Conversation()
     async with stage(pane) as pilot:
         for fragment in ("| a |\n|---|\n| 1 |\n`", "``\ncode\n```\n"):
-            pane.append_text("a", fragment)
+            grow(pane, "a", fragment)
             await settled(pilot)
         assert "code" in pilot.app.drawn
         assert "`" not in pilot.app.drawn
@@ -245,7 +253,7 @@ async def test_at_the_bottom_it_follows(stage: Any) -> None:
     async with stage(pane) as pilot:
         await settled(pilot)
         for number in range(20):
-            pane.append_text("s", f"line {number}\n\n")
+            grow(pane, "s", f"line {number}\n\n")
             await pilot.pause()
         await settled(pilot)
         assert "line 19" in pilot.app.drawn
@@ -351,7 +359,7 @@ async def test_a_frozen_turn_can_still_change(stage: Any) -> None:
     async with stage(pane) as pilot:
         pane.focus()
         pane.upsert(TurnView("t0", "agent", "changed later"))
-        pane.append_text("t1", " and more")
+        grow(pane, "t1", " and more")
         await pilot.press("g")
         await settled(pilot)
         assert "changed later" in pilot.app.drawn

@@ -114,8 +114,8 @@ def conversation(text: str) -> tuple[Widget, Callable[[], None]]:
         made.show(
             [TurnView(f"{n}{role}", role, text, lines) for n in range(rounds) for role in roles]
         )
-        for char in text:
-            made.append_text("stream", char)
+        for end in range(1, len(text) + 1):
+            made.upsert(TurnView("stream", "agent", text[:end], streaming=True))
 
     return made, fill
 

@@ -144,17 +144,6 @@ class Conversation(VerticalScroll, can_focus=True):
         else:
             self._live[place - len(self._frozen)].show(view)
 
-    def append_text(self, key: str, fragment: str) -> None:
-        """Add a fragment of streamed text to the turn ``key``, which begins if it is new."""
-        place = self._place.get(key)
-        if place is None:
-            self._add(TurnView(key=key, role="agent", text=fragment, streaming=True))
-        elif place < len(self._frozen):
-            old = self._frozen[place]
-            self.upsert(replace(old, text=old.text + fragment))
-        else:
-            self._live[place - len(self._frozen)].append(fragment)
-
     def _add(self, view: TurnView) -> None:
         following = self.following
         place = self._place.get(view.before, -1)

@@ -6,7 +6,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -79,10 +78,6 @@ class Card(Rows):
             self.view = view
             self.refresh(layout=True)
 
-    def append(self, fragment: str) -> None:
-        """Add a fragment of text."""
-        self.show(replace(self.view, text=self.view.text + fragment))
-
     def rows(self, width: int) -> list[Content]:
         drawn = self._drawn
         if drawn is None or drawn[0] is not self.view or drawn[1] != width:
@@ -91,7 +86,7 @@ class Card(Rows):
 
 
 class Answer(Vertical):
-    """A turn of the agent, rendered as Markdown; :meth:`append` lets it grow in place."""
+    """A turn of the agent, rendered as Markdown; :meth:`show` lets it grow in place."""
 
     DEFAULT_CSS = """
     Answer { height: auto; width: 1fr; margin: 1 0 0 0; }
@@ -133,13 +128,6 @@ class Answer(Vertical):
             self._feed(view.text[len(self._fed) :])
         elif not (view.streaming and self._fed.startswith(view.text)):
             self._rewrite(view.text)
-
-    def append(self, fragment: str) -> None:
-        """Add a fragment of streamed text."""
-        if self._ready:
-            self._feed(fragment)
-        else:
-            self.view = replace(self.view, text=self.view.text + fragment)
 
     def _feed(self, fragment: str) -> None:
         self._fed += fragment

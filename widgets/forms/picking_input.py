@@ -39,11 +39,6 @@ class PickingInput(Input):
     async def on_mount(self) -> None:
         await self.screen.mount(self._list)  # over the other fields
 
-    @property
-    def picking(self) -> bool:
-        """True while the list is open."""
-        return self._list.open
-
     def _split(self) -> tuple[str, str]:
         """Return what stands before the part that is typed, and that part."""
         if not self._several:

@@ -41,8 +41,6 @@ class Arguments(Struct):
     names: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     trouble: str = ""
-    guarded: bool = False
-    """Whether ``--`` came before every operand, so that none can be taken for an option."""
 
     def has(self, *names: str) -> bool:
         """Whether one of the options was given."""
@@ -76,7 +74,6 @@ def match_arguments(words: Sequence[str], row: Row) -> Arguments:
     while queue and not result.trouble:
         word = queue.pop(0)
         if word == "--":
-            result.guarded = not result.operands
             result.operands += queue
             break
         if not word.startswith("-") or word == "-":

@@ -84,8 +84,6 @@ class Abilities(Struct, frozen=True):
     forks: bool
     images: bool
     """Whether a prompt may contain images."""
-    embeds: bool
-    """Whether a prompt may contain files with their text."""
     logins: tuple[LoginWay, ...]
     """Its ways to log in."""
 
@@ -271,7 +269,6 @@ def read_abilities(answer: JsonObject) -> Abilities:
         resumes=isinstance(session.get("resume"), dict),
         forks=isinstance(session.get("fork"), dict),
         images=prompt.get("image") is True,
-        embeds=prompt.get("embeddedContext") is True,
         logins=read_login_ways(answer),
     )
 

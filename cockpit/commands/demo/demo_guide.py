@@ -45,13 +45,6 @@ class Guide:
         return step, LINES[step]
 
 
-def guide_line(rows: list[Row]) -> str:
-    """Return the newest line for ``rows``, all rows of the journal; '' before the first step."""
-    guide = Guide()
-    lines = [line for row in rows if (line := guide.line(row)) is not None]
-    return lines[-1][1] if lines else ""
-
-
 async def guide(store: Store) -> None:
     """Follow the journal and add the lines as notices, until cancelled. A line is never added twice."""
     guide_lines = Guide()

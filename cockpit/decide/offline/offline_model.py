@@ -15,8 +15,6 @@ from cockpit.decide.offline.other_tasks import answer_task
 from cockpit.decide.offline.review_session import answer_review
 from cockpit.decide.offline.split_request import answer_plan
 
-DISPLAY_NAME = "offline rules"
-
 _SENTENCE = re.compile(r".+?(?:[.!?]\s+|\n+|\Z)", re.DOTALL)
 
 

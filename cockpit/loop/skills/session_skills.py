@@ -115,11 +115,6 @@ def take_in_skills(tx: Tx, context: WaveContext) -> None:
         record_skill(tx, context.engine, context.wave, choice)
 
 
-def select_loaded(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
-    """Read the skills that the session has loaded now, by name."""
-    return [link for link in select_skills(connection, session_id) if not link.is_named]
-
-
 def select_skills(connection: sqlite3.Connection, session_id: str) -> list[SkillLink]:
     """Read the skills that the session has loaded and those that it names, by name."""
     rows = connection.execute(

@@ -30,11 +30,6 @@ def fragments(
     return [(seq, text or "") for seq, text in rows][::-1]
 
 
-def provisional_text(connection: sqlite3.Connection, session_id: str, message_id: str) -> str:
-    """Return the text of a message that a crash interrupted, as far as it was streamed."""
-    return "".join(text for _, text in fragments(connection, session_id, message_id))
-
-
 def cut_fragment(connection: sqlite3.Connection, seq: int, text: str) -> None:
     """Replace the text of a provisional row."""
     connection.execute(

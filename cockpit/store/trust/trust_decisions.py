@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from cockpit.store.db.transaction import Tx
 from cockpit.store.trust.shape import Shape, read_shape
@@ -126,11 +125,6 @@ def select_of_type(
         (task_type, since, 2 * MOST_DECISIONS),
     ).fetchall()
     return [_read(row) for row in reversed(rows)]
-
-
-def as_pushback(decision: TrustDecision, verdict: str) -> TrustDecision:
-    """Return the decision as one that pushed back."""
-    return replace(decision, verdict=verdict)
 
 
 def _read(row: tuple[str, ...]) -> TrustDecision:

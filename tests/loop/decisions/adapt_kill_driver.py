@@ -38,7 +38,7 @@ async def run(root: Path, user_dir: Path, model: str, die_after: int | None) -> 
                 os.kill(os.getpid(), signal.SIGKILL)
 
         runtime.store.on_commit(count)
-        last = await runtime.last_session()
+        last = await runtime.store.read(sessions.find_latest)
         if last is None:
             begun = await runtime.start(
                 "implement a watch", model=model, policy="all", interactive=False

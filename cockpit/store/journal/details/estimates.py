@@ -43,7 +43,7 @@ class OfEstimate(Detail, frozen=True, kw_only=True):
     unit: str
     """``session``, or ``task`` for all roles of a backlog task together."""
     kind: str
-    """The kind of earlier work that it is compared with, for example ``bug``, ``bug/implementer`` or ``claude``."""
+    """The kind of earlier work to compare with, for example ``bug``, ``bug/implementer`` or ``claude``."""
 
 
 class EstimateMade(OfEstimate, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ class EvolutionTried(Detail, frozen=True, kw_only=True):
 
 
 class EvolutionAnswered(Detail, frozen=True, kw_only=True):
-    """A round ended. The row has the answer of the model and the reply to it, so that another process can continue."""
+    """A round ended. The row has the call of the model and the reply, for another process to continue."""
 
     growth: str
     """The key of the call that asked for it; empty for a growth with a session of its own."""

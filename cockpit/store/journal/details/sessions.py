@@ -113,7 +113,7 @@ class SessionChanged(Detail, frozen=True, kw_only=True):
 
 
 class SessionForked(Detail, frozen=True, kw_only=True):
-    """The session is a fork: it begins with the messages and facts of another session after one of its waves."""
+    """The session is a fork: it begins with the messages and facts of another session up to a wave."""
 
     source: str
     """The session that it was forked from."""

@@ -30,7 +30,7 @@ class CapabilityRevoked(Detail, frozen=True, kw_only=True):
 
 
 class AccessRefused(Detail, frozen=True, kw_only=True):
-    """Requests were refused for one reason: the caller is not known, or its token does not allow the request."""
+    """Requests were refused for one reason: an unknown caller, or a token that does not allow them."""
 
     face: str
     """The server: ``http``, ``mcp`` or ``web``."""
