@@ -1,7 +1,7 @@
 """Whether one row of a table is still as the journal sealed it, without a verification of the whole.
 
 For rows that give rights by being there: a token that another program wrote into the store, or changed, opens
-nothing. Specified in ``docs/reference/journal.md``, what is acted on.
+nothing. Specified in ``docs/reference/journal.md``, rows that take effect.
 """
 
 from __future__ import annotations

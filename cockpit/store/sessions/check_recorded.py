@@ -3,7 +3,7 @@
 Proposals, the outbox, context requests and a session's policy lie in tables that any program of the user
 can write. The journal recorded each of them when it was made, and each decision. So whoever decides, runs or
 reads on the word of such a row compares it with the journal's row first, and that row with its neighbours
-in the chain. Specified in ``docs/reference/journal.md``, what is acted on.
+in the chain. Specified in ``docs/reference/journal.md``, rows that take effect.
 """
 
 from __future__ import annotations
