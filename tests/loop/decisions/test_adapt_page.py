@@ -43,4 +43,4 @@ def test_the_envelope_is_the_one_that_holds():
     assert f"at most {AGENT_LIMITS.horizon_max} waves" in words
     low, high = AGENT_LIMITS.priority_min / WEIGHT_ONE, AGENT_LIMITS.priority_max / WEIGHT_ONE
     assert f"priorities from {low:g} to {high:g}" in words
-    assert (AGENT_LIMITS.band_percent, "within half of what they are" in words) == (50, True)
+    assert (AGENT_LIMITS.band_percent, "within half of their present values" in words) == (50, True)
