@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,17 @@ from cockpit.agents.acp.agent_connection import (
 from cockpit.agents.acp.agent_session import MOST_MESSAGE, AgentSession, fail_session
 from cockpit.agents.acp.agent_variables import agent_environment
 from cockpit.agents.acp.session_journal import SessionJournal
-from cockpit.agents.confine.agent_sandbox import confine_agent, relay_server, why_unconfined
+from cockpit.agents.confine.agent_sandbox import (
+    AgentLaunch,
+    confine_agent,
+    relay_server,
+    why_unconfined,
+)
 from cockpit.agents.registry.known_agents import Agent, KnownAgent
 from cockpit.agents.runs.run_agent import count_runs
 from cockpit.agents.runs.run_folder import (
     SERVER,
+    RunFolder,
     cockpit_variables,
     create_run_folder,
     our_server,
@@ -50,6 +57,7 @@ from cockpit.store.journal.details.sessions import (
 )
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.hold_session import hold_session
+from cockpit.store.sessions.sessions import Session
 
 _TOKEN_S = 7 * 86_400.0
 _AGAIN_S = 1.0
@@ -101,35 +109,17 @@ async def open_agent_session(
                 )
                 environment = agent_environment(agent, settings.environment, ours)
                 runner = RunnerSettings(agent.name, agent.acp.command, env=_granted(agent))
-                sandbox = engine.ground.sandbox
                 unconfined = _why_unconfined(engine, agent, runner)
                 number = await store.write(
                     lambda tx: _record_start(tx, session_id, agent, unconfined)
                 )
-                run = AgentRun(
-                    session_id, session.task_id, agent.name, root, number, captures=False
-                )
-                usage = TokenUsage(cost_usd=session.cost_usd)
-                context = SessionContext(
-                    store,
-                    settings,
-                    engine.change_waiter,
-                    agent,
-                    session_id,
-                    root,
-                    Confined(root),
-                    sandbox,
-                    clean_environment(settings.environment, sandbox.choices.variables),
-                    SessionJournal(store, run, usage),
-                    None if interactive else settings.limits.deadline_s,
-                )
-                opened = session_opened = AgentSession(engine, context, run)
+                opened = _prepare_session(engine, agent, session, root, number, interactive)
                 launch = None
                 if not unconfined:
                     values = run_folder.placeholder_values("", root, "", session_id)
                     launch = await stack.enter_async_context(
                         confine_agent(
-                            sandbox,
+                            engine.ground.sandbox,
                             runner,
                             lambda _: agent.acp.command,
                             values,
@@ -141,37 +131,9 @@ async def open_agent_session(
                     )
                     opened.copy_sessions = launch.copy_sessions
                 stack.push_async_callback(opened.close)
-
-                def on_start(pid: int) -> None:
-                    run_folder.record_process(pid)
-                    if launch is not None:
-                        launch.watched.begin(pid)
-
-                async def connect() -> tuple[AgentConnection, Abilities]:
-                    connection = await AgentConnection.open(
-                        agent,
-                        agent.acp.command if launch is None else launch.argv,
-                        cwd=root,
-                        environment=environment if launch is None else launch.environment,
-                        serve=session_opened.serve,
-                        on_update=session_opened.update,
-                        on_odd=session_opened.journal.note_odd,
-                        on_start=on_start,
-                        files=() if launch is None else launch.files,
-                    )
-                    stack.push_async_callback(connection.close)
-                    pid = process_name(connection.pid)
-                    await store.write(
-                        lambda tx: sessions.set_agent_process(tx, session_id, pid=pid)
-                    )
-                    try:
-                        return connection, await connection.initialize()
-                    except (AgentGone, AgentRefused):
-                        await connection.close()
-                        raise
-
+                connect = partial(_connect, opened, run_folder, environment, launch, stack)
                 connection, abilities = await _connect_or_retry(
-                    connect, session_opened, is_confined=launch is not None
+                    connect, opened, is_confined=launch is not None
                 )
                 server = relay_server() if launch is not None else our_server(run_folder)
                 await opened.join(connection, abilities, [_acp_server(server)])
@@ -190,6 +152,71 @@ async def open_agent_session(
         finally:
             await asyncio.shield(_record_end(engine, session_id, agent, opened))
             await asyncio.shield(remove_run_folder(store, run_folder))
+
+
+def _prepare_session(
+    engine: Engine, agent: Agent, session: Session, root: Path, number: int, interactive: bool
+) -> AgentSession:
+    """Return the session of run ``number``, before its agent starts."""
+    store, settings, sandbox = engine.store, engine.settings, engine.ground.sandbox
+    session_id = session.session_id
+    run = AgentRun(session_id, session.task_id, agent.name, root, number, captures=False)
+    context = SessionContext(
+        store,
+        settings,
+        engine.change_waiter,
+        agent,
+        session_id,
+        root,
+        Confined(root),
+        sandbox,
+        clean_environment(settings.environment, sandbox.choices.variables),
+        SessionJournal(store, run, TokenUsage(cost_usd=session.cost_usd)),
+        None if interactive else settings.limits.deadline_s,
+    )
+    return AgentSession(engine, context, run)
+
+
+async def _connect(
+    opened: AgentSession,
+    run_folder: RunFolder,
+    environment: Mapping[str, str],
+    launch: AgentLaunch | None,
+    stack: AsyncExitStack,
+) -> tuple[AgentConnection, Abilities]:
+    """Start the agent, in the sandbox where ``launch`` has it, and exchange versions.
+
+    ``stack`` closes the connection. Raises ``AgentGone`` and ``AgentRefused``.
+    """
+    context = opened.context
+    agent = context.agent
+
+    def on_start(pid: int) -> None:
+        run_folder.record_process(pid)
+        if launch is not None:
+            launch.watched.begin(pid)
+
+    connection = await AgentConnection.open(
+        agent,
+        agent.acp.command if launch is None else launch.argv,
+        cwd=context.root,
+        environment=environment if launch is None else launch.environment,
+        serve=opened.serve,
+        on_update=opened.update,
+        on_odd=opened.journal.note_odd,
+        on_start=on_start,
+        files=() if launch is None else launch.files,
+    )
+    stack.push_async_callback(connection.close)
+    pid = process_name(connection.pid)
+    await context.store.write(
+        lambda tx: sessions.set_agent_process(tx, context.session_id, pid=pid)
+    )
+    try:
+        return connection, await connection.initialize()
+    except (AgentGone, AgentRefused):
+        await connection.close()
+        raise
 
 
 async def _connect_or_retry(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from msgspec import UNSET, Struct
 from cockpit.access.token_scopes import AGENT_SCOPES, WORK_WRITE
 from cockpit.act.sandbox.bubblewrap import Sandbox, detect
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
-from cockpit.agents.confine.agent_sandbox import confine_agent, why_unconfined
+from cockpit.agents.confine.agent_sandbox import AgentLaunch, confine_agent, why_unconfined
 from cockpit.agents.runs.agent_command_line import build_argv, build_environment, placeholders_in
 from cockpit.agents.runs.agent_process import LONGEST_LINE, AgentProcess, run_agent_process
 from cockpit.agents.runs.run_folder import (
@@ -167,6 +168,20 @@ def count_runs(connection: sqlite3.Connection, session_id: str) -> int:
     return int(count)
 
 
+async def _journal_line(
+    journal: StreamJournal, stream: Stream, limit: SpendingLimit, line: str | None
+) -> None:
+    """Journal the events of a line of the agent's output; None is a line that was too long."""
+    if line is None:
+        message = f"a line of more than {LONGEST_LINE} bytes: skipped"
+        await journal.record(UnreadableLine(message))
+        return
+    for event in stream.feed(line):
+        await journal.record(event)
+        await limit.check(event)
+    limit.check_format(stream)
+
+
 class _Run:
     """One run of the agent."""
 
@@ -233,16 +248,8 @@ class _Run:
         stream: Stream = open_stream(runner.format) if dialogue is None else dialogue
         permissions = None if dialogue is None else dialogue.permissions
 
-        async def read_line(line: str | None) -> None:
-            if line is None:
-                message = f"a line of more than {LONGEST_LINE} bytes: skipped"
-                await journal.record(UnreadableLine(message))
-                return
-            for event in stream.feed(line):
-                await journal.record(event)
-                await limit.check(event)
-            limit.check_format(stream)
-
+        must_end = None if permissions is None else permissions.must_end
+        events = (stop, lost, limit.reached, must_end)
         stdin = (
             None if placeholders & {"prompt", "prompt_file"} else prompt.encode("utf-8", "replace")
         )
@@ -250,19 +257,8 @@ class _Run:
         ending = STOPPED
         notes: list[str] = []
         try:
-            async with AsyncExitStack() as stack:
-                launch = None
-                if not unconfined:
-                    launch = await stack.enter_async_context(
-                        confine_agent(
-                            self._sandbox,
-                            runner,
-                            lambda inner: build_argv(runner, inner),
-                            values,
-                            env,
-                            self._worktree,
-                        )
-                    )
+            async with self._confine(values, env, unconfined) as launch:
+                if launch is not None:
                     notes = launch.notes
 
                 def on_start(pid: int) -> None:
@@ -277,16 +273,9 @@ class _Run:
                     stdin=stdin,
                     timeout_s=runner.timeout_s,
                     max_bytes=runner.max_output_mb * 1024 * 1024,
-                    stop_events=[
-                        event
-                        for event in (
-                            *(stop, lost, limit.reached),
-                            None if permissions is None else permissions.must_end,
-                        )
-                        if event is not None
-                    ],
+                    stop_events=[event for event in events if event is not None],
                     on_start=on_start,
-                    on_line=read_line,
+                    on_line=partial(_journal_line, journal, stream, limit),
                     files=() if launch is None else launch.files,
                     talk=None if dialogue is None else DialogueTalk(dialogue),
                 )
@@ -312,6 +301,24 @@ class _Run:
         refused = finish.refused if finish is not None else ()
         await self._store.write(lambda tx: self._record_end(tx, outcome, journal, tools, refused))
         return outcome
+
+    @asynccontextmanager
+    async def _confine(
+        self, values: Mapping[str, str], env: Mapping[str, str], unconfined: str
+    ) -> AsyncIterator[AgentLaunch | None]:
+        """Yield the agent's launch in the sandbox; None where it runs outside."""
+        if unconfined:
+            yield None
+            return
+        async with confine_agent(
+            self._sandbox,
+            self._runner,
+            lambda inner: build_argv(self._runner, inner),
+            values,
+            env,
+            self._worktree,
+        ) as launch:
+            yield launch
 
     def _outcome(
         self,

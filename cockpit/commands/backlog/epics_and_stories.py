@@ -49,6 +49,10 @@ class _Kind(Struct, frozen=True):
     list_tool: str
     show_priority: bool
     """Whether the table and the heading show a priority; otherwise the heading shows the epic."""
+    key: str
+    """An id, for examples."""
+    own_option: str
+    """The option that only this kind has, for examples."""
 
 
 _EPIC = _Kind(
@@ -62,6 +66,8 @@ _EPIC = _Kind(
     filter=PRIORITY,
     list_tool="get_epics",
     show_priority=True,
+    key="E-1",
+    own_option="--priority P1",
 )
 _STORY = _Kind(
     word="story",
@@ -74,6 +80,8 @@ _STORY = _Kind(
     filter=click.option("--epic", "epic_id", metavar="ID", help="List only stories of this epic."),
     list_tool="list_stories",
     show_priority=False,
+    key="S-12",
+    own_option="--epic E-1",
 )
 
 
@@ -101,13 +109,16 @@ def stories() -> None:
 
 def _define_commands(group: click.Group, kind: _Kind) -> None:
     """Give ``group`` the commands ``add``, ``list``, ``show`` and ``edit`` for ``kind``."""
+    _define_add(group, kind)
+    _define_list(group, kind)
+    _define_show(group, kind)
+    _define_edit(group, kind)
 
-    command, key = f"cockpit {kind.plural}", "E-1" if kind is _EPIC else "S-12"
-    own_option = "--priority P1" if kind is _EPIC else "--epic E-1"
 
+def _define_add(group: click.Group, kind: _Kind) -> None:
     @group.command(
         help=f"Add {kind.article} {kind.word}.",
-        epilog=examples(f'{command} add "Single sign-on" {own_option}'),
+        epilog=examples(f'cockpit {kind.plural} add "Single sign-on" {kind.own_option}'),
     )
     @click.argument("title", nargs=-1, required=True)
     @kind.option
@@ -129,12 +140,17 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
 
         _show_change(write_store(step), as_json)
 
+
+def _define_list(group: click.Group, kind: _Kind) -> None:
     order = "most urgent first" if kind.show_priority else "oldest first"
 
     @group.command(
         "list",
         help=f"List {kind.plural}, {order}.",
-        epilog=examples(f"{command} list --status todo", f"{command} list {own_option} --json"),
+        epilog=examples(
+            f"cockpit {kind.plural} list --status todo",
+            f"cockpit {kind.plural} list {kind.own_option} --json",
+        ),
     )
     @STATUS
     @kind.filter
@@ -160,10 +176,12 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
         )
         say_more(answer)
 
+
+def _define_show(group: click.Group, kind: _Kind) -> None:
     @group.command(
         "show",
         help=f"Show {kind.article} {kind.word} and its {kind.children}.",
-        epilog=examples(f"{command} show {key}"),
+        epilog=examples(f"cockpit {kind.plural} show {kind.key}"),
     )
     @click.argument(kind.word)
     @FIELDS
@@ -183,6 +201,8 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
             cells = [(child["id"], _status(child), child["title"]) for child in row[kind.children]]
             show("\n" + format_table((kind.child.upper(), "STATUS", "TITLE"), cells))
 
+
+def _define_edit(group: click.Group, kind: _Kind) -> None:
     note = (
         "A new priority re-orders the work queue."
         if kind.show_priority
@@ -192,7 +212,8 @@ def _define_commands(group: click.Group, kind: _Kind) -> None:
     @group.command(
         help=f"Change {kind.article} {kind.word}.\n\n{note}",
         epilog=examples(
-            f"{command} edit {key} --status done", f"{command} edit {key} {own_option}"
+            f"cockpit {kind.plural} edit {kind.key} --status done",
+            f"cockpit {kind.plural} edit {kind.key} {kind.own_option}",
         ),
     )
     @click.argument(kind.word)
