@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from app_scenes import ALL, Scene, to_decide
 from app_world import drawn, look, screen_of, until
@@ -55,7 +57,7 @@ async def test_blocks_open_and_a_command_is_seen_while_it_runs(still, scene):
     action_id = dispatch(scene)
     file = live_file(still.store.path, action_id)
     file.parent.mkdir()
-    file.write_text("collected 3 items\ntest_a passed\n")
+    file.write_text("collected 3 items\n" + "a line\n" * 100 + "test_a passed\n")
     app = CockpitApp(still)
     async with app.run_test(size=(120, 40)) as pilot:
         app.attach(scene.session_id)
@@ -69,11 +71,13 @@ async def test_blocks_open_and_a_command_is_seen_while_it_runs(still, scene):
         assert "approved by you" in text(pilot)
         await pilot.press("G")
         await until(pilot, lambda: "│ test_a passed" in text(pilot))
+        assert re.search(r"▶ runs for \d+ s · run pytest -q", text(pilot))
         file.unlink()
         end(scene, action_id)
         await until(pilot, lambda: "│ 1 failed" in text(pilot))
         assert "exit code  1" in text(pilot)
         assert "2.3 s" in text(pilot)
+        assert "✗ exit code 1 · took 2.3 s · ended" in text(pilot)
         copied = []
         app.copy_to_clipboard = copied.append
         await pilot.press("c", "p", "y", "escape")

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widgets import Static
 
 from cockpit.app.dialogs.question import Dialog
 from cockpit.app.host import Host
@@ -20,6 +21,7 @@ from cockpit.app.projection.block_detail import BlockDetail, LiveRun, describe_b
 from cockpit.store.journal.journal import Row, rows
 from widgets.proposals.diff_list import DiffList
 from widgets.text.clean import clean
+from widgets.text.style_names import line
 
 _LOOK_S = 0.5
 _MOST_ROWS = 200
@@ -50,6 +52,7 @@ class BlockView(Dialog[None]):
             box.border_subtitle = Content(
                 "j k scroll · y copy · p path · c command · o editor · esc back"
             )
+            yield Static(id="block-status")
             yield DiffList(empty="Nothing more is recorded of it.")
 
     async def on_mount(self) -> None:
@@ -79,6 +82,9 @@ class BlockView(Dialog[None]):
         detail = describe_block(self._rows, running=running, now=now)
         if self.is_attached and detail != self._detail:
             was_read, self._detail = bool(self._detail.parts), detail
+            status = self.query_one("#block-status", Static)
+            status.update(line(*detail.status))
+            status.display = bool(detail.status)
             self.query_one(DiffList).show(detail.parts, follow=was_read)
 
     def action_copy(self, what: str) -> None:

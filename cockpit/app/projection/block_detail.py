@@ -22,7 +22,7 @@ from cockpit.store.journal.details import agent_turns, agents, proposals, sessio
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
 from widgets.text.detail import DetailRow, entries, fields, quoted, sentence
-from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN
+from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, WARN, Part
 from widgets.views import FileDiffView
 
 _OUTPUTS = (("stdout", "output"), ("stderr", "errors"))
@@ -45,6 +45,8 @@ class BlockDetail(Struct, frozen=True):
     """The command that it ran."""
     paths: tuple[str, ...] = ()
     """The files that it names, the first one to open."""
+    status: tuple[Part, ...] = ()
+    """How its newest command is: the time it runs for, or its exit code and duration."""
 
 
 def describe_block(
@@ -55,6 +57,7 @@ def describe_block(
     texts: list[str] = []
     paths: list[str] = []
     command = ""
+    status: tuple[Part, ...] = ()
     for row in rows:
         detail = row.detail
         command = command or _command(detail)
@@ -63,7 +66,9 @@ def describe_block(
         if isinstance(detail, proposals.ActionDispatched):
             live = running.get(detail.action_id)
             if live is not None and live.action.at == row.at:
-                lines += _describe_live(live, now)
+                lines += quoted("output so far", live.output or "Nothing so far.")
+                status = _running(live, now)
+        status = _ended(detail, row) or status
         if not lines:
             continue
         parts.append(tuple(lines))
@@ -74,7 +79,7 @@ def describe_block(
             ]
             parts += diffs
             texts += [f"{diff.path}\n{diff.after or ''}" for diff in diffs]
-    return BlockDetail(tuple(parts), "\n".join(texts), command, tuple(dict.fromkeys(paths)))
+    return BlockDetail(tuple(parts), "\n".join(texts), command, tuple(dict.fromkeys(paths)), status)
 
 
 def _describe(detail: Detail, row: Row) -> Iterator[DetailRow]:
@@ -174,10 +179,29 @@ def _receipt(
         yield from quoted(heading, str(receipt.get(name) or ""))
 
 
-def _describe_live(live: LiveRun, now: datetime) -> list[DetailRow]:
+def _running(live: LiveRun, now: datetime) -> tuple[Part, ...]:
     seconds = max(0.0, (now - parse_time(live.action.at)).total_seconds())
-    head = sentence((f"▶ runs for {seconds:.0f} s", ACCENT))
-    return [head, *quoted("output so far", live.output or "Nothing so far.")]
+    return (f"▶ runs for {seconds:.0f} s", ACCENT), (f" · {live.action.title}", DIM)
+
+
+def _ended(detail: Detail, row: Row) -> tuple[Part, ...]:
+    """Return the result of a command that ended, () for any other row."""
+    match detail:
+        case proposals.ActionConfirmed() | proposals.ActionFailed():
+            good, name = isinstance(detail, proposals.ActionConfirmed), detail.title or detail.type
+            code, took = detail.receipt.get("exit_code"), detail.receipt.get("duration_ms")
+        case agents.RunnerToolEnded():
+            good, name, code, took = not detail.failed, detail.title, detail.exit_code, None
+        case _:
+            return ()
+    if code is None:
+        return ()
+    time = f" · took {took / 1000:.1f} s" if isinstance(took, int | float) else ""
+    return (
+        (f"{'✔' if good else '✗'} exit code {code}", GOOD if good else BAD),
+        f"{time} · ended {_time(row)}",
+        (f" · {name}", DIM),
+    )
 
 
 def _tool(
