@@ -32,6 +32,7 @@ class DecidingScreen(Screen[None]):
         self.key_policy = KeyPolicy(monotonic, session_id)
         self._paint_due = self._painted = False
         self._was_hidden = False
+        self._keys_drawn: list[str] = []
         self._painted_at = float("-inf")
         self._arm_timer: Timer | None = None
 
@@ -118,6 +119,9 @@ class DecidingScreen(Screen[None]):
             return
         panel = self.deciding_panel
         panel.note_frame()
+        if (keys := panel.list_keys()) != self._keys_drawn:
+            self._keys_drawn = keys
+            self.call_later(self.update_hints)  # the footer has the others
         if self.key_policy.note_read(panel.reading.digest, panel.reading.is_whole):
             self.call_later(self._update_armed)
             self.call_later(self.update_hints)

@@ -101,12 +101,9 @@ def proposal_hints(
     decides = pane in ("prompt", "proposals", "")
     context = ActionContext(
         pane="proposals",
-        proposal_kind=front.kind,
-        is_question=bool(front.questions),
-        can_edit=front.editable,
         proposal_count=queue.total,
         is_read=is_read,
-    )
+    ).about(front)
     hints = []
     for action in actions:
         if action.id not in _DECIDING or not action.when(context):

@@ -1,8 +1,12 @@
-"""Wording of numbers, and whether a name is written as it is judged."""
+"""Wording of numbers, whether a name is written as it is judged, and where texts differ."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import takewhile
+from operator import eq
 
 _INVISIBLE = ("Cf", "Cc", "Co", "Cn", "Zl", "Zp")
 _ALIKE = frozenset(["LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"])
@@ -37,3 +41,18 @@ def mixes_scripts(text: str) -> bool:
         for word in text.split()
         if not word.isascii()
     )
+
+
+@lru_cache(maxsize=2)
+def changes_in_several_places(before: str, after: str) -> bool:
+    """Return whether a line between the first and the last change is in both texts."""
+    old, new = before.splitlines(), after.splitlines()
+    start = _count_same(old, new)
+    old, new = old[start:], new[start:]
+    end = _count_same(old[::-1], new[::-1])
+    return not set(old[: len(old) - end]).isdisjoint(new[: len(new) - end])
+
+
+def _count_same(some: Sequence[str], others: Sequence[str]) -> int:
+    """Count the lines at the start of both that are the same."""
+    return sum(takewhile(bool, map(eq, some, others)))

@@ -62,7 +62,7 @@ def test_the_help_tells_every_action():
     [
         (ActionContext(), {"send"}, {"approve", "discuss", "narrow"}),
         (
-            ActionContext(proposal_kind="context"),
+            ActionContext(proposal_kind="context", can_narrow=True),
             {"approve", "discuss", "narrow"},
             {"edit", "send"},
         ),

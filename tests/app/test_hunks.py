@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.pick_hunks import PickHunks
 from cockpit.core.clock import SystemClock
+from cockpit.core.text import changes_in_several_places
 from cockpit.loop.decisions.keep_hunks import EditableChange
 from cockpit.loop.runtime_settings import ModelSettings
 from cockpit.store.sessions import proposals
@@ -31,6 +32,13 @@ def test_all_hunks_are_the_change_and_none_is_the_old_text(start, old, new, end)
     assert change.keep(range(len(hunks))) == change.new
     assert change.keep(()) == change.old
     assert (start + new + end).count(change.new) >= 1
+
+
+def test_hunks_are_offered_where_there_are_several():
+    assert changes_in_several_places(BEFORE, AFTER)
+    assert not changes_in_several_places(BEFORE, BEFORE.replace("line 8\n", ""))
+    assert not changes_in_several_places(BEFORE, BEFORE.replace("line 2\nline 3\n", "a\nb\n"))
+    assert not changes_in_several_places("", AFTER)
 
 
 def test_a_hunk_is_kept_with_its_lines_alone():

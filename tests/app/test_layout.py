@@ -322,9 +322,11 @@ async def test_the_first_key_says_what_enter_does_with_an_empty_prompt(still, pr
         if not screen.panes.is_visible("proposals"):
             await until(pilot, lambda: bar.hints[0].label == "show it")
             await pilot.press("enter")
-        await until(pilot, lambda: bar.hints[0].label in ("approve", "read on"))
+        keys = screen.panes.proposals
+        await until(pilot, lambda: keys.hints[0].label in ("approve", "read on"))
         await pilot.press("x")
-        await until(pilot, lambda: bar.hints[0].label == "send")
+        await until(pilot, lambda: keys.hints[0].label == "sends your text")
+        await until(pilot, lambda: "⏎" not in {hint.key for hint in bar.hints})
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])

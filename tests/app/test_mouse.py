@@ -16,7 +16,7 @@ from cockpit.app.screens.board_screen import BoardScreen
 from cockpit.app.screens.stats_screen import StatsScreen
 from cockpit.store.sessions import proposals
 from widgets.frame.footer import KeyBar
-from widgets.proposals.proposal_panel import ProposalKeys
+from widgets.proposals.proposal_keys import ProposalKeys
 from widgets.proposals.waiting_rows import WaitingRows
 
 pytestmark = pytest.mark.slow

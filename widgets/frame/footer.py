@@ -69,6 +69,11 @@ def hint_at(hints: Sequence[KeyHintView], width: int, x: int) -> KeyHintView | N
     return None
 
 
+def fitting_hints(hints: Sequence[KeyHintView], width: int) -> list[KeyHintView]:
+    """Return the hints that :func:`hint_line` draws."""
+    return [hint for hint, _ in _fit(hints, width, dim=False) if hint is not ELLIPSIS]
+
+
 def hint_line(hints: Sequence[KeyHintView], width: int, *, dim: bool = False) -> Content:
     """Lay out whole hints in ``width`` cells. ``dim`` draws them as keys that do nothing yet."""
     return Content(" " * _GAP).join([content for _, content in _fit(hints, width, dim=dim)])

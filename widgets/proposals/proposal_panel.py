@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -18,9 +17,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from widgets.bands.profile_change import ProfileChange
-from widgets.frame.footer import KeyBar, hint_at, hint_line
 from widgets.proposals.context_checklist import Checklist
 from widgets.proposals.proposal_fields import Fields
+from widgets.proposals.proposal_keys import ProposalKeys
 from widgets.proposals.reading import Part, Reading, lines_in_view
 from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean, hidden
@@ -45,7 +44,6 @@ SPLIT_CELLS = 110
 _PLAIN_FROM = 40_000
 _DEADLINE_NEAR = 60
 _TITLE_LEAST = 12
-_WAIT = line(("…  ", DIM))
 _IN_TITLES = ("path", "argv", "command")
 """Fields that are left out where the title has all of their value."""
 _NOTHING_MORE = "Nothing more to show: the title is the whole proposal."
@@ -199,6 +197,16 @@ class ProposalPanel(Vertical, can_focus=True):
     def _redraw_keys(self) -> None:
         is_dim = not self.armed and self.view.front is not None
         self.query_one(ProposalKeys).show(self.hints, self._unread, is_dim)
+
+    def list_unsaid(self, hints: Sequence[KeyHintView]) -> list[KeyHintView]:
+        """Return the hints whose keys the panel does not draw: the footer need not repeat the others."""
+        drawn = self.list_keys()
+        return [hint for hint in hints if not hint.press or hint.press not in drawn]
+
+    def list_keys(self) -> list[str]:
+        """List the keys that the panel draws, as they are pressed."""
+        keys = self.query_one(ProposalKeys) if self._ready else None
+        return keys.list_drawn() if keys is not None and keys.is_on_screen else []
 
     @property
     def _unread(self) -> str:
@@ -548,41 +556,3 @@ class ProposalHead(Widget):
         since = f"{duration(front.age_s)} ago" if front.age_s else "now"
         rows.append(spread(line((who, DIM)), line((since, DIM)), width))
         return rows
-
-
-class ProposalKeys(Widget):
-    """The keys that decide, dim until the proposal is armed; before them what was not in view yet."""
-
-    DEFAULT_CSS = "ProposalKeys { height: 1; width: 1fr; text-wrap: nowrap; }"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._hints: tuple[KeyHintView, ...] = ()
-        self._unread = ""
-        self._is_dim = True
-
-    def on_click(self, event: events.Click) -> None:
-        """Press the key that was clicked. It decides nothing that the key would not decide."""
-        head = self._head.cell_length
-        hint = hint_at(self._hints, self.content_size.width - head, event.x - head)
-        if hint is not None and hint.press:
-            self.post_message(KeyBar.Pressed(hint.press))
-
-    def show(self, hints: tuple[KeyHintView, ...], unread: str, is_dim: bool) -> None:
-        self._hints, self._unread, self._is_dim = hints, unread, is_dim
-        self.display = bool(hints)
-        self.refresh()
-
-    def render(self) -> Content:
-        width = self.content_size.width
-        head = self._head
-        is_dim = self._is_dim and not self._unread
-        hints = hint_line(self._hints, width - head.cell_length, dim=is_dim)
-        return Content.assemble(head, hints).truncate(width)
-
-    @property
-    def _head(self) -> Content:
-        """What stands before the keys."""
-        if self._unread:
-            return line((self._unread, WARN), "   ")
-        return _WAIT if self._is_dim else Content("")

@@ -6,6 +6,9 @@ from typing import Literal, get_args
 
 import msgspec
 
+from cockpit.core.text import changes_in_several_places
+from widgets.views import ProposalView
+
 ListPane = Literal[
     "sessions",
     "requests",
@@ -42,10 +45,14 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True while the open proposal has questions to answer."""
     can_edit: bool = False
     """True while the open proposal is a permission whose input can be changed."""
+    can_narrow: bool = False
+    """True while the open proposal is a context request with several items that can be ticked."""
     can_trust: bool = False
     """True while the open proposal is a permission that a rule may allow from now on."""
     has_diff: bool = False
     """True while the open proposal has a diff."""
+    has_hunks: bool = False
+    """True while the open proposal changes one file in several places."""
     is_read: bool = True
     """False while lines of the open proposal have not been on the screen."""
     asking_second_key: bool = False
@@ -86,3 +93,20 @@ class ActionContext(msgspec.Struct, frozen=True):
     """True after attaching to a session, until you are back."""
     row_verbs: tuple[str, ...] = ()
     """What can be done on a screen of a list now, most with the row under the cursor."""
+
+    def about(self, front: ProposalView | None) -> ActionContext:
+        """Return the context with ``front`` as the open proposal; None is for no open proposal."""
+        if front is None:
+            return self
+        diff = front.diffs[0] if len(front.diffs) == 1 else None
+        return msgspec.structs.replace(
+            self,
+            proposal_kind=front.kind,
+            is_question=bool(front.questions),
+            can_edit=front.editable,
+            can_narrow=sum(not each.refused for each in front.items) > 1,
+            can_trust=bool(front.rule),
+            has_diff=bool(front.diffs),
+            has_hunks=diff is not None
+            and changes_in_several_places(diff.before or "", diff.after or ""),
+        )

@@ -310,8 +310,8 @@ DECISION_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "narrow", "Decide", "Narrow the context request to some of its items", "narrow",
         ("ctrl+n",), ("n",), "proposals", run=toggle_narrowing,
-        when=lambda c: _is_undisturbed(c) and c.proposal_kind == "context",
-        needs="an open context request, an empty prompt", footer=3,
+        when=lambda c: _is_undisturbed(c) and c.can_narrow,
+        needs="an open context request with several items, an empty prompt", footer=3,
     ),
     Action(
         "edit", "Decide", "Edit the proposed action in your editor", "edit", ("ctrl+e",), ("e",),

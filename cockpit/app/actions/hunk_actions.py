@@ -52,13 +52,13 @@ async def _pick_hunks(host: Host, front: ProposalView) -> None:
 
 def _has_hunks(context: ActionContext) -> bool:
     is_open = context.proposal_kind == "action" and not context.asking_second_key
-    return is_open and context.can_edit and context.has_diff
+    return is_open and context.can_edit and context.has_hunks
 
 
 HUNK_ACTIONS: tuple[Action[Host], ...] = (
     Action(
         "hunks", "Decide", "Keep some hunks of the change in front", "hunks", (), ("h",),
-        "proposals", run=pick_hunks, when=_has_hunks, needs="an open action with a diff",
+        "proposals", run=pick_hunks, when=_has_hunks, needs="an open change of a file in several places",
         synonyms="partial part of a diff",
     ),
 )  # fmt: skip

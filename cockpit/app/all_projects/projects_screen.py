@@ -494,7 +494,7 @@ class AllProjectsScreen(DecidingScreen):
                 self._drawn_queue.total,
             )
         hints = footer_hints(is_deciding=self._is_deciding, is_only=self._is_only)
-        self.bar.show(hints)
+        self.bar.show(self.panel.list_unsaid(hints))
 
     def on_key_bar_more(self) -> None:
         """Show the keys for which the footer has no room."""

@@ -173,11 +173,6 @@ class CockpitScreen(DecidingScreen):
             pane=pane,
             prompt_empty=not self.prompt.text.strip(),
             prompt_command=prompt_commands.is_command(self.prompt.text),
-            proposal_kind=front.kind if front is not None else "",
-            is_question=front is not None and bool(front.questions),
-            can_edit=front is not None and front.editable,
-            can_trust=front is not None and bool(front.rule),
-            has_diff=front is not None and bool(front.diffs),
             is_read=front is None or self.key_policy.is_read,
             asking_second_key=self.key_policy.second is not None,
             discussing=self.key_policy.discussing is not None,
@@ -196,7 +191,7 @@ class CockpitScreen(DecidingScreen):
             can_go_back=host.trail.can_go_back,
             can_fold=pane == "conversation" and self.panes.conversation.can_fold(True),
             can_unfold=pane == "conversation" and self.panes.conversation.can_fold(False),
-        )
+        ).about(front)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return False for an action that is not valid now: its key goes on to the focused widget."""
@@ -535,7 +530,7 @@ class CockpitScreen(DecidingScreen):
             review="" if self.host.welcome.agent is not None else self.host.welcome.review or "",
         )
         hints = key_hints.footer_hints(self._actions.actions, context, text.on_enter)
-        self.query_one(KeyBar).show(hints)
+        self.query_one(KeyBar).show(self.panes.proposals.list_unsaid(hints))
         if text != self._prompt_text:  # each of these draws the prompt again
             self._prompt_text = text
             self.prompt.hint, self.prompt.policy = text.placeholder, text.below
