@@ -55,7 +55,7 @@ _RESERVED = frozenset(
 
 _REPAIRS = ("'", '"', ")", '")', "`", '`"', "}", '}"')
 """Endings tried on a text that does not parse: capture reads texts that were cut off."""
-_NUMBER = re.compile(r"[0-9]+(?=[A-Za-z_./=:@%+,-])")
+_NUMBER = re.compile(r"(?<![0-9])[0-9]++(?=[A-Za-z_./=:@%+,-])")
 _SIGN = re.compile(r"(?<![$\[{])[@%+](?![(=])")
 _COMPARISON = re.compile(r"(?<=[ \t])(?:==|=~)(?=[ \t\n;|&]|$)")
 

@@ -92,8 +92,8 @@ _EXPANSIONS: dict[str, MarkKind] = {
 _SUBSTITUTIONS = frozenset(["command_substitution", "process_substitution"])
 _OPAQUE = frozenset(["string", "raw_string", "ansi_c_string", "heredoc_body", "comment", "regex"])
 """Nodes whose text between their children is theirs, not blank."""
-_BRACES = re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")
-_BRACKETS = re.compile(r"\[[^\]]+\]")
+_BRACES = re.compile(r"\{(?=[^\s{}]*+\})[^\s{}]*?(?:,|\.\.)[^\s{}]*+\}")
+_BRACKETS = re.compile(r"\[[^\]]++\]")
 _QUOTES = re.compile(r"['\"\\]")
 _BACKTICKS = re.compile(r"(?<!\\)(?:\\\\)*`((?:[^`\\]|\\.)*)(?:`|\Z)", re.DOTALL)
 _IN_BACKTICKS = re.compile(r"\\([\\`$])")
@@ -388,7 +388,8 @@ class TreeReader:
             parts.marks.append(Mark("tilde", "~", start))
         if braces := _BRACES.search(shape):
             parts.marks.append(Mark("braces", braces[0], start))
-        if brackets := _BRACKETS.search(shape):
+        # Up to the last bracket that closes: each that opens before it is closed.
+        if brackets := _BRACKETS.search(shape, 0, shape.rfind("]") + 1):
             parts.marks.append(Mark("brackets", brackets[0], start))
         return Word("".join(parts.text), start, tuple(parts.marks), tuple(parts.nested))
 

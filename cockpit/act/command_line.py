@@ -30,8 +30,8 @@ _SUBSTITUTION = re.compile(r"[$<>]\(|`")
 _KEYWORDS = frozenset(
     "if then else elif fi do done while until for in case esac function select coproc ! { }".split()  # noqa: SIM905
 )
-_SHELL_NAME = re.compile(r"(?:[a-z]*sh|eval|source|xargs|parallel|env)$")
-_BRACES = re.compile(r"\{([^\s{}]*,[^\s{}]*)\}")
+_SHELL_NAME = re.compile(r"(?:sh|eval|source|xargs|parallel|env)$")
+_BRACES = re.compile(r"\{(?=[^\s{}]*+\})([^\s{}]*?,[^\s{}]*+)\}")
 _MOST_WORDS = 64
 _DEEPEST = 8
 _QUOTES = re.compile(r"[\"'\\]")

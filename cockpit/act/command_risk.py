@@ -47,7 +47,6 @@ _TOO_MUCH = (
 )
 _ASSIGNMENT = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_GLOBS = re.compile(r"[*?]|\[.+\]|\{.*(?:,|\.\.).*\}")
 _LOADED = re.compile(
     r"^(?:PATH|LD_.*|DYLD_.*|PYTHON(?:PATH|STARTUP|HOME)|GIT_.*|NODE_OPTIONS|BASH_ENV|ENV|"
     r"PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$"
@@ -109,7 +108,7 @@ def _judge(argv: tuple[str, ...], level: _Level) -> Verdict:
         return Verdict("medium", ("the program comes from its input",))
     program = _name(argv[0])
     rest = argv[1:]
-    if "$" in argv[0] or "`" in argv[0] or (not level.guess and _GLOBS.search(argv[0])):
+    if "$" in argv[0] or "`" in argv[0] or (not level.guess and _is_pattern(argv[0])):
         return Verdict("high", ("its program is only known when it runs",))
     if program in DENIED or program.startswith("mkfs"):
         return Verdict("high", denied=DENIED.get(program, "It formats a disk."))
@@ -346,6 +345,19 @@ def _places(argv: Sequence[str]) -> Verdict:
         elif value != "/dev/null" and (value.startswith(("~", "/")) or ".." in parts):
             verdicts.append(Verdict("medium", ("it names a place outside the project",)))
     return combine_verdicts(verdicts)
+
+
+def _is_pattern(word: str) -> bool:
+    """Whether a shell may put names of files, or several words, in the place of a word."""
+    if "*" in word or "?" in word:
+        return True
+    for line in word.split("\n"):
+        if -1 < line.find("[") < line.rfind("]") - 1:
+            return True
+        inside = line[line.find("{") + 1 : line.rfind("}") + 1] if "{" in line else ""
+        if inside and ("," in inside or ".." in inside):
+            return True
+    return False
 
 
 def _name(word: str) -> str:

@@ -29,21 +29,25 @@ _DEFINITION = re.compile(
     r"^[ ]*(?:export[ ]+)?([A-Za-z_]\w*)[ \t]*[:?+]{0,3}=[ \t]*(.*)$", re.MULTILINE
 )
 _VARIABLE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
-_MAKE_SHELL = re.compile(r"\$\(shell[ \t]+((?:[^()]|\([^()]*\))*)\)|^\w+[ \t]*!=[ \t]*(.*)$", re.M)
+_MAKE_SHELL = re.compile(
+    r"\$\(shell[ \t]++((?:[^()]++|\([^()]*+\))*+)\)|^\w++[ \t]*+!=[ \t]*+(.*)$", re.M
+)
 _JUST_IMPORT = re.compile(r"^(?:import\??|mod\??[ \t]+\w+)[ \t]+['\"]([^'\"]+)['\"]", re.MULTILINE)
 _OWN_FOLDER = re.compile(
-    r"(?:\$\(dirname[^)]*\)|\$\{(?:0|BASH_SOURCE)[^}]*\}|\$\{?[A-Za-z_]*(?:DIR|HERE|ROOT|dir|here|root)\}?)/"
+    r"(?:\$\(dirname(?:[^)$]++|\$(?!\(dirname))*+\)"
+    r"|\$\{(?:0|BASH_SOURCE)(?:[^}$]++|\$(?!\{(?:0|BASH_SOURCE)))*+\}"
+    r"|\$\{?[A-Za-z_]*(?:DIR|HERE|ROOT|dir|here|root)\}?)/"
 )
 _UNKNOWN = re.compile(r"[$`*?\[{]")
 _NODE_IMPORT = re.compile(
     r"(?:\brequire|\bimport)\s*\(\s*(['\"`])([^'\"`\n]+)\1\s*\)"
-    r"|\b(?:import|export)\b[^;'\"`]*?(['\"])([^'\"\n]+)\3"
+    r"|\b(?:import|export)\b(?:[^;'\"`ie]++|(?!\b(?:import|export)\b)[ie])*+(['\"])([^'\"\n]+)\3"
 )
 _NODE_OPEN = re.compile(r"\b(?:require|import)\s*\(\s*(?!['\"])[^\s)]|child_process|\beval\s*\(")
 _NODE_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".json")
 _NODE_INDEX = ("/index.js", "/index.mjs", "/index.cjs", "/index.ts", "/index.json")
 _RUBY_IMPORT = re.compile(
-    r"^\s*(?:require_relative|load)\s*\(?\s*['\"]([^'\"\n]+)['\"]", re.MULTILINE
+    r"^[^\S\n]*+(?:require_relative|load)\s*+\(?\s*+['\"]([^'\"\n]+)['\"]", re.MULTILINE
 )
 _PYTHON_OPEN = frozenset(
     """

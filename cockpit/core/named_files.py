@@ -26,11 +26,12 @@ _NAME = re.compile(
     rf"|(?:[\w.+-]++/)*\b(?:{'|'.join(_BARE.split())})\b"
 )
 
-_LONG_RUN = re.compile(r"[\w./+-]{300,}")
-"""No name: encoded data, or minified code. The time that :data:`_NAME` takes grows with its square."""
+_LONG_RUN = re.compile(r"(?<![\w./@+-])[\w./@+-]{300,}+")
+"""No name: encoded data, or minified code. To look for a name in it takes time that grows with its square."""
 
 _HERE_DOCUMENT = re.compile(
-    r"""<<-?[ \t]*(?P<quote>["']?)(?P<end>\w+)(?P=quote)(?P<line>[^\n]*)\n.*?(?:^[ \t]*(?P=end)[ \t]*$|\Z)""",
+    r"""<<-?[ \t]*(?P<quote>["']?)(?P<end>\w++)(?P=quote)(?P<line>[^\n]*+)"""
+    r"""(?:\n.*?(?:^[ \t]*+(?P=end)[ \t]*+$|\Z))?+""",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -62,10 +63,16 @@ def _find_in_short(text: str) -> frozenset[str]:
 
 
 def _find(text: str) -> frozenset[str]:
-    short = _LONG_RUN.sub(" ", text)
-    return frozenset(name.removeprefix("./") for name in _NAME.findall(short))
+    return frozenset(name.removeprefix("./") for name in _NAME.findall(drop_long_runs(text)))
+
+
+def drop_long_runs(text: str) -> str:
+    """Return a text without what is too long to be the name of a file."""
+    return _LONG_RUN.sub(" ", text)
 
 
 def drop_here_documents(command: str) -> str:
     """Return a shell command without the texts of its here-documents."""
-    return _HERE_DOCUMENT.sub(r"\g<line>", command)
+    return _HERE_DOCUMENT.sub(
+        lambda match: match["line"] if "\n" in match[0] else match[0], command
+    )

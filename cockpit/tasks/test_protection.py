@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cockpit.act.protected_tests import is_test
+from cockpit.core.named_files import drop_long_runs
 from cockpit.tasks.git import changed_files, reset_index_flags, restore_files, uncommitted_files
 
 MAX_FILES = 12
@@ -23,7 +24,7 @@ _PATH = re.compile(
 def named_files(failure: str, root: Path, changed: Iterable[str]) -> tuple[str, ...]:
     """Return the project's files that the output ``failure`` names, in order, then those ``changed``."""
     files: dict[str, None] = {}
-    for match in _PATH.finditer(failure):
+    for match in _PATH.finditer(drop_long_runs(failure)):
         path = match[1].removeprefix(f"{root}/").removeprefix("./")
         if not path.startswith(("/", "..")) and (root / path).is_file():
             files[path] = None

@@ -36,7 +36,8 @@ _MOST_INDEX = 50_000_000
 _MOST_NAMES = 8_000_000
 _SHORTENED = b"\x00\x00\x00\x04"
 """The version of an index whose names are shortened."""
-_INDEX_NAME = re.compile(rb"([^\x00-\x1f]{1,4096})\x00")
+_INDEX_NAME = re.compile(rb"(?<![^\x00-\x1f])([^\x00-\x1f]++)\x00")
+_LONGEST_NAME = 4096
 _LISTING = ("-l", "--list")
 
 
@@ -210,7 +211,7 @@ def _tracks_secrets(git_folder: Path) -> bool:
     if len(data) > _MOST_NAMES or data[4:8] == _SHORTENED or any(git_folder.glob("sharedindex.*")):
         return True
     # Of the number before a name, one byte may look like its first letter.
-    names = [match[1].decode("utf-8", "replace") for match in _INDEX_NAME.finditer(data)]
+    names = [name[-_LONGEST_NAME:].decode("utf-8", "replace") for name in _INDEX_NAME.findall(data)]
     return any(is_sensitive(name) or is_sensitive(name[1:]) for name in names)
 
 

@@ -27,7 +27,9 @@ _SUMMARY = re.compile(
     r"(?:, )?)+|no tests ran) in [\d.]+s\b.*$",
     re.MULTILINE,
 )
-_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed|xpassed|warning|deselected)")
+_COUNT = re.compile(
+    r"(?<!\d)(\d++) (passed|failed|error|skipped|xfailed|xpassed|warning|deselected)"
+)
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+(OK|FAILED)(?: \(([^)]*)\))?", re.MULTILINE)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 _SECTION = re.compile(r"^(args|arguments|parameters)\s*:\s*$", re.IGNORECASE)
 _OTHER_SECTION = re.compile(
-    r"^(returns?|raises|yields?|examples?|notes?|see also)\s*:?\s*$", re.IGNORECASE
+    r"^(returns?|raises|yields?|examples?|notes?|see also)\s*+:?\s*$", re.IGNORECASE
 )
 # Parts that take all they can and give nothing back: a line of a project's own code can be of any length.
 _ENTRY = re.compile(r"^(\*{0,2}\w++)\s*+(?:\([^)]*+\))?\s*+:\s*(.*)$")

@@ -29,7 +29,7 @@ _PRIVATE_SECTIONS = (
     "sendemail",
     "gpg",
 )
-_USER_INFO = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@\"']*@", re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/\s@\"']*+@")
 _GITLINK_MODE = b"\x00\x00\xe0\x00"
 """How the index writes the mode of a submodule."""
 
@@ -190,5 +190,5 @@ def clean_settings(text: str) -> str:
             name = section[1].partition(".")[0].lower()
             private = name in _PRIVATE_SECTIONS
         if not private:
-            lines.append(_USER_INFO.sub(r"\1", line))
+            lines.append(_USER_INFO.sub("", line))
     return mask("".join(lines))

@@ -19,7 +19,7 @@ from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
 
 LoginState = Literal["yes", "no", "unknown"]
-_VERSION = re.compile(r"\d+(?:\.\d+)+[A-Za-z0-9.+-]{0,40}", re.ASCII)
+_VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)++[A-Za-z0-9.+-]{0,40}", re.ASCII)
 _VERSION_S = 20.0
 
 

@@ -11,7 +11,7 @@ from cockpit.backlog.planning.plan import PlanInvalid, PlannedTask, Wait
 
 _NUMBER = re.compile(r"(?:task\s*#?|#)(\d+)", re.IGNORECASE)
 _KNOWN = re.compile(r"T-(\d+)", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:[,;&]|\band\b)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;&]|\band\b)\s*+", re.IGNORECASE)
 _CODE = re.compile(r"`[^`]*`")
 _NOTHING = frozenset({"", "-", "–", "—", "none", "nothing", "n/a"})
 

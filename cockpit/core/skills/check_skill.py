@@ -15,7 +15,7 @@ from cockpit.core.skills.read_skill import LARGEST_FILE
 from cockpit.core.skills.skill import CORE_CHARACTERS, CORE_LINES, Skill
 
 _FILE = re.compile(r"(?<![\w/.:-])((?:\./)?(?:references?|scripts|assets|docs)/[\w./-]*\w)")
-_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_LINK = re.compile(r"\]\(([^)\s#]++)(?:#[^)\s]*+)?\)")
 _SHORTEST_DESCRIPTION = 40
 _USE = re.compile(r"\b(?:use|when|if|for|whenever)\b", re.IGNORECASE)
 _ORDERS = re.compile(
@@ -72,7 +72,9 @@ def check_skill(skill: Skill, *, is_ours: bool) -> tuple[Finding, ...]:
 
 def _find_missing(skill: Skill) -> Sequence[str]:
     """Return a sentence for each file that the body names and that cannot be read on request."""
-    links = [path for path in _LINK.findall(skill.body) if "://" not in path and ":" not in path]
+    # Up to the last bracket that closes: each that opens before it is closed.
+    words = [word[: word.rfind(")") + 1] for word in skill.body.split()]
+    links = [path for word in words for path in _LINK.findall(word) if ":" not in path]
     named = dict.fromkeys([*_FILE.findall(skill.body), *links])
     texts = []
     root = skill.folder.resolve()

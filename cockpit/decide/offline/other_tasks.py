@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cockpit.core.named_files import drop_long_runs
 from cockpit.decide.model import PacketFact, Prompt
 from cockpit.decide.offline.model_answer import Answer, asking, finishing
 from cockpit.decide.offline.rules.reviewed_change import search_for
@@ -92,9 +93,10 @@ def user_request(prompt: Prompt) -> str:
 def places(words: str) -> tuple[Item, ...]:
     """Where to look first: the tree, the files that are named, the names and nouns that are used."""
     items = [Item("tree:. @outline", "code", ("tree",), "what there is")]
-    paths = list(dict.fromkeys(_PATH.findall(words)))[:3]
+    short = drop_long_runs(words)
+    paths = list(dict.fromkeys(_PATH.findall(short)))[:3]
     items += [Item(f"file:{spelled(path)}", "code", (path,), "you named it") for path in paths]
-    bare = _PATH.sub(" ", words)
+    bare = _PATH.sub(" ", short)
     names = [quoted or bare_name for quoted, bare_name in _NAME.findall(bare)]
     names = [name for name in dict.fromkeys(names) if re.fullmatch(r"\w+", name)][:3]
     items += [Item(f"symbol:{name}", "callers", (name,), "you named it") for name in names]

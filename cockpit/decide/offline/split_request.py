@@ -15,7 +15,8 @@ from cockpit.decide.offline.session_history import messages_since, read_history,
 
 MOST_PARTS = 20
 _TITLE = 160
-_LISTED = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?P<words>\S.*)$", re.MULTILINE)
+_LONGEST_EXTRAS = 400
+_LISTED = re.compile(r"^[^\S\n]*+(?:[-*+]|\d++[.)])\s++(?P<words>\S.*)$", re.MULTILINE)
 _WITH = re.compile(
     r"[\s,]+(?:with|plus|and|including)\s+(?:the\s+|its\s+)?(?P<extras>(?:(?:unit\s+)?tests?|docs?|documentation)"
     r"(?:\s*(?:,|and|&|plus)\s*(?:the\s+|its\s+)?(?:(?:unit\s+)?tests?|docs?|documentation))*)[.!]?\s*\Z",
@@ -75,7 +76,7 @@ def split_request(words: str) -> list[dict[str, Any]]:
     extras = ""
     if parts is None:
         plain = " ".join(words.split())
-        match = _WITH.search(plain)
+        match = _WITH.search(plain, max(0, len(plain) - _LONGEST_EXTRAS))
         if match is not None:
             extras, plain = match["extras"].casefold(), plain[: match.start()]
         parts = _NEXT.split(plain)

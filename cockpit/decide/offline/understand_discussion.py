@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cockpit.core.named_files import drop_long_runs
 from cockpit.decide.offline.rules.draft_review import Verdict, Wishes
 from cockpit.decide.offline.rules.wanted_context import Item
 
@@ -76,7 +77,9 @@ def narrow(items: Sequence[Item], words: str) -> Narrowed:
         return Narrowed(remaining, True, why=True)
     for clause in re.split(r"[.;,]\s+|\s+but\s+|\n", words):
         named = [item for item in remaining if _names(clause, item)]
-        fresh = [path for path in _PATH.findall(clause) if not _is_listed(path, items)]
+        fresh = [
+            path for path in _PATH.findall(drop_long_runs(clause)) if not _is_listed(path, items)
+        ]
         if _ONLY.search(clause) and (named or fresh):
             remaining = (*named, *_added(fresh))
         elif _WITHOUT.search(clause) and named:
@@ -182,7 +185,7 @@ def wish(wishes: Wishes, words: str) -> Wishes:
             wishes = replace(wishes, nits=False)
         if re.search(r"\bquestions?\b", clause, re.IGNORECASE):
             wishes = replace(wishes, questions=False)
-        names = [*_PATH.findall(clause), *re.findall(r"`([^`]+)`", clause)]
+        names = [*_PATH.findall(drop_long_runs(clause)), *re.findall(r"`([^`]+)`", clause)]
         wishes = replace(wishes, without=(*wishes.without, *names))
     return wishes
 

@@ -120,7 +120,7 @@ _SPACED = re.compile(r"(\S+)\s+(\.\.\.?)\s+(\S+)")
 _REMOTE_URL = re.compile(r"remote\..*\.url", re.DOTALL)
 _REMOTE = re.compile(r"(?:[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?\Z")
 _ISSUE_NUMBER = re.compile(
-    r"(?:issue\s*)?#?\s*([1-9]\d{0,8})(?=[\s.,;:!?)]*(?:\s|\Z))", re.IGNORECASE
+    r"(?:issue\s*+)?+#?\s*+([1-9]\d{0,8})(?=[\s.,;:!?)]*(?:\s|\Z))", re.IGNORECASE
 )
 _ISSUE_URL = re.compile(
     r"https?://[\w.-]+(?::\d+)?/(?P<repo>[\w.-]+/[\w.-]+)/issues/(?P<issue>[1-9]\d{0,8})"

@@ -35,8 +35,8 @@ _ARGV_BYTES = 100_000
 _LINE = 400
 # Expressions of which wider() can tell ripgrep something that matches at least as much.
 _SIMPLE = re.compile(
-    r"(?:[A-Za-z0-9_ /:;,<>=!@%&~`'\"-]|\\[.()\[\]{}*+?^$|\\/bdsw-]|\((?:\?:)?|[)|.^$*+?]"
-    r"|\[[A-Za-z0-9_ .:;,/-]+\]|\{[0-9]{1,3}(?:,[0-9]{1,3})?\})*"
+    r"(?:[A-Za-z0-9_ /:;,<>=!@%&~`'\"-]|\\[.()\[\]{}*+?^$|\\/bdsw-]|[()|.^$*+?]"
+    r"|\[[A-Za-z0-9_ .:;,/-]+\]|\{[0-9]{1,3}(?:,[0-9]{1,3})?\})*+"
 )
 _ANY = re.compile(r"\\(.)|(\[[^\]]*\])|([.^$])", re.DOTALL)
 

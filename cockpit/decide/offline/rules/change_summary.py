@@ -13,6 +13,8 @@ from cockpit.decide.offline.rules.reviewed_change import Change, is_docs, is_sou
 
 _FILES = 6
 _NAMES = 4
+_LONGEST_HEADING = 200
+"""Git cuts them at 80 bytes."""
 _HEADING = re.compile(
     r"(?:(?:export|default|async|pub|static|public|private|protected|abstract|final)\s+)*"
     r"(?:def|class|func|fn|function|struct|interface)\s+(?:\([^)]*\)\s*)?(\w+)"
@@ -54,7 +56,7 @@ def touched(change: Change, file: FileDiff) -> list[str]:
 
 def _around(hunk: Hunk) -> Iterator[str]:
     """Yield the names of what encloses the changed lines of a hunk, by headings and indentation."""
-    heading = _HEADING.search(hunk.heading)
+    heading = _HEADING.search(hunk.heading[:_LONGEST_HEADING])
     name, depth = (heading[1], 0) if heading else ("", 0)
     for line in hunk.lines:
         indent = len(line.text) - len(line.text.lstrip())

@@ -13,7 +13,12 @@ from cockpit.decide.offline.rules.reviewed_change import Change
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
+_QUOTE = re.compile(r"[\"'`]")
+_STRINGS = {
+    '"': re.compile(r'"(?:[^"\\]++|\\.)*+"'),
+    "'": re.compile(r"'(?:[^'\\]++|\\.)*+'"),
+    "`": re.compile(r"`[^`]*+`"),
+}
 _HASH = frozenset({".py", ".pyi", ".rb", ".sh", ".bash", ".ex", ".exs", ".php"})
 _DASHES = frozenset({".sql", ".lua", ".hs"})
 _MASKED = re.compile(r"\[masked:[a-z-]+\]")
@@ -25,7 +30,7 @@ def is_python(path: str) -> bool:
 
 def split_line(path: str, text: str) -> tuple[str, str]:
     """A line as (code without the insides of strings, comment). Good for one line at a time."""
-    bare = _STRINGS.sub('""', text)
+    bare = _empty_strings(text)
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in _HASH:
         mark = "#"
@@ -38,6 +43,22 @@ def split_line(path: str, text: str) -> tuple[str, str]:
         bare = bare.replace("/*", "//", 1)
     code, separator, comment = bare.partition(mark)
     return code, comment if separator else ""
+
+
+def _empty_strings(text: str) -> str:
+    parts: list[str] = []
+    unclosed: set[str] = set()
+    at = looked = 0
+    while quote := _QUOTE.search(text, looked):
+        looked = quote.end()
+        if quote[0] in unclosed:
+            continue
+        if string := _STRINGS[quote[0]].match(text, quote.start()):
+            parts += [text[at : quote.start()], '""']
+            at = looked = string.end()
+        else:
+            unclosed.add(quote[0])  # what closes none here closes none further on
+    return "".join([*parts, text[at:]])
 
 
 @functools.lru_cache(maxsize=64)

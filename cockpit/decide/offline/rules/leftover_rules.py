@@ -16,14 +16,14 @@ _GUESSED = frozenset({"secret", "bearer", "url-password"})
 _BIDI = re.compile("⟦U\\+(202[A-E]|206[6-9])⟧|[\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"⟦U\+(00[0189][0-9A-F]|007F|200[EF]|2028|2029|061C)⟧")
 _TODO = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?P<rest>[^\n]*)")
-_TRACKED = re.compile(r"#\d+|https?://|[A-Z]{2,}-\d+")
+_TRACKED = re.compile(r"#\d|https?://|[A-Z]{2}-\d")
 _STOPS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         r".py",
         re.compile(r"(?:^|[;:])\s*(?:breakpoint\(\)|(?:i?pdb|__import__\(\"\"\))\.set_trace\()"),
     ),
     (r".rb", re.compile(r"\bbinding\.(?:pry|irb)\b|\bbyebug\b")),
-    (r".js .jsx .ts .tsx .mjs .cjs .vue .svelte", re.compile(r"^\s*debugger\s*;?\s*$")),
+    (r".js .jsx .ts .tsx .mjs .cjs .vue .svelte", re.compile(r"^\s*debugger\s*+;?\s*$")),
 )
 _PRINTS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (r".py", "print(", re.compile(r"^\s*print\(")),

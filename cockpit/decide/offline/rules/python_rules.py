@@ -22,7 +22,7 @@ LONG_FUNCTION = 60
 """Lines after which a function that grew is remarked on."""
 
 _BARE = re.compile(r"\s*except\s*:")
-_BROAD = re.compile(r"\s*except\s*(?:\(?\s*(?:Base)?Exception\b[^:]*)?:\s*(?P<body>\S.*)?\Z")
+_BROAD = re.compile(r"\s*+except\s*+(?:\(?\s*+(?:Base)?Exception\b[^:]*+)?+:\s*+(?P<body>\S.*)?\Z")
 _NOTHING = re.compile(r"\s*(?:pass|\.\.\.|continue)\s*\Z")
 _TO_NONE = re.compile(r"(?<![<>=!])[=!]=\s*None\b|\bNone\s*[=!]=(?!=)")
 _TO_BOOL = re.compile(r"(?<![<>=!])[=!]=\s*(?:True|False)\b")
