@@ -27,9 +27,9 @@ from widgets.conversation.conversation import Conversation
 from widgets.proposals.proposal_panel import ProposalPanel
 from widgets.views import FileDiffView, ProposalView, QueueView, TurnView
 from widgets.work.kanban import Kanban
-from widgets.work.queue_list import QueueList
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView
 from widgets.work.task_views import QueuedView
+from widgets.work.two_line_list import TwoLineList
 
 LINES = 10_000
 MESSAGES = 10_000
@@ -113,7 +113,7 @@ async def _measure() -> list[Row]:
         row("… ratio to the Log", key / plain_key, "×"),
     ]
     waiting = [f"P{number} edit src/module_{number}.py" for number in range(PROPOSALS)]
-    listed, board = QueueList(), Kanban()
+    listed, board = TwoLineList(), Kanban()
     rows_of = [
         QueuedView(f"P{n}", text, sign="?", why="medium risk") for n, text in enumerate(waiting)
     ]

@@ -13,14 +13,14 @@ import random
 import subprocess
 import sys
 
-from cockpit.chains.remote.message_queue import (
+from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
     QueueUnreachable,
     fetch,
     open_queue,
     read_run,
 )
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.message_types import (
     Claim,
     ClaimAnswer,
     RunMessage,

@@ -2,7 +2,7 @@
 
 Usage: ``python docs/build_vocabularies.py``. Needed only when a vocabulary is added: the counts of stored
 packets depend on these files, so that the classes of characters stay as they are. Their layout is described
-in ``cockpit/core/mapped_vocabulary.py``.
+in ``cockpit/core/token_vocabulary.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import tiktoken
 
-from cockpit.core.mapped_vocabulary import CLASSES, MAGIC, OTHER, RANK_BITS
+from cockpit.core.token_vocabulary import CLASSES, MAGIC, OTHER, RANK_BITS
 
 FOLDER = Path(__file__).resolve().parent.parent / "cockpit" / "data" / "vocabularies"
 SHA256 = {

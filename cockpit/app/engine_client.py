@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from cockpit.core.project_paths import ProjectPaths
-    from cockpit.loop.external_agents import AgentChoice, AgentEntry
+    from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry
     from cockpit.loop.intake.task_type_layers import TaskTypeService
     from cockpit.loop.knowledge.knowledge_service import KnowledgeService
     from cockpit.loop.notes.note_service import NoteService

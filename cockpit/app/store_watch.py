@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cockpit.app.dialogs.question import Warn
+from cockpit.app.dialogs.small_dialogs import Warn
 from cockpit.chains import watch_dead_chains
 
 if TYPE_CHECKING:

@@ -172,7 +172,7 @@ def open_store(
         if store.anchor.fault:
             say(f"Warning: {store.anchor.fault}")
         if "click" in sys.modules:  # else no command runs but the bare screen, which needs no scope
-            from cockpit.commands.command_caller import require_scope_of_command
+            from cockpit.commands.caller_rights import require_scope_of_command
 
             require_scope_of_command(store)
         _absorb_hooks(store, place)

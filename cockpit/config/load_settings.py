@@ -34,7 +34,7 @@ from cockpit.core.project_paths import user_folder
 from cockpit.core.text import is_plain
 from cockpit.decide.model_settings import ModelPrice, ModelSettings
 from cockpit.evolve.adoption_effect import ADOPTION_EFFECTS
-from cockpit.loop.external_agents import ExternalAgents
+from cockpit.loop.external_agent_interface import ExternalAgents
 from cockpit.loop.knowledge.knowledge_settings import KnowledgeSettings
 from cockpit.loop.runtime_settings import (
     Limits,

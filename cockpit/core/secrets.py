@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.long_runs import has_long_run, measure_entropy
-from cockpit.core.secret_hints import lacks_secret_signs as lacks_secret_signs
+from cockpit.core.quick_secret_check import lacks_secret_signs as lacks_secret_signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

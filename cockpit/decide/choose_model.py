@@ -81,7 +81,7 @@ def choose_model(
 
         return ScriptModel(rest, sleep=sleep)
     if kind == "outside" and rest:
-        from cockpit.decide.external_agent import ExternalAgentModel
+        from cockpit.decide.external_agent_model import ExternalAgentModel
 
         return ExternalAgentModel(rest)
     if kind == "runner":

@@ -164,7 +164,7 @@ def _store(event: Event, body: dict[str, Any], record: HookEvent, place: Checkou
 
 
 def _as_hook_event(event: Event, body: dict[str, Any]) -> HookEvent:
-    from cockpit.core.secret_hints import lacks_secret_signs
+    from cockpit.core.quick_secret_check import lacks_secret_signs
     from cockpit.store.hooks.pending_events import HookEvent
 
     written = json.dumps(body)

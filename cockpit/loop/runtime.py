@@ -21,6 +21,7 @@ from cockpit.core.project_paths import ProjectPaths
 from cockpit.decide.known_prices import require_price
 from cockpit.decide.model import Prompt
 from cockpit.learn.judge_waves import record_verdict
+from cockpit.loop.branch_and_task_completions import complete_reference
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.checkout_head import find_repository, read_branch, read_head_reference
 from cockpit.loop.decisions.approval_effects import find_approval_effect
@@ -33,7 +34,7 @@ from cockpit.loop.decisions.decide_proposal import (
 )
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
-from cockpit.loop.external_agents import AgentChoice, AgentEntry, ExternalAgents
+from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry, ExternalAgents
 from cockpit.loop.file_completions import FileCompletions
 from cockpit.loop.intake.brief_on_task import brief_on_task
 from cockpit.loop.intake.first_message import opening
@@ -59,7 +60,6 @@ from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.planner.plan_target import PLAN_TYPE
 from cockpit.loop.planner.plan_tool import list_open_tasks
-from cockpit.loop.reference_completions import complete_reference
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
 from cockpit.loop.services import Services
 from cockpit.loop.session_loop import run_session

@@ -22,7 +22,7 @@ from cockpit.core.read_record import InvalidRecord, read_record
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.mcp.client_connection import ClientConnection
 from cockpit.mcp.engine_thread import EngineThread
-from cockpit.mcp.own_tools import OwnTools, call_own_tool
+from cockpit.mcp.serve_own_tools import OwnTools, call_own_tool
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.refused_requests import RefusedRequests

@@ -1,8 +1,8 @@
 """An external agent's session: its proposals wait in the same queue as any other, under its own name.
 
-Each call that needs the loop is a wave that the agent decided (:mod:`cockpit.decide.external_agent`); the
-wave after it reads what the user granted. As in every session, one proposal waits at a time; the agent
-may do other work meanwhile. See ``docs/reference/mcp.md``.
+Each call that needs the loop is a wave that the agent decided (see
+:mod:`cockpit.decide.external_agent_model`); the wave after it reads what the user granted. As in every
+session, one proposal waits at a time; the agent may do other work meanwhile. See ``docs/reference/mcp.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cockpit.act.model_tools import TOOL_RECORDS, parse_call
 from cockpit.act.own_tools.parse_call import parse_added_call
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import CockpitError, NotFound
-from cockpit.decide.external_agent import PREFIX, ExternalAgentModel
+from cockpit.decide.external_agent_model import PREFIX, ExternalAgentModel
 from cockpit.decide.model import ToolCall
 from cockpit.loop.session_loop import TASK_SUBMITTED, run_session
 from cockpit.loop.wave_context import Engine

@@ -2,7 +2,7 @@
 
 Facts are counted with o200k_base, that of OpenAI's current models; prompts with the vocabulary of the
 model, where it is published (:func:`vocabulary_for`). Both are mapped from files of the package at the first
-count, in about 10 ms (:mod:`cockpit.core.mapped_vocabulary`). See ``docs/reference/kernel.md``.
+count, in about 10 ms (:mod:`cockpit.core.token_vocabulary`). See ``docs/reference/kernel.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
-    from cockpit.core.mapped_vocabulary import Vocabulary
+    from cockpit.core.token_vocabulary import Vocabulary
 
 O200K = "o200k_base"
 CL100K = "cl100k_base"
@@ -104,7 +104,7 @@ def _pieces(text: str) -> list[str]:
 
 @functools.cache
 def _vocabulary(name: str) -> Vocabulary:
-    from cockpit.core.mapped_vocabulary import Vocabulary
+    from cockpit.core.token_vocabulary import Vocabulary
 
     try:
         return Vocabulary(name, _FOLDER)

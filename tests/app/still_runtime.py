@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cockpit.loop.external_agents import AgentEntry
+from cockpit.loop.external_agent_interface import AgentEntry
 from cockpit.loop.runtime import Runtime
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.sessions import Session

@@ -15,7 +15,7 @@ from permission_scenes import RETRY, Agents
 from textual.pilot import Pilot
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.store.journal.details.agent_turns import (
     Choice,
     PlanStep,

@@ -11,7 +11,7 @@ from cockpit.act.proposed_action import FileDiff
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.block_view import BlockView
 from cockpit.app.dialogs.branch_view import BranchView, describe_branch
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.config.load_settings import load_settings
 from cockpit.loop.runtime import runtime_over
 from cockpit.store.chains import chains

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from cockpit.app.application import CockpitApp
 from cockpit.app.screens.lists.list_screen import ListScreen
 from widgets.text.detail import DetailRow, fields, quoted
-from widgets.work.queue_list import QueueList
 from widgets.work.task_views import QueuedView
+from widgets.work.two_line_list import TwoLineList
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +85,7 @@ async def test_what_changes_under_a_question_is_not_answered(still):
         await until(pilot, lambda: screen.done == [("accept", Thing("a", "another text"))])
 
         # The mouse does all of it: a row, the footer's verb, its second key.
-        await pilot.click(QueueList, offset=(5, 2))
+        await pilot.click(TwoLineList, offset=(5, 2))
         assert screen.row == Thing("b")
         await pilot.click("KeyBar", offset=(2, 0))
         await until(pilot, lambda: screen._question is not None)

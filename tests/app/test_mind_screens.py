@@ -12,7 +12,7 @@ from textual.widgets import Input
 from cockpit.act.sandbox.bubblewrap import detect
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.file_view import FileView
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.screens.lists import doctor_screen, settings_screen
 from cockpit.app.screens.lists.knowledge_screen import Source
 from cockpit.app.screens.lists.list_screen import ListScreen

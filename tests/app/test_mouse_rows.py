@@ -18,8 +18,8 @@ from cockpit.app.actions.list_actions import _load_class
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.block_view import BlockView
 from cockpit.app.screens.lists.list_screen import ListScreen
-from widgets.work.queue_list import QueueList
 from widgets.work.task_views import QueuedView
+from widgets.work.two_line_list import TwoLineList
 
 CLICKED = {
     "BandMeter": "widgets/test_band_meter.py",
@@ -34,7 +34,7 @@ CLICKED = {
     "KeyMenu": "app/test_every_action.py",
     "Panes": "app/test_every_action.py",
     "ProposalKeys": "app/test_mouse.py",
-    "QueueList": "app/test_mouse_rows.py",
+    "TwoLineList": "app/test_mouse_rows.py",
     "Tab": "app/test_layout.py",
     "Timeline": "widgets/test_frame.py",
     "WaitingRows": "app/test_every_action.py",
@@ -70,9 +70,9 @@ async def test_each_row_of_a_list_takes_the_cursor_and_opens(still, project, mon
     Scene(still.store, project).begin().wave("observing").ask("p-1")
     opened: list[str] = []
     monkeypatch.setattr(
-        ListScreen, "on_queue_list_opened", lambda _, event: opened.append(event.key)
+        ListScreen, "on_two_line_list_opened", lambda _, event: opened.append(event.key)
     )
-    monkeypatch.setattr(ListScreen, "on_queue_list_moved", lambda *_: None)
+    monkeypatch.setattr(ListScreen, "on_two_line_list_moved", lambda *_: None)
     # The rows are the test's own: a screen that reads its own again would put them in their place.
     monkeypatch.setattr(ListScreen, "_read_soon", lambda _: None)
     app = CockpitApp(still)
@@ -82,7 +82,7 @@ async def test_each_row_of_a_list_takes_the_cursor_and_opens(still, project, mon
         await app.open_screen(screen)
         await calm(pilot)
         rows = screen.body
-        assert isinstance(rows, QueueList)
+        assert isinstance(rows, TwoLineList)
         rows.show([QueuedView(f"row {place}", f"row {place}") for place in range(5)])
         await pilot.pause()
         for place in (3, 0, 4, 1, 2):

@@ -12,7 +12,7 @@ from permission_scenes import Agents
 import themes
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.answer_form import AnswerForm
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.dialogs.whole_change import WholeChange
 from cockpit.loop.permissions.permission_rules import load_rules
 from cockpit.loop.permissions.read_tool_request import read_claude_tool

@@ -13,7 +13,7 @@ from cockpit.app.actions.registry import ACTIONS
 from cockpit.app.application import CockpitApp
 from cockpit.app.commands.prompt_commands import COMMANDS, TABLE, is_command
 from cockpit.app.dialogs.help import Help
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.core.clock import SystemClock
 from cockpit.core.skills import skill_layers
 from cockpit.decide.choose_model import ModelSettings

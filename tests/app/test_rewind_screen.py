@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from textual.widgets import Input
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.question import PickOne
 from cockpit.app.dialogs.rewind_view import RewindView
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.screens.lists.sessions_screen import SessionsScreen
 from cockpit.decide.choose_model import ModelSettings
 from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan

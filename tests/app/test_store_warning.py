@@ -11,7 +11,7 @@ import pytest
 from app_world import settled
 
 from cockpit.app.application import CockpitApp
-from cockpit.app.dialogs.question import Warn
+from cockpit.app.dialogs.small_dialogs import Warn
 from cockpit.app.screens.replay_screen import ReplayApp, read_session_rows
 from cockpit.app.store_watch import watch_store
 from cockpit.backlog import service

@@ -13,7 +13,7 @@ from cockpit.app.screens.welcome_facts import suggest_review
 from cockpit.backlog import service
 from cockpit.core.clock import SystemClock
 from cockpit.decide.choose_model import ModelSettings
-from cockpit.loop.external_agents import AgentEntry
+from cockpit.loop.external_agent_interface import AgentEntry
 from widgets.text.detail import wrap_row
 from widgets.views import WorkPaneView, WorkRowView
 

@@ -10,7 +10,7 @@ from cockpit.app.actions.palette import Palette
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.backlog_form import FormDialog
 from cockpit.app.dialogs.help import Help
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.dialogs.task_memory import HandoffDialog, WipDialog
 from cockpit.app.screens.board_screen import BoardScreen
 from cockpit.app.screens.queue_screen import QueueScreen

@@ -10,7 +10,7 @@ from cli_world import Project
 
 from cockpit.access.token_scopes import SCOPES
 from cockpit.cli import root
-from cockpit.commands.command_caller import SCOPES_OF_COMMANDS, find_scope
+from cockpit.commands.caller_rights import SCOPES_OF_COMMANDS, find_scope
 
 pytestmark = pytest.mark.slow
 

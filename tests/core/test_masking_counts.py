@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.secret_hints import lacks_secret_signs
+from cockpit.core.quick_secret_check import lacks_secret_signs
 from cockpit.core.secrets import mask_thoroughly, mask_value, masked_json
 
 SECRET = "ghp_" + "a1B2" * 9

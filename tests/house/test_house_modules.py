@@ -154,7 +154,7 @@ def test_a_hook_call_loads_little_more_than_nothing(event: str, tmp_path: Path) 
     assert "cockpit.hook.hook_call" in modules
     assert heavy(modules, (*SCREEN, *SDKS, *SLOW, "numpy", "mcp")) == set()
     ours = {module for module in modules if module.startswith(("cockpit.store.", "cockpit.core."))}
-    light = {"core.secret_hints", "core.text", "core.find_checkout", "core.state_folder"}
+    light = {"core.quick_secret_check", "core.text", "core.find_checkout", "core.state_folder"}
     light |= {"core.secret_rules", "core.long_runs"}
     light |= {
         "store.hooks",

@@ -16,7 +16,7 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.core.mapped_vocabulary import Vocabulary
+from cockpit.core.token_vocabulary import Vocabulary
 from cockpit.observe.count_tokens import _FOLDER as VOCABULARIES
 from cockpit.observe.count_tokens import (
     CL100K,
@@ -157,7 +157,7 @@ def test_estimates_are_of_the_right_size() -> None:
 def test_nothing_is_loaded_or_asked_for_before_the_first_count() -> None:
     program = (
         "import sys, cockpit.observe.gateway; "
-        "print(sorted({'cockpit.core.mapped_vocabulary', 'textual', 'numpy'} & set(sys.modules)))"
+        "print(sorted({'cockpit.core.token_vocabulary', 'textual', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"

@@ -14,7 +14,6 @@ from widgets.frame.headline import Headline
 from widgets.views import WorkPaneView
 from widgets.work.chain_tree_views import ChainRowView, ChainSessionView, ChainView, MarkView
 from widgets.work.kanban import Kanban
-from widgets.work.queue_list import QueueList
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
@@ -27,6 +26,7 @@ from widgets.work.task_views import (
     TaskView,
     WipView,
 )
+from widgets.work.two_line_list import TwoLineList
 from widgets.work.work_pane import WorkPane
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ class Gallery(App[None]):
     """All widgets of the backlog at once, each with everything that it can show."""
 
     CSS_PATH = themes.STYLESHEET
-    CSS = "Kanban { height: 30; } WorkPane { height: 28; } QueueList { height: 1fr; }"
+    CSS = "Kanban { height: 30; } WorkPane { height: 28; } TwoLineList { height: 1fr; }"
 
     def __init__(self, theme: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Gallery(App[None]):
             with Vertical():
                 yield Kanban()
                 yield WorkPane()
-                yield QueueList()
+                yield TwoLineList()
             with Vertical():
                 yield TaskPanel(
                     TaskView(
@@ -118,7 +118,7 @@ class Gallery(App[None]):
                 ChainSessionView("s", "✔", tone, "s1", "batch 1", "41k of 120k tok", full=tone == "bad"),
             ]  # fmt: skip
         self.query_one(WorkPane).show(WorkPaneView("sessions", (), "tasks", lines, tuple(chains)))
-        self.query_one(QueueList).show(
+        self.query_one(TwoLineList).show(
             [
                 QueuedView(f"{tone}{n}", "title", "○", tone, "can start", "why")
                 for tone in TONES

@@ -17,7 +17,6 @@ from widgets.work.chain_tree_views import (
     MarkView,
 )
 from widgets.work.kanban import Kanban
-from widgets.work.queue_list import QueueList
 from widgets.work.task_card_views import CardView, ColumnView, KanbanView, ResultsView, TaskLineView
 from widgets.work.task_memory_rows import handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
@@ -30,6 +29,7 @@ from widgets.work.task_views import (
     TaskView,
     WipView,
 )
+from widgets.work.two_line_list import TwoLineList
 
 Made = tuple[Widget, Callable[[], None]]
 
@@ -107,7 +107,7 @@ def task(text: str) -> Made:
 
 
 def queue(text: str) -> Made:
-    made = QueueList(empty=text)
+    made = TwoLineList(empty=text)
     rows = [QueuedView(text, text, text[:1], "good", text, text), QueuedView("T-2", text)]
     return made, lambda: made.show(rows)
 

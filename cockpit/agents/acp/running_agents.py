@@ -17,7 +17,7 @@ from cockpit.agents.registry.known_agents import Agent, load_agents
 from cockpit.agents.streams.reads_before import MOST_READ_BEFORE, take_over_reads
 from cockpit.core.errors import IllegalTransition
 from cockpit.learn.resume_text import briefing
-from cockpit.loop.external_agents import AgentChoice, AgentEntry
+from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry
 from cockpit.loop.planner.estimate_session import begin_estimate, prepare_estimate
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import handoffs, tasks
@@ -39,7 +39,7 @@ _END = (
 
 
 class RunningAgents:
-    """The agents of one runtime, as :class:`~cockpit.loop.external_agents.ExternalAgents`.
+    """The agents of one runtime, as :class:`~cockpit.loop.external_agent_interface.ExternalAgents`.
 
     ``on_turns_end`` gets the session whenever its agent has no message left. ``choose_folder`` gets the
     agent's name and where the user wants it; without it all work in the checkout.

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from cockpit.api.remote_screen.connect_to_server import CannotConnect, RefusedByServer, open_line
 from cockpit.api.remote_screen.drawn_output import ANSWER, DrawnOutput
-from cockpit.api.remote_screen.open_line import CannotConnect, RefusedByServer, open_line
 from cockpit.api.remote_screen.output_filter import OutputFilter
 from cockpit.api.remote_screen.own_terminal import OwnTerminal, TerminalGone
 from cockpit.api.remote_screen.server_address import Server

@@ -18,8 +18,8 @@ from starlette.websockets import WebSocket
 from cockpit import __version__
 from cockpit.api.problem_documents import of_error, problem
 from cockpit.api.web.browser_logins import COOKIE, BrowserLogins
+from cockpit.api.web.running_screens import Screens
 from cockpit.api.web.screen_messages import CONNECT, PROTOCOL
-from cockpit.api.web.screens import Screens
 from cockpit.api.web.terminal_callers import TerminalCallers
 from cockpit.core.errors import CockpitError
 

@@ -22,9 +22,9 @@ from cockpit.api.guarded_server import (
 )
 from cockpit.api.middleware import Gate
 from cockpit.api.web.browser_logins import BrowserLogins
+from cockpit.api.web.running_screens import Screens
 from cockpit.api.web.screen_messages import CONNECT, LARGEST_MESSAGE, Hello
 from cockpit.api.web.screen_terminal import ScreenTerminal
-from cockpit.api.web.screens import Screens
 from cockpit.api.web.terminal_callers import TerminalCallers
 from cockpit.api.web.web_application import web_application
 from cockpit.core.terminal.far_terminal import VARIABLE

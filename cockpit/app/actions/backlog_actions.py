@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import has_task, task_at_cursor
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
 from widgets.forms.pick_list import PickRow, mark_current
 

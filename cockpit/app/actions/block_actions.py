@@ -9,7 +9,7 @@ from functools import partial
 
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.host import Host
 from widgets.text.clean import clean
 

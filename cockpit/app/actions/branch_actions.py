@@ -9,7 +9,7 @@ from cockpit.app.actions.action import Action
 from cockpit.app.actions.chain_actions import chain_at_cursor
 from cockpit.app.actions.context import ActionContext
 from cockpit.app.actions.task_actions import task_at_cursor
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.host import Host
 from widgets.forms.pick_list import PickRow
 

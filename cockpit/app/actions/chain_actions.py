@@ -18,7 +18,7 @@ from cockpit.app.actions.task_actions import (
     unblock_task,
     write_to_backlog,
 )
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.projection.chains import ChainState, Run
 from cockpit.core.errors import CockpitError

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from cockpit.app import external_editor
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.key_policy import (
     Approve,

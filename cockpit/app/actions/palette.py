@@ -19,7 +19,7 @@ from textual.widgets import Input
 
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.session_actions import followable_sessions
-from cockpit.app.dialogs.question import without_blinking
+from cockpit.app.dialogs.small_dialogs import without_blinking
 from cockpit.app.host import Host
 from widgets.frame.dimmed_screen import dim_quickly
 from widgets.text.style_names import DIM, line

@@ -11,7 +11,7 @@ from functools import partial
 
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import ActionContext
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.host import Host
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.text import pluralize

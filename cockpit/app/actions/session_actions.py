@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from cockpit.app.actions.action import Action
 from cockpit.app.commands import agent_command
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower

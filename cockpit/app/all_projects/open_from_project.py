@@ -57,7 +57,7 @@ def _go(host: Host, jump: Jump) -> None:
     if not host.runs.any_running:
         _leave(host, jump)
         return
-    from cockpit.app.dialogs.question import PickOne
+    from cockpit.app.dialogs.small_dialogs import PickOne
 
     def answer(picked: str | None) -> None:
         if picked == "go":

@@ -29,7 +29,7 @@ from cockpit.app.all_projects.own_keys import footer_hints, proposal_hints
 from cockpit.app.all_projects.owner_engine import open_owner
 from cockpit.app.deciding_screen import DecidingScreen
 from cockpit.app.dialogs.key_menu import offer_footer
-from cockpit.app.dialogs.question import Ask, Warn
+from cockpit.app.dialogs.small_dialogs import Ask, Warn
 from cockpit.app.key_policy import (
     Approve,
     AskSecondKey,
@@ -49,7 +49,7 @@ from widgets.proposals.waiting_rows import WaitingRows
 from widgets.text.clean import clean
 from widgets.text.style_names import DIM, WARN, Part
 from widgets.views import KeyHintView, ProposalView, QueueView
-from widgets.work.queue_list import QueueList
+from widgets.work.two_line_list import TwoLineList
 
 if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
@@ -122,7 +122,7 @@ class AllProjectsScreen(DecidingScreen):
         self._drawn_queue = QueueView()
         self._queue = OneQueue()
         self.headline, self.bar = Headline(), KeyBar()
-        self.projects = QueueList(
+        self.projects = TwoLineList(
             empty="Reading…", click_opens=False, name_cells=_NAME_CELLS, id="all-projects"
         )
         self.panel = ProposalPanel(id="all-queue")
@@ -290,7 +290,7 @@ class AllProjectsScreen(DecidingScreen):
         event.stop()
         self._put_in_front(event.proposal_id)
 
-    def on_queue_list_opened(self, event: QueueList.Opened) -> None:
+    def on_two_line_list_opened(self, event: TwoLineList.Opened) -> None:
         """Go to a project."""
         event.stop()
         self._open_row(event.key)
@@ -304,7 +304,7 @@ class AllProjectsScreen(DecidingScreen):
         else:
             self.app.push_screen(Warn(f"{state.project.name} is {state.condition}", state.problem))
 
-    def on_queue_list_moved(self, event: QueueList.Moved) -> None:
+    def on_two_line_list_moved(self, event: TwoLineList.Moved) -> None:
         """Show the keys of another row."""
         event.stop()
         self.update_hints()

@@ -10,8 +10,8 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cockpit.app.commands.prompt_command import PromptCommand
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.commands.command_record import PromptCommand
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.core.errors import CockpitError
 from widgets.forms.pick_list import mark_current
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cockpit.app.host import Host
     from cockpit.app.projection.agent_state import AgentState
     from cockpit.app.projection.header import SessionState
-    from cockpit.loop.external_agents import AgentChoice, AgentEntry
+    from cockpit.loop.external_agent_interface import AgentChoice, AgentEntry
 
 _START = re.compile(r"(?P<name>\S+)(?P<options>(?:\s+--(?:worktree|checkout)(?!\S))*)")
 
@@ -146,7 +146,7 @@ async def change_model(host: Host, session_id: str, name: str) -> None:
 
 async def _find_choice(host: Host, kind: str) -> AgentChoice:
     """Return what can be chosen: as the open agent has it, else as it said when it was open."""
-    from cockpit.loop.external_agents import AgentChoice
+    from cockpit.loop.external_agent_interface import AgentChoice
 
     live = {each.kind: each for each in await host.engine.agent_choices(host.session_id)}
     for name, stored in host.state.agent_of(host.session_id).choices.items():

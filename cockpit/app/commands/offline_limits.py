@@ -5,7 +5,7 @@ Specified in ``docs/reference/screen.md``, offline rules.
 
 from __future__ import annotations
 
-from cockpit.app.commands.prompt_command import CommandRefused
+from cockpit.app.commands.command_record import CommandRefused
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.decide.choose_model import OFFLINE

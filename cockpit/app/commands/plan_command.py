@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cockpit.app.commands.prompt_command import PromptCommand
+from cockpit.app.commands.command_record import PromptCommand
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cockpit.app.commands import (
+    action_commands,
     agent_command,
     plan_command,
-    screen_command,
     work_command,
 )
+from cockpit.app.commands.command_record import CommandRefused, PromptCommand
 from cockpit.app.commands.offline_limits import check_offline, starts_agent
-from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
 from cockpit.core.errors import CockpitError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TABLE: Mapping[str, PromptCommand] = {
     command.name: command
     for command in (
-        *screen_command.COMMANDS,
+        *action_commands.COMMANDS,
         # The same names with words behind them.
         *plan_command.COMMANDS,
         *work_command.COMMANDS,

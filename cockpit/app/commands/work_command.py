@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cockpit.app.commands.prompt_command import PromptCommand
+from cockpit.app.commands.command_record import PromptCommand
 from cockpit.chains.chain_process import run_chain_command
 from cockpit.core.errors import CockpitError
 

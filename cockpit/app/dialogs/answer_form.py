@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from cockpit.app.dialogs.question import Dialog, without_blinking
+from cockpit.app.dialogs.small_dialogs import Dialog, without_blinking
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.loop.permissions.question_form import Answer

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from cockpit.app.actions.task_actions import USER
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
 from cockpit.app.projection.backlog import SETTLED, EpicState, StoryState, Work
 from cockpit.backlog import form_text, service, task_form

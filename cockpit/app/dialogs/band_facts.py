@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from cockpit.app.dialogs.file_view import FileView
-from cockpit.app.dialogs.question import Dialog, without_blinking
+from cockpit.app.dialogs.small_dialogs import Dialog, without_blinking
 from cockpit.core.errors import CockpitError
 from widgets.bands.fact_list import SIGNS, FactList
 from widgets.text.clean import clean

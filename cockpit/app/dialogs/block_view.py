@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
 from cockpit.app.projection.block_detail import BlockDetail, LiveRun, describe_block
 from cockpit.store.journal.journal import Row, rows

@@ -15,7 +15,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host
 from cockpit.core.errors import CockpitError
 from cockpit.core.text import pluralize

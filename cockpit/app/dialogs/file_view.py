@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.terminal.terminal_app import TerminalApp
 from cockpit.core.errors import CockpitError
 from widgets.text.clean import clean

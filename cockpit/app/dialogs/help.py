@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from cockpit.app.actions.action import GROUPS, AnyAction, key_name
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from widgets.text.style_names import DIM, STRONG, line
 from widgets.text.wrapped import wrap_line
 

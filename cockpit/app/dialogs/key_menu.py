@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
 from cockpit.app.actions.action import GROUPS, AnyAction, key_name
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from widgets.frame.key_menu import KeyGroup, KeyMenu
 from widgets.views import KeyHintView
 

@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import LiveScreen
 from widgets.conversation.conversation import Conversation
 from widgets.text.clean import clean

@@ -13,7 +13,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.core.text import pluralize
 from cockpit.loop.decisions.keep_hunks import Hunk
 from widgets.text.clean import clean

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterator
 
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.host import Host
 from cockpit.decide.choose_model import DEFAULT_MODELS, KEY_VARIABLES, OFFLINE
 from widgets.forms.pick_list import PickRow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.app.host import Host
 from widgets.forms.pick_list import PickList
 

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.core.text import pluralize
 from cockpit.loop.rewind.plan_rewind import RewindPlan
 from widgets.text.detail import DetailRow, sentence

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from cockpit.app import task_reader
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from cockpit.app.host import Host, LiveScreen
 from cockpit.app.projection.backlog import TaskState
 from cockpit.app.projection.task_detail import handoff_view, wip_view

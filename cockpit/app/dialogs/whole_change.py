@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 
-from cockpit.app.dialogs.question import Dialog
+from cockpit.app.dialogs.small_dialogs import Dialog
 from widgets.proposals.diff_list import DiffList
 from widgets.text.clean import clean
 from widgets.views import ProposalView

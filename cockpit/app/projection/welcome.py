@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cockpit.loop.external_agents import AgentEntry
+from cockpit.loop.external_agent_interface import AgentEntry
 from widgets.text.detail import DetailRow
 from widgets.text.style_names import ACCENT, DIM, STRONG, WARN, Part, line
 from widgets.views import WorkPaneView

@@ -19,7 +19,7 @@ from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.detail import Detail
 from widgets.text.style_names import DIM, Part
-from widgets.work.queue_list import QueueList
+from widgets.work.two_line_list import TwoLineList
 
 if TYPE_CHECKING:
     from cockpit.app.actions.action import Action
@@ -39,8 +39,8 @@ class QueueScreen(BacklogScreen):
     QueueScreen #queue-detail { height: 1fr; width: 1fr; padding: 0 1; border-top: solid $rule; }
     QueueScreen.-wide #queue-body { layout: horizontal; }
     QueueScreen.-wide #queue-detail { height: 1fr; border-top: none; border-left: solid $rule; }
-    QueueScreen #queue-body QueueList { height: auto; min-height: 4; max-height: 50vh; width: 1fr; }
-    QueueScreen.-wide #queue-body QueueList { height: 1fr; max-height: 100vh; width: 3fr; }
+    QueueScreen #queue-body TwoLineList { height: auto; min-height: 4; max-height: 50vh; width: 1fr; }
+    QueueScreen.-wide #queue-body TwoLineList { height: 1fr; max-height: 100vh; width: 3fr; }
     QueueScreen.-wide #queue-detail { width: 2fr; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual's way
@@ -50,7 +50,7 @@ class QueueScreen(BacklogScreen):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._list = QueueList(empty="No open tasks. n creates one.")
+        self._list = TwoLineList(empty="No open tasks. n creates one.")
         self._detail = Detail(id="queue-detail")
         self._rows: Sequence[Queued] = ()
         self._reading = False
@@ -61,7 +61,7 @@ class QueueScreen(BacklogScreen):
         return self._body
 
     @property
-    def first_focus(self) -> QueueList:
+    def first_focus(self) -> TwoLineList:
         return self._list
 
     def footer_actions(self) -> Sequence[Action[Host]]:
@@ -114,12 +114,12 @@ class QueueScreen(BacklogScreen):
             self._draw_reasons()
         self.paint()
 
-    def on_queue_list_moved(self) -> None:
+    def on_two_line_list_moved(self) -> None:
         """Show the reasons of another task; other actions are valid."""
         self._draw_reasons()
         self.update_hints()
 
-    def on_queue_list_opened(self, event: QueueList.Opened) -> None:
+    def on_two_line_list_opened(self, event: TwoLineList.Opened) -> None:
         """Show the task in full."""
         from cockpit.app.screens.task_screen import TaskScreen
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from textual.binding import Binding
 
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.chains.report.measure_rows import (

@@ -20,7 +20,7 @@ from widgets.text.detail import DetailRow
 if TYPE_CHECKING:
     from cockpit.app.engine_client import Engine
     from cockpit.app.projection.fold import Views
-    from cockpit.loop.external_agents import AgentEntry
+    from cockpit.loop.external_agent_interface import AgentEntry
 
 
 _DEFAULT_BRANCHES = ("main", "master")

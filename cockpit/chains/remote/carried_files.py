@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cockpit.chains.remote.queue_messages import MessageInvalid
+from cockpit.chains.remote.message_types import MessageInvalid
 from cockpit.core.project.project_trust import LoadableFile, list_loadable, write_trust
 from cockpit.core.project_paths import OWN_FOLDER, ProjectPaths
 

@@ -24,14 +24,14 @@ from cockpit.backlog import service
 from cockpit.backlog.user_decision import USER_DECISIONS, user_decision
 from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.fetch_branches import BranchFetcher
-from cockpit.chains.remote.merge_remote_work import ResultRefused, take_over
-from cockpit.chains.remote.message_queue import (
+from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
     QueueUnreachable,
     RunTooLarge,
     open_queue,
 )
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.merge_remote_work import ResultRefused, take_over
+from cockpit.chains.remote.message_types import (
     BackMessage,
     Claim,
     ClaimAnswer,
@@ -91,7 +91,7 @@ async def open_coordinator(
 ) -> AsyncIterator[Coordinator]:
     """Connect to the queue and receive what workers send, within the block.
 
-    Raises :class:`~cockpit.chains.remote.message_queue.QueueUnreachable`.
+    Raises :class:`~cockpit.chains.remote.jetstream_queue.QueueUnreachable`.
     """
     async with AsyncExitStack() as stack:
         queue = await stack.enter_async_context(open_queue(scale, name=chain.chain_id))

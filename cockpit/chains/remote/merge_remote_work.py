@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from cockpit.chains.remote.fetch_branches import BranchFetcher
-from cockpit.chains.remote.queue_messages import RunResult, work_branch
+from cockpit.chains.remote.message_types import RunResult, work_branch
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from cockpit.chains.remote.queue_messages import DecisionMessage, ProposalNotice
+from cockpit.chains.remote.message_types import DecisionMessage, ProposalNotice
 from cockpit.chains.remote.remote_session import find_session
 from cockpit.core.processes import current_process
 from cockpit.core.project_paths import ProjectPaths

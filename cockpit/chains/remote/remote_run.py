@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from cockpit.chains.remote.cancel_surely import end_coroutines
 from cockpit.chains.remote.carried_files import write_carried
-from cockpit.chains.remote.message_queue import MessageQueue
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.jetstream_queue import MessageQueue
+from cockpit.chains.remote.message_types import (
     BackMessage,
     DecisionAnswer,
     DecisionMessage,

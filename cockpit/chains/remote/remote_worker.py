@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cockpit.chains.remote.cancel_surely import end_coroutines
-from cockpit.chains.remote.machine_quota import MachineQuota
-from cockpit.chains.remote.message_queue import (
+from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
     QueueUnreachable,
     fetch,
     read_run,
 )
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.machine_quota import MachineQuota
+from cockpit.chains.remote.message_types import (
     BackMessage,
     Claim,
     ClaimAnswer,

@@ -13,7 +13,7 @@ import msgspec
 from cockpit.backlog.import_export import import_backlog
 from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.remote.carried_files import read_carried
-from cockpit.chains.remote.queue_messages import MessageInvalid, RunMessage
+from cockpit.chains.remote.message_types import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
 from cockpit.store.backlog import dependencies, handoffs, tasks
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from cockpit.chains.remote.message_queue import QueueUnreachable, Subjects
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.jetstream_queue import QueueUnreachable, Subjects
+from cockpit.chains.remote.message_types import (
     DecisionAnswer,
     DecisionMessage,
     MessageInvalid,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from cockpit.chains.remote.merge_remote_work import local_branch
-from cockpit.chains.remote.queue_messages import base_branch, work_branch
+from cockpit.chains.remote.message_types import base_branch, work_branch
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.tasks.git import WorktreeError, shared_git, try_git, worktree_lock

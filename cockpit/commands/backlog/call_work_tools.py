@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.store.backlog.epics_and_stories import STATUSES
 

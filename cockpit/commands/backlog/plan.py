@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, MODEL, TOKEN, examples, require_user_for_policy
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import (
     WrongUse,
     ensure_root_token,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import WrongUse, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.core.errors import NotFound

@@ -11,9 +11,9 @@ import click
 
 from cockpit.chains.report.chain_document import chain_document
 from cockpit.cli_options import AS_JSON, Dollars, Duration, examples
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.chains import branch_commands
 from cockpit.commands.chains.chain_text import chain_text
-from cockpit.commands.command_caller import find_caller
 from cockpit.commands.open_project import (
     find_project,
     load_project_settings,

@@ -19,7 +19,7 @@ from cockpit.core.project_paths import ProjectPaths
 
 if TYPE_CHECKING:
     from cockpit.chains.remote.machine_quota import HourlyLimits
-    from cockpit.chains.remote.queue_messages import RunMessage
+    from cockpit.chains.remote.message_types import RunMessage
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.loop.runtime_settings import RuntimeSettings
     from cockpit.tasks.task_context import WorkSettings
@@ -125,9 +125,9 @@ def worker(
 
     Exit codes: 0 after Ctrl+C, 1 where the server or the repository is not reached, 2 for wrong options.
     """
+    from cockpit.chains.remote.jetstream_queue import check_queue_name
     from cockpit.chains.remote.machine_quota import HourlyLimits
-    from cockpit.chains.remote.message_queue import check_queue_name
-    from cockpit.chains.remote.queue_messages import check_worker_name
+    from cockpit.chains.remote.message_types import check_worker_name
     from cockpit.chains.remote.scale_settings import ScaleSettings
     from cockpit.core.state_folder import state_root
 
@@ -157,8 +157,8 @@ async def _work(
     approve: str,
     model: str | None,
 ) -> Exit:
+    from cockpit.chains.remote.jetstream_queue import open_queue
     from cockpit.chains.remote.machine_quota import MachineQuota
-    from cockpit.chains.remote.message_queue import open_queue
     from cockpit.chains.remote.remote_worker import RemoteWorker, WorkerSetup
     from cockpit.core.clock import SystemClock
     from cockpit.core.state_folder import state_root

@@ -88,7 +88,7 @@ def check_prerequisites(
     Prints the files of roles and task types that are invalid; the work goes on without them."""
     check_runner(settings, runner, chain_cost)
     if settings.scale.backend == "nats":
-        from cockpit.chains.remote.message_queue import require_nats
+        from cockpit.chains.remote.jetstream_queue import require_nats
 
         require_nats()
     _say_unused_files(settings, place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.command_caller import find_user
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.open_project import (
     WrongUse,
     find_project,

@@ -9,7 +9,7 @@ import click
 from msgspec import to_builtins
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.command_caller import find_user
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.open_project import find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.store.notes import notes as stored

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import (
     choose_session,
     find_project,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from cockpit.cli_options import AS_JSON, SHOWN, TOKEN, examples
-from cockpit.commands.command_caller import find_caller, find_user
+from cockpit.commands.caller_rights import find_caller, find_user
 from cockpit.commands.exit_codes import Exit, exit_code_of_error
 from cockpit.commands.open_project import (
     WrongUse,

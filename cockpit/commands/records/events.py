@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, TOKEN, examples
-from cockpit.commands.command_caller import find_caller
+from cockpit.commands.caller_rights import find_caller
 from cockpit.commands.open_project import find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.errors import NotFound

@@ -10,7 +10,7 @@ from typing import TextIO
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.command_caller import find_user
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.exit_codes import Exit
 from cockpit.commands.open_project import (
     WrongUse,

@@ -10,7 +10,7 @@ import click
 from cockpit.access.capability_tokens import ROOT_FILE, Token, issue, listed, revoke
 from cockpit.access.token_scopes import SCOPES, read_scopes
 from cockpit.cli_options import AS_JSON, TOKEN, Duration, examples
-from cockpit.commands.command_caller import find_user
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.open_project import ensure_root_token, find_project, open_store, read_store
 from cockpit.commands.terminal import say, show, show_json, show_list
 from cockpit.core.clock import format_time

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from cockpit.commands.command_caller import find_user
+from cockpit.commands.caller_rights import find_user
 from cockpit.commands.open_project import (
     WrongUse,
     choose_session,

@@ -56,7 +56,7 @@ def open_screen(
 
 def open_all_projects(flags: Mapping[str, object]) -> int:
     """Show all projects until the user leaves; return the exit code."""
-    from cockpit.commands.command_caller import require_user_of_all
+    from cockpit.commands.caller_rights import require_user_of_all
 
     require_user_of_all()
     require_terminal()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cockpit.commands.command_caller import require_user_of_all
+from cockpit.commands.caller_rights import require_user_of_all
 from cockpit.commands.sessions.proposal_records import describe_record, format_left, format_span
 from cockpit.commands.terminal import say, show_list
 from cockpit.core.clock import parse_time

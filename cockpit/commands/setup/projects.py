@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cockpit.cli_options import AS_JSON, examples
-from cockpit.commands.command_caller import require_user_of_all
+from cockpit.commands.caller_rights import require_user_of_all
 from cockpit.commands.open_project import WrongUse, find_project
 from cockpit.commands.terminal import say, show_json, show_list
 from cockpit.core.clock import format_time

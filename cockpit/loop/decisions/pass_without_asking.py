@@ -9,7 +9,7 @@ from __future__ import annotations
 from cockpit.loop.decisions.decide_proposal import decide_proposal, require_policy_as_given
 from cockpit.loop.permissions.permission_rules import TrustRule
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.trust.find_coverage import RuleUse, count_uses, find_coverage
+from cockpit.loop.trust.find_covering_rules import RuleUse, count_uses, find_coverage
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import Proposal

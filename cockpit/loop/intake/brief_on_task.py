@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from cockpit.learn.resume_text import briefing
-from cockpit.loop.external_agents import ExternalAgents
+from cockpit.loop.external_agent_interface import ExternalAgents
 from cockpit.loop.intake.first_message import Opening
 from cockpit.loop.wave_context import Engine
 from cockpit.store.backlog import handoffs

@@ -28,10 +28,10 @@ from cockpit.loop.decisions.pass_without_asking import pass_without_asking
 from cockpit.loop.decisions.revision_changes import list_changes
 from cockpit.loop.growth.propose_tool import approve_adoption
 from cockpit.loop.phases.ask_about_uncertain import settle_uncertain_action
+from cockpit.loop.phases.capture_action_wip import capture_work_in_progress
 from cockpit.loop.phases.propose_context_request import propose_context_request
 from cockpit.loop.phases.read_guard_state import read_guard_state
 from cockpit.loop.phases.reading_calls import asks_to_read
-from cockpit.loop.phases.wip_capture import capture_work_in_progress
 from cockpit.loop.planner import plan_tool
 from cockpit.loop.planner.plan_target import PLAN_TOOL
 from cockpit.loop.reentry.find_needs import (

@@ -14,7 +14,7 @@ from cockpit.core.canonical_json import digest
 from cockpit.core.clock import Clock, format_time
 from cockpit.learn.trust.weigh_evidence import Evidence, Thresholds, weigh
 from cockpit.loop.runtime_settings import TrustSettings
-from cockpit.loop.trust.find_coverage import RuleUse
+from cockpit.loop.trust.find_covering_rules import RuleUse
 from cockpit.loop.trust.request_parts import KINDS, Asked, RequestPart, list_parts
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.trust import TrustOffered

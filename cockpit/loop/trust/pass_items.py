@@ -13,7 +13,7 @@ from msgspec import Struct
 from cockpit.loop.decisions.approval_policy import approving_policy
 from cockpit.loop.decisions.decide_proposal import require_policy_as_given
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.trust.find_coverage import Coverage, count_uses, find_item_uses
+from cockpit.loop.trust.find_covering_rules import Coverage, count_uses, find_item_uses
 from cockpit.loop.trust.learn_decision import record_passes
 from cockpit.loop.trust.request_parts import AskedProposal
 from cockpit.store.db.transaction import Tx

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cockpit.act.proposed_action import ActionPreview
-from cockpit.loop.trust.find_coverage import count_uses, find_card
+from cockpit.loop.trust.find_covering_rules import count_uses, find_card
 from cockpit.loop.trust.request_parts import AskedProposal
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx

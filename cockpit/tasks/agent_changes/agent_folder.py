@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cockpit.loop.external_agents import CHECKOUT, WORKTREE
+from cockpit.loop.external_agent_interface import CHECKOUT, WORKTREE
 from cockpit.loop.wave_context import Engine
 from cockpit.store.sessions import sessions
 from cockpit.tasks.worktree import PREFIX, ensure_chain_worktree

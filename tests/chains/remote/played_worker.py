@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chains.remote.remote_world import Machines
 
-from cockpit.chains.remote.message_queue import MessageQueue, open_queue
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.jetstream_queue import MessageQueue, open_queue
+from cockpit.chains.remote.message_types import (
     Claim,
     ClaimAnswer,
     RunResult,

@@ -10,7 +10,7 @@ from state_for_tests import ASK_TRUST
 from tasks.taskrun_world import git, repository
 
 from cockpit.chains.remote.carried_files import read_carried, write_carried
-from cockpit.chains.remote.queue_messages import MessageInvalid
+from cockpit.chains.remote.message_types import MessageInvalid
 from cockpit.core.project import project_trust
 from cockpit.core.project.project_trust import list_untrusted, trust_file
 from cockpit.core.project_paths import ProjectPaths, locate_project

@@ -14,7 +14,7 @@ from tasks.taskrun_world import World, git
 from cockpit.chains.remote import fetch_branches
 from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.merge_remote_work import take_over
-from cockpit.chains.remote.queue_messages import RunResult, StepResult
+from cockpit.chains.remote.message_types import RunResult, StepResult
 from cockpit.store.chains import remote_runs
 from cockpit.store.chains.remote_runs import RemoteRun
 from cockpit.store.db.transaction import Tx

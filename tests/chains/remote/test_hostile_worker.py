@@ -14,7 +14,7 @@ import pytest
 from chains.remote.remote_world import LEASE_S, Machines, Server, machines
 from chains.remote.test_remote_chain import wait_until
 
-from cockpit.chains.remote.message_queue import (
+from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
     QueueTaken,
     RunTooLarge,
@@ -22,7 +22,7 @@ from cockpit.chains.remote.message_queue import (
     open_queue,
     read_run,
 )
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.message_types import (
     BackMessage,
     Claim,
     ClaimAnswer,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cockpit.chains.remote.message_queue import QueueUnreachable
+from cockpit.chains.remote.jetstream_queue import QueueUnreachable
 from cockpit.commands.chains.work_on_task import check_prerequisites
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.chains.remote import message_queue
-from cockpit.chains.remote.message_queue import QueueUnreachable, open_queue
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote import jetstream_queue
+from cockpit.chains.remote.jetstream_queue import QueueUnreachable, open_queue
+from cockpit.chains.remote.message_types import (
     Claim,
     JournalRows,
     MessageInvalid,
@@ -83,10 +83,10 @@ def test_a_message_of_another_shape_is_refused(data: bytes):
 
 def test_a_message_that_unpacks_to_more_than_is_taken_is_refused(monkeypatch):
     packed = zlib.compress(encode(RESULT))
-    assert message_queue._unpack("cockpit.shop.back.T-1.result", [packed]) == RESULT
-    monkeypatch.setattr(message_queue, "MOST_BYTES", 100)
+    assert jetstream_queue._unpack("cockpit.shop.back.T-1.result", [packed]) == RESULT
+    monkeypatch.setattr(jetstream_queue, "MOST_BYTES", 100)
     with pytest.raises(MessageInvalid, match="larger"):
-        message_queue._unpack("cockpit.shop.back.T-1.result", [packed])
+        jetstream_queue._unpack("cockpit.shop.back.T-1.result", [packed])
 
 
 def test_a_message_reads_back_as_it_was():

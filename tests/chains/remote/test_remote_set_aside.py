@@ -10,8 +10,8 @@ from chains.remote.played_worker import claim_now, push_work, scale_of, send_res
 from chains.remote.remote_world import Machines, machines
 from chains.remote.test_remote_chain import wait_until
 
-from cockpit.chains.remote.message_queue import open_queue
-from cockpit.chains.remote.queue_messages import Claim, ClaimAnswer, decode, encode
+from cockpit.chains.remote.jetstream_queue import open_queue
+from cockpit.chains.remote.message_types import Claim, ClaimAnswer, decode, encode
 from cockpit.store.chains import remote_runs, worktrees
 from cockpit.store.chains.remote_runs import RemoteRun
 

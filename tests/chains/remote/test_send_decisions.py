@@ -12,8 +12,8 @@ from chains.chain_world import Chains
 from commands.cli_world import PATIENCE_S
 from state_for_tests import state_of
 
-from cockpit.chains.remote.message_queue import QueueUnreachable, Subjects
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.jetstream_queue import QueueUnreachable, Subjects
+from cockpit.chains.remote.message_types import (
     DecisionAnswer,
     DecisionMessage,
     ProposalNotice,

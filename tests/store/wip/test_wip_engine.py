@@ -13,7 +13,7 @@ from copied_repository import copy_repository
 from state_for_tests import state_of
 
 from cockpit.core.project_paths import locate_project
-from cockpit.loop.phases.wip_capture import capture_work_in_progress
+from cockpit.loop.phases.capture_action_wip import capture_work_in_progress
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.wave_context import WaveContext

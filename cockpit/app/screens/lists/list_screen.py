@@ -19,15 +19,15 @@ from textual.widgets import Input
 
 from cockpit.app.actions.action import Action
 from cockpit.app.actions.context import LISTS, ActionContext, Pane
-from cockpit.app.dialogs.question import without_blinking
+from cockpit.app.dialogs.small_dialogs import without_blinking
 from cockpit.app.host import Host
 from cockpit.app.screens.backlog_screen import BacklogScreen
 from cockpit.core.errors import CockpitError
 from widgets.text.detail import Detail, DetailRow, sentence
 from widgets.text.style_names import ACCENT, WARN, Part
 from widgets.views import KeyHintView
-from widgets.work.queue_list import QueueList
 from widgets.work.task_views import QueuedView
+from widgets.work.two_line_list import TwoLineList
 
 _EVERYWHERE = frozenset(
     {"palette", "help", "keys", "board", "queue", "stats", "theme", "quit", *LISTS}
@@ -75,8 +75,8 @@ class ListScreen(BacklogScreen, Generic[RowT]):
     DEFAULT_CSS = """
     ListScreen #list-body { height: 1fr; layout: vertical; }
     ListScreen #list-rows { height: auto; width: 1fr; }
-    ListScreen QueueList { height: auto; min-height: 4; max-height: 50vh; }
-    ListScreen.-wide #list-rows, ListScreen.-wide QueueList { height: 1fr; max-height: 100vh; }
+    ListScreen TwoLineList { height: auto; min-height: 4; max-height: 50vh; }
+    ListScreen.-wide #list-rows, ListScreen.-wide TwoLineList { height: 1fr; max-height: 100vh; }
     ListScreen #list-detail { height: 1fr; width: 1fr; padding: 0 1; border-top: solid $rule; }
     ListScreen #list-filter { border: none; height: 1; padding: 0 1; background: transparent; }
     ListScreen.-wide #list-body { layout: horizontal; }
@@ -90,7 +90,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._list = QueueList(empty="Reading…", click_opens=False, name_cells=_NAME_CELLS)
+        self._list = TwoLineList(empty="Reading…", click_opens=False, name_cells=_NAME_CELLS)
         self._detail = Detail(id="list-detail")
         self._field = without_blinking(
             Input(placeholder=self.PLACEHOLDER, select_on_focus=False, id="list-filter")
@@ -186,7 +186,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
             self.set_interval(_FILES_S, self.read_again)
 
     @property
-    def body(self) -> QueueList:
+    def body(self) -> TwoLineList:
         return self._list
 
     @property
@@ -286,7 +286,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
         if self._question is not None:
             self.update_hints()
 
-    def on_queue_list_opened(self, event: QueueList.Opened) -> None:
+    def on_two_line_list_opened(self, event: TwoLineList.Opened) -> None:
         """Run the verb of Enter."""
         event.stop()
         if verb := self._verb_of_enter(self._labels()):
@@ -353,7 +353,7 @@ class ListScreen(BacklogScreen, Generic[RowT]):
         self._list.focus()
         self._after_rows()
 
-    def on_queue_list_moved(self, event: QueueList.Moved) -> None:
+    def on_two_line_list_moved(self, event: TwoLineList.Moved) -> None:
         """Show another row."""
         event.stop()
         if self._question is not None and self._question[1] == event.key:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.host import Host
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize

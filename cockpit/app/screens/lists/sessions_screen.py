@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from cockpit.app.actions import rewind_actions
-from cockpit.app.dialogs.question import Ask
+from cockpit.app.dialogs.small_dialogs import Ask
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.core.text import pluralize
 from cockpit.loop.rewind.apply_rewind import list_rewound

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, get_args
 
 from cockpit.app.dialogs.pick_theme import pick_theme
-from cockpit.app.dialogs.question import Ask, PickOne
+from cockpit.app.dialogs.small_dialogs import Ask, PickOne
 from cockpit.app.screens.lists.list_screen import ListScreen
 from cockpit.config.change_setting import (
     SettingRow,

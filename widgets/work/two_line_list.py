@@ -23,7 +23,7 @@ _TALL = 2
 _KEY_MOST = 10
 
 
-class QueueList(ScrollView, can_focus=True):
+class TwoLineList(ScrollView, can_focus=True):
     """Draw queued tasks, two lines each: the task, and below it the reasons.
 
     Only visible tasks are drawn. Posts :class:`Opened` and :class:`Moved`. With ``click_opens`` a click on
@@ -32,7 +32,7 @@ class QueueList(ScrollView, can_focus=True):
     """
 
     DEFAULT_CSS = """
-    QueueList { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
+    TwoLineList { height: 1fr; width: 1fr; padding: 0 1; overflow-x: hidden; text-wrap: nowrap; }
     """
     BINDINGS = [  # noqa: RUF012 -- Textual reads it as a class variable
         Binding("j,down", "move(1)", "next", show=False),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 
 from cockpit.chains.remote.cancel_surely import end_coroutines
-from cockpit.chains.remote.queue_messages import (
+from cockpit.chains.remote.message_types import (
     KINDS,
     BackMessage,
     MessageEarly,

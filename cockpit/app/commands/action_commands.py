@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cockpit.app.actions.registry import ACTIONS
-from cockpit.app.commands.prompt_command import CommandRefused, PromptCommand
-from cockpit.app.dialogs.question import PickOne
+from cockpit.app.commands.command_record import CommandRefused, PromptCommand
+from cockpit.app.dialogs.small_dialogs import PickOne
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH, is_narrower
 from widgets.forms.pick_list import mark_current
 

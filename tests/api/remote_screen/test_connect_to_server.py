@@ -19,7 +19,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from cockpit.api.remote_screen.open_line import CannotConnect, RefusedByServer, open_line
+from cockpit.api.remote_screen.connect_to_server import CannotConnect, RefusedByServer, open_line
 from cockpit.api.remote_screen.server_address import Server
 from cockpit.api.web.screen_messages import PROTOCOL
 
@@ -100,7 +100,7 @@ async def test_what_is_busy_or_not_there_may_be_tried_again() -> None:
 TRUST = """
 import asyncio, sys
 from pathlib import Path
-from cockpit.api.remote_screen.open_line import open_line
+from cockpit.api.remote_screen.connect_to_server import open_line
 from cockpit.api.remote_screen.server_address import load_trust, read_address
 from cockpit.core.errors import CockpitError
 
