@@ -80,6 +80,16 @@ def test_it_suggests_a_review_that_exists_here(review):
     assert shown.count("/review") == bool(review)
 
 
+@pytest.mark.parametrize("review", ["", None, "HEAD~1..HEAD"])
+@pytest.mark.parametrize("agents", [(), ("Codex",)])
+@pytest.mark.parametrize("model", ["offline rules", "anthropic:x"])
+@pytest.mark.parametrize("agent", [None, AgentEntry("claude", "Claude Code", True, True)])
+def test_it_names_three_things_to_try(review, agents, model, agent):
+    shown = text(build_welcome(model, agents, NOTHING, 0, agent, review=review)).splitlines()
+    first = next(place for place, row in enumerate(shown) if row.startswith("Try"))
+    assert [bool(row.strip()) for row in shown[first : first + 4]] == [True, True, True, False]
+
+
 async def test_a_model_that_cannot_be_used_is_said_in_clear_words(opened, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     for name, says in [("nobody:none", "not a model's name"), ("anthropic:x", "ANTHROPIC_API_KEY")]:

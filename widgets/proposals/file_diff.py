@@ -26,9 +26,9 @@ _HATCH = "╲"
 class FileDiff(LineView):
     """Draw one :class:`FileDiffView`; split or unified, with ``+`` and ``-`` next to the colours.
 
-    A file that is new or removed has one column. ``around`` is the context around each change, in lines;
-    None draws all of both files. While it is ``folded`` only its title is drawn. What of the title
-    stands in ``above`` already (path, counts of lines) is left out.
+    A file that is new or removed, or only grows or shrinks, has one column. ``around`` is the context
+    around each change, in lines; None draws all of both files. While it is ``folded`` only its title is
+    drawn. What of the title stands in ``above`` already (path, counts of lines) is left out.
     """
 
     DEFAULT_CSS = "FileDiff { margin: 0 0 1 0; }"
@@ -182,7 +182,9 @@ class FileDiff(LineView):
     def _layout(self, width: int) -> Layout:
         key = (width, self.split)
         if (layout := self._layouts.get(key)) is None:
-            split = self.split and not self.text.has_one_column
+            text = self.text
+            # Where lines only come or only go, one side would be empty.
+            split = self.split and bool(text.added and text.removed) and not text.has_one_column
             rows = self.text.rows(split=split, around=self._around)
             layout = self._layouts[key] = Layout(self.text, rows, width, split=split)
             if len(self._layouts) > 2:

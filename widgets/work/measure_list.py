@@ -19,13 +19,13 @@ from widgets.text.style_names import ACCENT, BAD, DIM, GOOD, STRONG, Part, line,
 
 _NAME = 32
 _BARS = " ▁▂▃▄▅▆▇█"
-_BAR_CELLS = 8
+_BAR_CELLS = 16
 _WIDE = 200
 """From this many columns on there are two columns of measures."""
 _NARROW = 120
 """Below this many columns the bars are below the text, which then has the whole width."""
-_HIGH = 4
-"""Lines of a measure with high bars."""
+_HIGH, _HIGHEST = 4, 7
+"""Lines of a measure with high bars, and with the highest."""
 _AIMS = {
     True: ("✔ ", "aim met: ", GOOD),
     False: ("✗ ", "aim missed: ", BAD),
@@ -65,11 +65,15 @@ class MeasureList(VerticalScroll, can_focus=True):
     MeasureList { height: 1fr; width: 1fr; padding: 1 1 0 1; }
     MeasureRow { height: 2; margin: 0 0 1 0; }
     MeasureRow > .measure-words { width: 1fr; height: 2; text-wrap: nowrap; text-overflow: ellipsis; }
-    MeasureRow > .measure-line { width: 1fr; max-width: 80; height: 2; margin: 0 0 0 2; }
+    MeasureRow > .measure-line { width: 1fr; height: 2; margin: 0 0 0 2; }
     MeasureRow Spark { height: 1; width: 1fr; }
+    MeasureList.-high .measure-words { height: 4; text-wrap: wrap; }
     MeasureList.-high MeasureRow, MeasureList.-high .measure-line { height: 4; }
     MeasureList.-high Spark { height: 3; }
-    MeasureList.-wide { layout: grid; grid-size: 2; grid-rows: auto; grid-gutter: 0 4; }
+    MeasureList.-highest MeasureRow, MeasureList.-highest .measure-line { height: 7; }
+    MeasureList.-highest Spark { height: 6; }
+    MeasureList.-wide { layout: grid; grid-size: 2; grid-rows: auto; grid-gutter: 1 4; }
+    MeasureList.-wide MeasureRow { margin: 0; }
     MeasureList.-stacked MeasureRow { layout: vertical; height: 3; }
     MeasureList.-stacked .measure-line { layout: horizontal; height: 1; margin: 0; }
     MeasureList.-stacked Spark { width: 24; margin: 0 2 0 0; }
@@ -89,8 +93,16 @@ class MeasureList(VerticalScroll, can_focus=True):
         columns = 2 if event.size.width >= _WIDE else 1
         rows = -(-len(self._views) // columns)
         is_stacked = event.size.width < _NARROW
-        is_high = not is_stacked and bool(rows) and event.size.height >= rows * (_HIGH + 1) + 1
-        self.update_classes({"-wide": columns == 2, "-high": is_high, "-stacked": is_stacked})
+        room = 0 if is_stacked or not rows else (event.size.height - 1) // rows - 1
+        is_high, is_highest = room >= _HIGH, room >= _HIGHEST
+        self.update_classes(
+            {
+                "-wide": columns == 2,
+                "-high": is_high,
+                "-highest": is_highest,
+                "-stacked": is_stacked,
+            }
+        )
 
     @property
     def views(self) -> Sequence[MeasureView]:

@@ -16,6 +16,12 @@ _CELLS = 9
 _AGENTS = 4
 _REVIEWS = {"HEAD~1..HEAD": "review the last commit"}
 _OFFLINE = "offline"
+_TRIES = 3
+_ALWAYS = (
+    ("/help", "keys and commands"),
+    ("cockpit demo", "a tour, in a shell"),
+    ("/settings", "model, policy and theme"),
+)
 _WORDS = (
     ("wave", "one round of a task: observe, orient, decide, act, learn"),
     ("packet", "all that the agent gets for a wave, within a budget of tokens"),
@@ -118,16 +124,13 @@ def _to_try(
     if review == "":
         yield _row("Git", ("no commits here: reviews and chains need some", WARN))
     if agent is not None:
-        tries = [("fix the failing …", "a task in your own words"), ("/help", "keys and commands")]
+        tries.append(("fix the failing …", "a task in your own words"))
     elif model and not model.startswith(_OFFLINE):
         tries.append(("explain how …", "a task in your own words"))
         tries.append(("/plan add …", "split a wish into tasks"))
     elif agents:
         tries.append(("/agent", "let your agent do a task"))
-        tries.append(("/help", "keys and commands"))
-    else:
-        tries.append(("/help", "keys and commands"))
-        tries.append(("cockpit demo", "a tour, in a shell"))
+    tries = [*tries, *_ALWAYS][:_TRIES]
     for place, (text, does) in enumerate(tries):
         yield _row("" if place else "Try", (f"{text:<18} ", STRONG), (does, DIM))
 
