@@ -76,7 +76,7 @@ def proposal_text(proposal: Proposal, *, width: int = WIDTH) -> str:
     lines += body_lines(proposal.kind, body, width=width)
     others = {name: value for name, value in body.items() if name not in _RENDERED and value}
     if others:
-        lines += ["", *framed("also", canonical_json(others), width)]
+        lines += ["", "also:", *_values(others, width)]
     if count := hidden(canonical_json(dict(body))):
         lines += [
             "",
@@ -143,7 +143,23 @@ def _profile(body: Mapping[str, Any], width: int) -> Iterator[str]:
             f"  {'✔' if entry.get('ok') else '✗'} {entry.get('code')}", entry.get("message"), width
         )
     yield ""
-    yield from framed("applies", canonical_json(body.get("payload", {})), width)
+    yield "applies:"
+    yield from _values(body.get("payload", {}), width)
+
+
+def _values(value: object, width: int, *names: str) -> Iterator[str]:
+    """Yield each text and number inside a value on a line of its own, behind the names that lead to it."""
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _values(inner, width, *names, str(name))
+    elif isinstance(value, list | tuple) and value:
+        for place, inner in enumerate(value, 1):
+            yield from _values(inner, width, *names, str(place))
+    elif names:
+        text = value if isinstance(value, str) else canonical_json(value)
+        is_plain = all(name.isdecimal() or _LABEL.fullmatch(name) for name in names)
+        label = " ".join(names)
+        yield from framed(f"  {label}", text, width) if is_plain else _field(label, text, width)
 
 
 def _field(name: object, value: object, width: int) -> list[str]:
