@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ACP = "acp"
 """The transport of sessions whose external agent cockpit drives."""
+_STOPPING = "stopping"
 
 
 class SessionRuns:
@@ -57,10 +58,17 @@ class SessionRuns:
         return session_id in self._ending
 
     def show_stopping(self, views: Views, session_id: str) -> Views:
-        """Return the views, whose header says so while the run of that session is stopping."""
+        """Return the views, whose header and rows say so while the runs of sessions are stopping."""
+        if not self._ending:
+            return views
+        rows = tuple(
+            replace(row, state=_STOPPING) if row.key in self._ending else row
+            for row in views.board.rows
+        )
+        views = replace(views, board=replace(views.board, rows=rows))
         if not self.is_stopping(session_id):
             return views
-        return replace(views, header=replace(views.header, state="stopping"))
+        return replace(views, header=replace(views.header, state=_STOPPING))
 
     @property
     def any_running(self) -> bool:

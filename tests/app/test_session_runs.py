@@ -61,6 +61,7 @@ async def test_a_session_is_stopping_until_its_agent_has_ended(
         await until(pilot, lambda: acp.rows(session_id, "runner.turn_started"))
         assert app.runs.interrupt(session_id)
         assert app.views(0, "").header.state == "stopping"
+        assert [row.state for row in app.views(0, "").board.rows] == ["stopping"]
         await until(pilot, lambda: not app.runs.any_running)
         await until(pilot, lambda: app.views(0, "").header.state == "stopped")
 
