@@ -219,6 +219,11 @@ async def test_what_was_decided_is_asked_for_again(still, world, monkeypatch) ->
             await pilot.press("r")
             await until(pilot, lambda name=name: sent and name in sent[-1][0])
             assert sent[-1][0].startswith("Please propose this again, as it was: ")
+            says = [each.message for each in app._notifications][-1]
+            waits = {
+                row.proposal.session_id for row in screen.rows if row.proposal.status == "pending"
+            }
+            assert ("after you decide p-" in says) == (sent[-1][1] in waits), says
             assert sent[-1][1] == screen.row.proposal.session_id
             await pilot.press("escape")
         assert len(sent) == 2

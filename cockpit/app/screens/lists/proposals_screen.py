@@ -120,7 +120,9 @@ class ProposalsScreen(ListScreen[ListedProposal]):
                 f"Please propose this again, as it was: {proposal.title} ({proposal.proposal_id})."
             )
             self.host.send_message(text, proposal.session_id)
-            self.host.show_notice(f"Asked the agent for {proposal.proposal_id} again.")
+            waiting = self._find_waiting(proposal.session_id)
+            when = f" The agent reads it after you decide {waiting}." if waiting else ""
+            self.host.show_notice(f"Asked the agent for {proposal.proposal_id} again.{when}")
         else:
             for each in row.equal if verb == "equal" else (proposal,):
                 await self.host.engine.approve(each.proposal_id, shown_digest=each.shown_digest)
@@ -128,6 +130,12 @@ class ProposalsScreen(ListScreen[ListedProposal]):
             service = await self.host.engine.trust()
             for rule_id in row.rules if verb == "always" else ():
                 await service.decide("accept", rule_id)
+
+    def _find_waiting(self, session_id: str) -> str:
+        """Return the id of a proposal that a session waits for; empty where its agent can read a message."""
+        rows = (row.proposal for row in self.rows)
+        waiting = (each for each in rows if each.status == "pending")
+        return next((each.proposal_id for each in waiting if each.session_id == session_id), "")
 
     def words(self, row: ListedProposal) -> str:
         proposal = row.proposal
