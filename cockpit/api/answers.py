@@ -78,7 +78,10 @@ def read_cursor(text: str) -> Place | None:
             raise ValueError
         (created_at + identity).encode("utf-8")
     except (ValueError, TypeError, UnicodeError, binascii.Error, RecursionError) as error:
-        raise CursorInvalid("That cursor is not from a page of this server.") from error
+        raise CursorInvalid(
+            "That cursor is not from a page of this server. Read the list from its start, without"
+            " a cursor."
+        ) from error
     return created_at, identity
 
 

@@ -73,7 +73,10 @@ class ServedProject:
         ends before, and ``IllegalTransition`` for a server without a checkout.
         """
         if self._place is None or self._closing:
-            raise IllegalTransition("This server runs no chains.")
+            raise IllegalTransition(
+                "This server runs no chains: it has no checkout, or is stopping. Run `cockpit"
+                " serve` in a checkout."
+            )
         words = ("--requested-by", request.by, "--request", request.request)
         command = await start_chain_command(self._place, arguments, words)
         ended = asyncio.ensure_future(command.wait())
@@ -96,7 +99,10 @@ class ServedProject:
         """Return the engine, which is opened for the first caller. Raises ``IllegalTransition``."""
         async with self._opening:
             if self._place is None or self._closing:
-                raise IllegalTransition("This server runs no sessions.")
+                raise IllegalTransition(
+                    "This server runs no sessions: it has no checkout, or is stopping. Run"
+                    " `cockpit serve` in a checkout."
+                )
             if self._runtime is None:
                 from cockpit.loop.runtime import runtime_over
 

@@ -229,7 +229,9 @@ def set_status(
 def block(tx: Tx, task_id: str, reason: str, *, by: str, session_id: str = "") -> Boundaries:
     """Mark the task as blocked for this reason; tasks that depend on it wait."""
     if not reason.strip():
-        raise BacklogInvalid("Say what blocks it: the next one who looks needs to know.")
+        raise BacklogInvalid(
+            "No reason is given. Say what blocks the task: the next worker needs to know."
+        )
     return set_status(tx, task_id, "blocked", reason, by=by, session_id=session_id)
 
 

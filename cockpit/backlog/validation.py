@@ -89,7 +89,7 @@ def paths(name: str, values: Sequence[str]) -> tuple[str, ...]:
             f"{name}: {len(cleaned)} are too many ({MOST_PATHS}); name their directory."
         )
     if any(len(path) > _LONGEST_PATH for path in cleaned):
-        raise BacklogInvalid(f"{name}: one is longer than {_LONGEST_PATH} characters.")
+        raise BacklogInvalid(f"{name}: a path is longer than {_LONGEST_PATH} characters.")
     return cleaned
 
 

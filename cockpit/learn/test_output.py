@@ -7,7 +7,6 @@ See ``docs/reference/backlog.md``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 
 from cockpit.access.shell_commands import RanCommand, list_commands
 from cockpit.core.failure_lines import pick_failure_lines
+from cockpit.core.json_fields import parse_object
 from cockpit.learn.test_counts import Counts, read_mocha, read_summary
 from cockpit.learn.test_runners import KNOWN, RUNS_PROGRAMS, test_commands
 
@@ -362,11 +362,8 @@ def _go_json(output: str) -> Counts | None:
     ended: dict[tuple[str, str], str] = {}
     failed: list[str] = []
     for line in output.splitlines():
-        try:
-            event = json.loads(line) if line.startswith("{") else None
-        except ValueError:
-            continue  # a line that was cut
-        if not isinstance(event, dict) or event.get("Action") not in ("pass", "fail", "skip"):
+        event = parse_object(line)  # None for a line that was cut
+        if event is None or event.get("Action") not in ("pass", "fail", "skip"):
             continue
         package, test = str(event.get("Package", "")), str(event.get("Test", ""))
         ended[package, test] = str(event["Action"])

@@ -112,7 +112,10 @@ async def _export(host: Host, words: str) -> None:
     form = parts.pop(0) if parts and parts[0] in _FORMATS else ""
     name = parts[0] if parts else f"{host.session_id}.{form or 'md'}"
     if len(parts) > 1 or name.startswith("-"):
-        raise CommandRefused("/export takes md, json or svg, and the name of a file.")
+        raise CommandRefused(
+            "/export takes md, json or svg, and the name of a file, for example /export md"
+            " session.md."
+        )
     arguments = ["sessions", "export", host.session_id, name, *(("--format", form) if form else ())]
     host.show_notice((await run_cockpit(host.engine.place, arguments)).strip() or f"Wrote {name}")
 

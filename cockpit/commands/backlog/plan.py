@@ -134,7 +134,10 @@ def _plan_with_model(
     from cockpit.commands.backlog.plan_with_model import plan_with_model
 
     if token:
-        raise WrongUse("--token is for written plans; a model plans for the user alone.")
+        raise WrongUse(
+            "--token is for written plans, as a model plans for the user alone. Leave it out, or"
+            " name a plan's file."
+        )
     flags: dict[str, object] = {"[approval] policy": approve, "[model] name": model}
     planned = plan_with_model(text, flags, as_json=as_json)
     proposal = planned.proposal

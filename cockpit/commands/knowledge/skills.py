@@ -240,7 +240,9 @@ def install(path: Path, project: bool, replace: bool, yes: bool, as_json: bool) 
     from cockpit.core.skills.install_skill import install_skill, read_source
 
     if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can install a skill, not the holder of a token.")
+        raise WrongUse(
+            "Only you can install a skill, not the holder of a token. Run it without COCKPIT_TOKEN."
+        )
     user_presence.require_no_agent("installing a skill")
     installables = read_source(path.expanduser())
     place = find_project() if project else None

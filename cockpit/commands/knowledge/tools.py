@@ -322,7 +322,10 @@ async def _list_server(
     listing = await added.servers.list_tools(server)
     chosen = tuple(each for each in listing.tools if name in (server, each.name))
     if not chosen:
-        raise NotFound(f"The MCP server {server} lists no tool {name.partition('.')[2] or name}.")
+        raise NotFound(
+            f"The MCP server {server} lists no tool {name.partition('.')[2] or name}. `cockpit"
+            " tools list` shows its tools."
+        )
     return chosen, listing.problems
 
 
@@ -341,7 +344,7 @@ def _read_pairs(definition: ToolDefinition, pairs: Sequence[str]) -> dict[str, A
     for pair in pairs:
         key, mark, text = pair.partition("=")
         if not mark:
-            raise WrongUse(f"{pair!r} is not KEY=VALUE.")
+            raise WrongUse(f"{pair!r} is not an argument. Write it as KEY=VALUE.")
         part = properties.get(key)
         if isinstance(part, dict) and part.get("type") == "string":
             values[key] = text

@@ -212,7 +212,7 @@ def choose_wave(connection: sqlite3.Connection, named: str) -> str:
     if named == "last":
         newest = waves.find_latest(connection, choose_session(connection, "last"))
         if newest is None:
-            raise NotFound("The last session has no wave yet.")
+            raise NotFound("The last session has no wave yet. Name a wave or another session.")
         return newest.wave_id
     if not colon:
         return waves.load(connection, named).wave_id

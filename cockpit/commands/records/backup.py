@@ -120,7 +120,10 @@ def _require_user(activity: str) -> None:
 
     require_no_agent(activity)
     if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can back up and restore states, not the holder of a token.")
+        raise WrongUse(
+            "Only you can back up and restore states, not the holder of a token. Run it without"
+            " COCKPIT_TOKEN."
+        )
 
 
 def _body(contents: Contents) -> dict[str, Any]:

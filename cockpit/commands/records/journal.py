@@ -321,7 +321,10 @@ def _export_remote(task: str) -> None:
         task_id = tasks.load(connection, task).task_id
         newest = remote_runs.find_newest(connection, task_id)
         if newest is None:
-            raise WrongUse(f"{task_id} was done by no worker of another machine.")
+            raise WrongUse(
+                f"No worker of another machine has worked on {task_id}, so it has no journal from"
+                " there. `cockpit journal tail` shows the journal here."
+            )
         return remote_runs.select_rows(connection, task_id, newest.run, newest.fence)
 
     lines = read_store(read)

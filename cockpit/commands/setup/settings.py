@@ -89,7 +89,9 @@ def unset(name: str) -> None:
 def _require_user() -> None:
     """Raise where it is not the user who changes what is allowed by default."""
     if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can change settings, not the holder of a token.")
+        raise WrongUse(
+            "Only you can change settings, not the holder of a token. Run it without COCKPIT_TOKEN."
+        )
     user_presence.require_no_agent("changing a setting")
 
 

@@ -193,7 +193,10 @@ def _require_user() -> None:
 
     require_no_agent("the state of your projects")
     if os.environ.get("COCKPIT_TOKEN"):
-        raise WrongUse("Only you can list and move states, not the holder of a token.")
+        raise WrongUse(
+            "Only you can list and move states, not the holder of a token. Run it without"
+            " COCKPIT_TOKEN."
+        )
 
 
 def _row(folder: Path) -> dict[str, Any]:

@@ -62,7 +62,9 @@ def trust_files(path: str | None, only_show: bool, revoke: bool, yes: bool, as_j
     trusted. Only contents that you have seen are loaded: any change of a file asks again.
     """
     if os.environ.get("COCKPIT_TOKEN") and not only_show:
-        raise WrongUse("Only you can trust a project, not the holder of a token.")
+        raise WrongUse(
+            "Only you can trust a project, not the holder of a token. Run it without COCKPIT_TOKEN."
+        )
     if not only_show:
         user_presence.require_no_agent("trusting a project")
     if path == "list" and not Path(path).is_dir():
@@ -70,7 +72,9 @@ def trust_files(path: str | None, only_show: bool, revoke: bool, yes: bool, as_j
         return
     place = locate_project(Path(path)) if path else find_project(settled=False)
     if not place.root.is_dir():
-        raise WrongUse(f"There is no folder {path}.")
+        raise WrongUse(
+            f"There is no folder {path}. `cockpit trust list` lists the trusted projects."
+        )
     files = list_loadable(place.home)
     if only_show:
         if as_json:

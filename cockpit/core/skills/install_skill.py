@@ -70,7 +70,10 @@ def read_source(source: Path) -> tuple[InstallableSkill, ...]:
         listed = tuple(sorted(str(file.path) for file in inner if str(file.path) != SKILL_FILE))
         skill = read_skill(main, source, "user", files=listed, name=name)
         if skill.name in skills:
-            raise SkillInvalid(f"{source} has two skills with the name {skill.name}.")
+            raise SkillInvalid(
+                f"{source} has two skills with the name {skill.name}. Nothing was written. Rename"
+                " one."
+            )
         skills[skill.name] = InstallableSkill(skill, inner)
     return tuple(skills[name] for name in sorted(skills))
 
@@ -145,7 +148,10 @@ def _read_zip(source: Path) -> list[SourceFile]:
     try:
         with source.open("rb") as opened:
             if opened.read(4) != _BEGIN:
-                raise SkillInvalid(f"{source} is neither a folder nor a ZIP file.")
+                raise SkillInvalid(
+                    f"{source} is neither a folder nor a ZIP file. Nothing was written. Name a"
+                    " skill's folder, a folder of skills or a ZIP file."
+                )
         with zipfile.ZipFile(source) as archive:
             for info in archive.infolist():
                 path = _read_name(source, info)

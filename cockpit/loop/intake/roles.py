@@ -260,7 +260,10 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
     lines = text.split("\n")
     marks = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
     if len(marks) < 2 or marks[0] != 0:
-        raise RoleInvalid(f"{where}: starts with TOML front matter between two `+++` lines.")
+        raise RoleInvalid(
+            f"{where}: the front matter is missing. Start the file with TOML between two `+++`"
+            " lines."
+        )
     try:
         # The empty first line makes TOML's line numbers those of the file.
         front = tomllib.loads("\n".join(["", *lines[1 : marks[1]], ""]))

@@ -406,7 +406,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, TaskType]) -> Task
     name = check_name(front.pop("name", None), f"{where}: ")
     extend = front.pop("extend", {})
     if not isinstance(extend, dict):
-        raise TaskTypeInvalid(f"{where}: `extend` is a table. Write it as [extend], last.")
+        raise TaskTypeInvalid(f"{where}: `extend` is not a table. Write it as [extend], last.")
     values = {field: _value(field, value, where) for field, value in front.items()}
     extended = {field: _value(field, value, where) for field, value in extend.items()}
     for texts in (values, extended):
@@ -479,12 +479,14 @@ def _text(entry: Traversable, layer: str, where: str) -> str:
     if layer == "project" and isinstance(entry, Path) and entry.is_symlink():
         raise TaskTypeInvalid(f"{where}: is a link; a project's task types must be plain files.")
     if not entry.is_file():
-        raise TaskTypeInvalid(f"{where}: is not a plain file.")
+        raise TaskTypeInvalid(f"{where}: it is not a plain file. Put the file itself there.")
     try:
         with entry.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise TaskTypeInvalid(f"{where}: is larger than {LARGEST_FILE} bytes.")
+            raise TaskTypeInvalid(
+                f"{where}: the file is larger than {LARGEST_FILE} bytes. Make it smaller."
+            )
         if layer == "project" and isinstance(entry, Path) and not is_trusted(entry, data):
             raise TaskTypeInvalid(
                 f"{where}: you have not trusted its content; see `cockpit trust`."
@@ -498,7 +500,10 @@ def _split(text: str, where: str) -> tuple[dict[str, Any], str]:
     lines = text.split("\n")
     marks = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
     if len(marks) < 2 or marks[0] != 0:
-        raise TaskTypeInvalid(f"{where}: starts with TOML front matter between two `+++` lines.")
+        raise TaskTypeInvalid(
+            f"{where}: the front matter is missing. Start the file with TOML between two `+++`"
+            " lines."
+        )
     try:
         # The empty first line makes TOML's line numbers those of the file.
         front = tomllib.loads("\n".join(["", *lines[1 : marks[1]], ""]))

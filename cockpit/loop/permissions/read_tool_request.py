@@ -6,11 +6,11 @@ nothing raises. See ``docs/reference/agents.md``, permissions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from cockpit.core.json_fields import parse_object
 from cockpit.loop.permissions.question_form import (
     Question,
     read_claude_questions,
@@ -412,12 +412,7 @@ def _mcp_name(tool: str) -> tuple[str, str, str]:
 def _written_input(earlier: Any) -> Mapping[str, Any]:
     """Return the input that an ACP call has as JSON in its text: Kimi Code asks before it states another."""
     text = _content_text([_mapping(each) for each in _sequence(_mapping(earlier).get("content"))])
-    if not text.startswith("{"):
-        return {}
-    try:
-        return _mapping(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
+    return parse_object(text) or {}
 
 
 def _content_text(contents: Sequence[Mapping[str, Any]]) -> str:

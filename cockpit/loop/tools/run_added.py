@@ -35,7 +35,10 @@ def parse_edited_call(engine: Engine, tool_id: str, text: str) -> Call:
     """
     definition = None if engine.added is None else engine.added.find_approved(tool_id)
     if definition is None:
-        raise ActionRefused(f"{tool_id} is not approved any more; reject the proposal instead.")
+        raise ActionRefused(
+            f"{tool_id} is not approved any more; it was not run. Reject the proposal, or approve"
+            " the tool first."
+        )
     return parse_added_call(definition, text)
 
 

@@ -164,7 +164,10 @@ def _packet(connection: sqlite3.Connection, session_id: str, ordinal: int | None
         raise NotFound(f"Session {session_id} has no packet yet: no wave has reached Orient.")
     selected = ordinals[-1] if ordinal is None else ordinal
     if selected not in ordinals:
-        raise NotFound(f"Wave {selected} of session {session_id} has no packet.")
+        raise NotFound(
+            f"Wave {selected} of session {session_id} has no packet; the newest with one is wave"
+            f" {ordinals[-1]}."
+        )
     session_waves = waves.select_for_session(connection, session_id)
     wave = next(wave for wave in session_waves if wave.ordinal == selected)
     return packets.load(connection, wave.wave_id)

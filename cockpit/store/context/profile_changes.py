@@ -265,7 +265,10 @@ def load_for_version(
         f"{_SELECT_TEMPORARY} WHERE profile_id=? AND version=?", (profile_id, version)
     ).fetchone()
     if row is None:
-        raise NotFound(f"Version {version} of profile {profile_id!r} is not a temporary change.")
+        raise NotFound(
+            f"Version {version} of profile {profile_id!r} is not a temporary change; `cockpit"
+            " profile history` lists versions."
+        )
     return TemporaryChange(*row)
 
 

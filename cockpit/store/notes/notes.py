@@ -234,7 +234,10 @@ def merge(tx: Tx, note_id: str, into_id: str, *, by: str = "person") -> Note:
         )
     for each in (note, into):
         if each.status == "forgotten":
-            raise IllegalTransition(f"{each.note_id} was forgotten. Keep it first.")
+            raise IllegalTransition(
+                f"{each.note_id} was forgotten; nothing was merged. Keep it first: `cockpit notes"
+                f" keep {each.note_id}`."
+            )
     keep(tx, into_id, by=by)
     seen = into.seen + note.seen
     tx.execute("UPDATE notes SET seen=?, updated_at=? WHERE note_id=?", (seen, tx.now(), into_id))

@@ -160,6 +160,13 @@ def test_what_a_runner_printed_is_read(name, command, code, counts, first, told)
     assert found.ran is bool(counts[0])
 
 
+def test_a_deeply_nested_line_of_go_does_not_end_the_reading() -> None:
+    events = ['{"Action": "pass", "Package": "p", "Test": "TestAdds"}', '{"a":' * 100_000]
+    results = read_tests("go test -json ./...", "\n".join(events), 0)
+    assert results is not None
+    assert results.passed == 1
+
+
 @pytest.mark.parametrize("style", [(), ("-q",), ("-v",), ("-rA",), ("-x",), ("-n2",), ("--tb=no",)])
 def test_pytest_is_read_as_it_runs(tmp_path: Path, style: tuple[str, ...]) -> None:
     (tmp_path / "test_sums.py").write_text(FAILS, encoding="utf-8")
