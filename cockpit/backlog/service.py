@@ -230,7 +230,7 @@ def block(tx: Tx, task_id: str, reason: str, *, by: str, session_id: str = "") -
     """Mark the task as blocked for this reason; tasks that depend on it wait."""
     if not reason.strip():
         raise BacklogInvalid(
-            "No reason is given. Say what blocks the task: the next worker needs to know."
+            "No reason is given. Say what blocks it: the next worker needs to know."
         )
     return set_status(tx, task_id, "blocked", reason, by=by, session_id=session_id)
 

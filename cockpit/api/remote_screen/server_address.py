@@ -122,8 +122,7 @@ def _read_token_file(file: Path) -> str:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_uid not in (os.geteuid(), 0):
             raise WrongServer(
-                f"{file} is not a plain file of yours; its token was not read. Name one that you"
-                " own."
+                f"{file} is not a file of yours; its token was not read. Name one that you own."
             )
         if info.st_mode & 0o077:
             raise WrongServer(f"Others may read {file}. Close it first: chmod 600 {file}")

@@ -275,7 +275,7 @@ def test_layers_add_to_hints_and_extend_the_definition_of_done(tmp_path: Path) -
         ("[extend]\nskills = ['*']", "may not extend `skills`"),
         ("dod = ['a']\n[extend]\ndod = ['b']", "both replaced and extended"),
         ("[extend]\ndod = 'b'", "field `dod`"),
-        ("extend = 1", "`extend` is a table"),
+        ("extend = 1", "`extend` is not a table"),
     ],
 )
 def test_a_merge_that_cannot_be_is_named(tmp_path: Path, lines: str, words: str) -> None:
