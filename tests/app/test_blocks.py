@@ -12,7 +12,9 @@ from textual import events
 from cockpit.act.live_output import live_file
 from cockpit.app.application import CockpitApp
 from cockpit.app.dialogs.block_view import BlockView
-from cockpit.store.sessions import outbox
+from cockpit.app.projection.block_detail import describe_block
+from cockpit.store.journal.journal import rows
+from cockpit.store.sessions import outbox, sessions
 
 pytestmark = pytest.mark.slow
 
@@ -142,3 +144,21 @@ async def test_ctrl_c_copies_a_selection_before_it_interrupts(still, scene):
         await pilot.press("ctrl+c")
         assert len(copied) == 1
         assert app.interrupted_at > 0 or screen_of(pilot)._note
+
+
+@pytest.mark.parametrize(
+    ("role", "heading"), [("", "you · "), ("spec_reviewer", "task for the spec reviewer · ")]
+)
+def test_the_task_of_a_role_is_not_said_to_be_yours(still, scene, role, heading):
+    session_id = still.store.write_now(
+        lambda tx: sessions.create(
+            tx, task_type="review_pr", title="T", words="Check T-1.", target={}, model="offline",
+            policy="ask", interactive=False, root=scene.root, rev=None, profile_id="default",
+            limits={}, project="api", branch="main", role=role,
+        ).session_id
+    )  # fmt: skip
+    first = still.store.read_now(
+        lambda c: [row for row in rows(c) if row.session_id == session_id][:1]
+    )
+    text = describe_block(first, running={}, now=still.store.clock.now()).text
+    assert text.startswith(heading) and "Check T-1." in text

@@ -17,7 +17,7 @@ from msgspec import Struct
 from cockpit.app.projection.conversation import RunningAction
 from cockpit.core.clock import parse_time
 from cockpit.core.text import pluralize
-from cockpit.loop.views.event_text import event_line
+from cockpit.loop.views.event_text import event_line, name_speaker
 from cockpit.store.journal.details import agent_turns, agents, proposals, sessions, waves
 from cockpit.store.journal.details.detail import Detail
 from cockpit.store.journal.journal import Row
@@ -57,12 +57,14 @@ def describe_block(
     texts: list[str] = []
     paths: list[str] = []
     command = ""
+    began = (row.detail for row in rows if isinstance(row.detail, sessions.SessionCreated))
+    assigned = next((detail.role for detail in began), "")
     status: tuple[Part, ...] = ()
     for row in rows:
         detail = row.detail
         command = command or _command(detail)
         paths += _paths(detail)
-        lines = list(_describe(detail, row))
+        lines = list(_describe(detail, row, assigned))
         if isinstance(detail, proposals.ActionDispatched):
             live = running.get(detail.action_id)
             if live is not None and live.action.at == row.at:
@@ -82,12 +84,12 @@ def describe_block(
     return BlockDetail(tuple(parts), "\n".join(texts), command, tuple(dict.fromkeys(paths)), status)
 
 
-def _describe(detail: Detail, row: Row) -> Iterator[DetailRow]:
+def _describe(detail: Detail, row: Row, assigned: str) -> Iterator[DetailRow]:
     match detail:
         case sessions.SessionCreated():
-            yield from quoted(f"your message · {_time(row)}", detail.words)
+            yield from quoted(f"{name_speaker('person', assigned)} · {_time(row)}", detail.words)
         case sessions.MessageCompleted():
-            speaker = {"person": "you", "notice": "note"}.get(detail.role, "agent")
+            speaker = name_speaker(detail.role, assigned)
             yield from quoted(f"{speaker} · {_time(row)}", detail.text)
         case waves.ModelThought() | agent_turns.RunnerThought():
             yield from quoted(f"thought · {_time(row)}", detail.text or "It cannot be read.")
