@@ -31,7 +31,7 @@ _KEY = re.compile(
     + r")\s*+(?::\s*+(?:\*\*|__)?|(?:\*\*|__)\s*:)(?P<value>.*)",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"(?:(?<!\s)\s++)?+(?:[-*+]|(?<!\d)\d++[.)])\s+")
+_BULLET = re.compile(r"^\s*+(?:[-*+]|\d++[.)])\s+")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _BOX = re.compile(r"^\[[ xX]\]\s+")
 

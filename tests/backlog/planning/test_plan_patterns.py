@@ -38,3 +38,9 @@ def test_marks_are_still_read_behind_gaps():
     assert hours_in("estimate: ~ 3h") == 3
     assert is_within_rules("/review main..HEAD") and is_within_rules("please REVIEW it")
     assert is_within_rules("/plan") and not is_within_rules("see /planned")
+
+
+def test_only_a_bullet_at_the_start_of_a_line_is_taken_off():
+    lines = ["acceptance:", "  - foo - bar", "  1. see 2. below", "  no bullet - here"]
+    criteria = "- foo - bar\n- see 2. below\n- no bullet - here"
+    assert read_detail(lines, 0, ()).acceptance == criteria

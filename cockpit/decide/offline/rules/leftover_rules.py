@@ -45,7 +45,7 @@ _DANGERS: tuple[tuple[re.Pattern[str], str], ...] = (
         "This goes through a shell. Can any part of the command come from outside?",
     ),
     (
-        re.compile(r"\bpickle\.loads?\(|\bmarshal\.loads?\(|\byaml\.load\((?!.*Loader)"),
+        re.compile(r"\bpickle\.loads?\(|\bmarshal\.loads?\(|\byaml\.load\((?!.{0,500}Loader)"),
         "Loading this format runs code that the data names. Who writes the data?",
     ),
     (

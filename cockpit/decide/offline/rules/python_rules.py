@@ -31,6 +31,8 @@ _ASSERT_PAIR = re.compile(r"\s*assert\s*\(.+,\s*\"\"\s*\)\s*\Z")
 _DEFAULT = re.compile(
     r"\s*(?:async\s+)?def\s+\w+\(.*?\b(\w+)\s*(?::[^=,]+)?=\s*(\[\]|\{\}|set\(\))"
 )
+_MOST_OF_A_LINE = 1_000
+"""Characters in which a default is looked for: a line that others wrote can be of any length."""
 _CHECKS = re.compile(r"assert|raises|fail|warns|expect|verify|check|should", re.IGNORECASE)
 # Syntax that a newer Python than the one this runs on may well accept.
 _NEWER = re.compile(r"\s*(?:type\s+\w+|(?:async\s+)?def\s+\w+\[|class\s+\w+\[|except\s+\w+,)")
@@ -106,7 +108,7 @@ def mutable_defaults(change: Change) -> Iterator[Finding]:
                         )
         elif is_python(file.path):
             for added in file.added:
-                if match := _DEFAULT.match(added.text):
+                if match := _DEFAULT.match(added.text[:_MOST_OF_A_LINE]):
                     yield Finding(
                         file.path,
                         added.number,
