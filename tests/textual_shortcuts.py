@@ -255,7 +255,10 @@ def _screen(node: DOMNode) -> Screen[Any]:
 
 _dispatch_before = MessagePump._get_dispatch_methods
 _handlers: dict[tuple[type, type, str], list[tuple[type, Any]] | None] = {}
-"""The methods of a class for a message by their names; None if some are decorated."""
+"""The methods of a class for a message by their names; None if some are decorated.
+
+A test that gives a class another handler does so in a class of its own: those of a class are listed once.
+"""
 
 
 def _get_dispatch_methods(

@@ -69,16 +69,22 @@ def test_each_widget_that_takes_clicks_is_clicked_by_a_test(request):
 async def test_each_row_of_a_list_takes_the_cursor_and_opens(still, project, monkeypatch, name):
     Scene(still.store, project).begin().wave("observing").ask("p-1")
     opened: list[str] = []
-    monkeypatch.setattr(
-        ListScreen, "on_two_line_list_opened", lambda _, event: opened.append(event.key)
-    )
-    monkeypatch.setattr(ListScreen, "on_two_line_list_moved", lambda *_: None)
+
+    # A class of its own: the handlers of the others are looked up once in a process (textual_shortcuts).
+    class Watched(_load_class(name)):
+        def on_two_line_list_opened(self, event):
+            opened.append(event.key)
+            event.prevent_default()
+
+        def on_two_line_list_moved(self, event):
+            event.prevent_default()
+
     # The rows are the test's own: a screen that reads its own again would put them in their place.
     monkeypatch.setattr(ListScreen, "_read_soon", lambda _: None)
     app = CockpitApp(still)
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
-        screen = _load_class(name)(app)
+        screen = Watched(app)
         await app.open_screen(screen)
         await calm(pilot)
         rows = screen.body

@@ -16,7 +16,7 @@ collect_ignore = (
     []
     if CONFINES
     else [
-        *("test_own_tools.py", "test_hostile_tools.py", "test_mcp_servers.py"),
+        *("test_serve_own_tools.py", "test_hostile_tools.py", "test_mcp_servers.py"),
         *("test_tool_crashes.py", "test_mcp_over_http.py", "test_own_guards.py"),
     ]
 )
