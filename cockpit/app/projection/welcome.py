@@ -20,7 +20,7 @@ _TRIES = 3
 _ALWAYS = (
     ("/help", "keys and commands"),
     ("cockpit demo", "a tour, in a shell"),
-    ("/settings", "model, policy and theme"),
+    ("/settings", "model, theme, keys"),
 )
 _WORDS = (
     ("wave", "one round of a task: observe, orient, decide, act, learn"),
