@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ MAX_FILE_BYTES = 2_000_000
 
 _CHUNK_BYTES = 16_000_000
 _LIST_BYTES = 64_000_000
+_FEW_FILES = 50
 _GENERATED = frozenset(
     {
         ".git",
@@ -55,27 +56,32 @@ class FileEntry(Struct, frozen=True):
     oid: str = ""
 
 
-async def list_files(ground: ProjectSnapshot, under: str = ".") -> list[FileEntry]:
-    """List the files below a directory, sorted by path.
+async def list_files(
+    ground: ProjectSnapshot, under: str = ".", *, keep: Callable[[str], bool] | None = None
+) -> list[FileEntry]:
+    """List the files below a directory, sorted by path; ``keep`` says of a path whether it is wanted.
 
     Raises :class:`SourceFailed` for a missing directory, ``PathRefused`` for one outside the project.
     """
     directory = ground.confined.relative(under)
     if ground.rev is not None:
-        return await _at_revision(ground, ground.rev, directory)
-    real = ground.confined.inside(directory)
-    if not await asyncio.to_thread(real.is_dir):
+        listed = await _at_revision(ground, ground.rev, directory)
+        return [entry for entry in listed if keep is None or keep(entry.path)]
+    if not ground.confined.inside(directory).is_dir():
         raise SourceFailed(f"there is no directory {directory!r} in the project")
-    listed = await run_git(
+    done = await run_git(
         "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", directory,
         cwd=ground.root, max_bytes=_LIST_BYTES,
     )  # fmt: skip
-    if listed.ok:
-        paths = {path for path in _decoded(listed.stdout).split("\0") if path}
-        return await asyncio.to_thread(_stat, ground, paths)
-    if listed.truncated or listed.timed_out:
+    if done.ok:
+        paths = {path for path in _decoded(done.stdout).split("\0") if path}
+        wanted = paths if keep is None else set(filter(keep, paths))
+        if len(wanted) <= _FEW_FILES:  # a change of threads takes longer
+            return _stat(ground, wanted)
+        return await asyncio.to_thread(_stat, ground, wanted)
+    if done.truncated or done.timed_out:
         raise SourceFailed("the project has too many files to list")
-    return await asyncio.to_thread(_walk, ground, directory)
+    return await asyncio.to_thread(_walk, ground, directory, keep)
 
 
 async def list_files_with(ground: ProjectSnapshot, text: str) -> list[FileEntry]:
@@ -241,7 +247,9 @@ def _stat(ground: ProjectSnapshot, paths: set[str]) -> list[FileEntry]:
     return sorted(entries, key=_order)[:MAX_FILES]
 
 
-def _walk(ground: ProjectSnapshot, directory: str) -> list[FileEntry]:
+def _walk(
+    ground: ProjectSnapshot, directory: str, keep: Callable[[str], bool] | None = None
+) -> list[FileEntry]:
     paths: set[str] = set()
     for place, folders, files in os.walk(ground.root / directory):
         folders[:] = sorted(name for name in folders if name not in _GENERATED)
@@ -249,7 +257,7 @@ def _walk(ground: ProjectSnapshot, directory: str) -> list[FileEntry]:
         paths.update(name if below == "." else f"{below}/{name}" for name in files)
         if len(paths) >= MAX_FILES:
             break
-    return _stat(ground, paths)
+    return _stat(ground, paths if keep is None else set(filter(keep, paths)))
 
 
 def _order(entry: FileEntry) -> bytes:

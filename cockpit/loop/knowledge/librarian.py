@@ -45,7 +45,8 @@ from cockpit.observe.knowledge.refresh_index import (
     SHORT_REST_S,
     Refreshed,
     StoredDocument,
-    refresh_files,
+    index_listed,
+    list_documents,
     refresh_paths,
     refresh_stored,
 )
@@ -309,27 +310,34 @@ class Librarian(Struct):
             self._index = None
 
     async def _refresh(self) -> Refreshed:
-        index = await asyncio.to_thread(self._open)
-        files = await refresh_files(
-            index,
-            ProjectSnapshot(Confined(self.place.root)),
-            rest_s=LONG_REST_S if self.is_beside_screen else SHORT_REST_S,
-        )
-        stored: list[StoredDocument] = []
-        if self.store is not None:
-            stored += await self.store.read(read_notes)
-        skills = await asyncio.to_thread(lambda: list(self.read_skills()))
-        documents = [*stored, *describe_skills(skills)]
-        kept = await asyncio.to_thread(refresh_stored, index, STORED_KINDS, documents)
-        await asyncio.to_thread(_refresh_routes, index, skills)
+        ground = ProjectSnapshot(Confined(self.place.root))
+
+        def begin() -> tuple[KnowledgeIndex, dict[tuple[str, str], str]]:
+            index = self._open()
+            return index, index.list_stamps(FILE_KINDS)
+
+        # Before the files: what another process adds to both meanwhile is then not taken for gone.
+        index, indexed = await asyncio.to_thread(begin)
+        paths = await list_documents(ground)
+
+        def run() -> Refreshed:
+            rest_s = LONG_REST_S if self.is_beside_screen else SHORT_REST_S
+            files = index_listed(index, ground, indexed, paths, rest_s=rest_s)
+            stored = [] if self.store is None else self.store.read_now(read_notes)
+            skills = list(self.read_skills())
+            kept = refresh_stored(index, STORED_KINDS, [*stored, *describe_skills(skills)])
+            _refresh_routes(index, skills)
+            return Refreshed(
+                files.looked_at + kept.looked_at,
+                files.changed + kept.changed,
+                files.dropped + kept.dropped,
+                files.is_complete,
+            )
+
+        done = await asyncio.to_thread(run)
         if self.store is not None:
             self.looked_at = format_time(self.store.clock.now())
-        return Refreshed(
-            files.looked_at + kept.looked_at,
-            files.changed + kept.changed,
-            files.dropped + kept.dropped,
-            files.is_complete,
-        )
+        return done
 
     def _open(self) -> KnowledgeIndex:
         index = self._index

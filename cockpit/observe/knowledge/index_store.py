@@ -81,6 +81,22 @@ class IndexCounts(Struct, frozen=True):
     """Whether it has reached :data:`MAX_CHUNKS`."""
 
 
+class ReadyDocument(Struct, frozen=True):
+    """A document as the index has it, its secrets masked."""
+
+    kind: str
+    ref: str
+    title: str
+    text: str
+    digest: str
+    """Of title and text."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is indexed under."""
+        return self.kind, self.ref
+
+
 class StoredChunk(Struct, frozen=True):
     """A chunk of the index, as a search reads it."""
 
@@ -169,34 +185,31 @@ class KnowledgeIndex:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
             return version, self.connection.total_changes
 
-    @_translated
     def put_document(self, kind: str, ref: str, title: str, text: str, *, stamp: str = "") -> bool:
         """Index a document, replacing what is indexed under its kind and ``ref``.
 
         ``stamp`` is kept with it, for :meth:`list_stamps`. Secrets are masked. Returns whether the text
         differs from what was indexed. Raises ``ValueError`` for a kind that is not one of ``KINDS``.
         """
-        if kind not in (*KINDS, ROUTE):
-            raise ValueError(
-                f"{kind!r} is not a kind of document; the kinds are {', '.join(KINDS)}"
-            )
-        safe = prepare_text(text)
-        name, place = mask(" ".join(title.split())), mask(ref)
-        digest = text_digest(f"{name}\n{safe}")
+        return self.put_ready(prepare_document(kind, ref, title, text), stamp)
+
+    @_translated
+    def put_ready(self, ready: ReadyDocument, stamp: str) -> bool:
+        """Index a document as :meth:`put_document` does."""
         row = self.connection.execute(
-            "SELECT document_id, digest, stamp FROM documents WHERE kind=? AND ref=?", (kind, place)
+            "SELECT document_id, digest, stamp FROM documents WHERE kind=? AND ref=?", ready.key
         ).fetchone()
-        if row is not None and row[1] == digest:
+        if row is not None and row[1] == ready.digest:
             if row[2] != stamp:  # an update waits for other writers even where it changes nothing
                 self.connection.execute(
                     "UPDATE documents SET stamp=? WHERE document_id=?", (stamp, row[0])
                 )
             return False
-        chunks = chunk_document(kind, place, name, safe)
+        chunks = chunk_document(ready.kind, ready.ref, ready.title, ready.text)
         self.connection.execute("BEGIN IMMEDIATE")
-        self._delete(kind, place)
+        self._delete(ready.kind, ready.ref)
         if not self._is_full(len(chunks)):
-            self._insert(kind, place, name, digest, stamp, chunks)
+            self._insert(ready, stamp, chunks)
         self.connection.execute("COMMIT")
         return True
 
@@ -208,15 +221,22 @@ class KnowledgeIndex:
         self.connection.execute("COMMIT")
         return dropped
 
-    @_translated
     def list_stamps(self, kinds: Sequence[str] = KINDS) -> dict[tuple[str, str], str]:
         """Return the stamp of every document of these kinds, by kind and ``ref``."""
+        return self._list_column("stamp", kinds)
+
+    def list_digests(self, kinds: Sequence[str]) -> dict[tuple[str, str], str]:
+        """Return the digest of every document of these kinds, by kind and ``ref``."""
+        return self._list_column("digest", kinds)
+
+    @_translated
+    def _list_column(self, name: str, kinds: Sequence[str]) -> dict[tuple[str, str], str]:
         marks = ", ".join("?" * len(kinds))
         rows = self.connection.execute(
-            f"SELECT kind, ref, stamp FROM documents WHERE kind IN ({marks})",  # noqa: S608 - marks only
+            f"SELECT kind, ref, {name} FROM documents WHERE kind IN ({marks})",  # noqa: S608 - marks and a column
             tuple(kinds),
         )
-        return {(kind, ref): stamp for kind, ref, stamp in rows}
+        return {(kind, ref): value for kind, ref, value in rows}
 
     @_translated
     def list_documents(self, kind: str, most: int) -> list[tuple[str, int]]:
@@ -323,12 +343,10 @@ class KnowledgeIndex:
         (chunks,) = self.connection.execute("SELECT count(*) FROM chunks").fetchone()
         return bool(chunks + more > MAX_CHUNKS)
 
-    def _insert(
-        self, kind: str, ref: str, title: str, digest: str, stamp: str, chunks: Sequence[Chunk]
-    ) -> None:
+    def _insert(self, ready: ReadyDocument, stamp: str, chunks: Sequence[Chunk]) -> None:
         document_id = self.connection.execute(
             "INSERT INTO documents(kind, ref, title, digest, stamp) VALUES (?,?,?,?,?)",
-            (kind, ref, title, digest, stamp),
+            (*ready.key, ready.title, ready.digest, stamp),
         ).lastrowid
         for chunk in chunks:
             embedded = text_digest(f"{chunk.title}\n{chunk.text}")
@@ -339,7 +357,7 @@ class KnowledgeIndex:
             ).lastrowid
             self.connection.execute(
                 "INSERT INTO words(rowid, title, text, ref) VALUES (?,?,?,?)",
-                (chunk_id, chunk.title, chunk.text, ref),
+                (chunk_id, chunk.title, chunk.text, ready.ref),
             )
 
     def _delete(self, kind: str, ref: str) -> bool:
@@ -355,6 +373,14 @@ class KnowledgeIndex:
         self.connection.execute("DELETE FROM chunks WHERE document_id=?", row)
         self.connection.execute("DELETE FROM documents WHERE document_id=?", row)
         return True
+
+
+def prepare_document(kind: str, ref: str, title: str, text: str) -> ReadyDocument:
+    """Mask a document's secrets. Raises ``ValueError`` for a kind that is not one of ``KINDS``."""
+    if kind not in (*KINDS, ROUTE):
+        raise ValueError(f"{kind!r} is not a kind of document; the kinds are {', '.join(KINDS)}")
+    safe, name = prepare_text(text), mask(" ".join(title.split()))
+    return ReadyDocument(kind, mask(ref), name, safe, text_digest(f"{name}\n{safe}"))
 
 
 def prepare_text(text: str) -> str:

@@ -11,13 +11,18 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined, PathRefused
 from cockpit.access.secret_files import is_sensitive
 from cockpit.observe.knowledge.chunk_document import kind_of_file
-from cockpit.observe.knowledge.index_store import KnowledgeIndex
+from cockpit.observe.knowledge.index_store import (
+    KnowledgeIndex,
+    ReadyDocument,
+    prepare_document,
+)
 from cockpit.observe.knowledge.passage import FILE_KINDS
 from cockpit.observe.project_files import list_files
 from cockpit.observe.project_snapshot import ProjectSnapshot
@@ -59,8 +64,8 @@ class Refreshed(Struct, frozen=True):
 
 async def list_documents(ground: ProjectSnapshot) -> list[str]:
     """Return the paths of the files that could be documents. Raises ``SourceFailed``."""
-    listed = await list_files(ground)
-    return [entry.path for entry in listed if is_document(entry.path) and entry.size <= MAX_BYTES]
+    listed = await list_files(ground, keep=is_document)
+    return [entry.path for entry in listed if entry.size <= MAX_BYTES]
 
 
 def is_document(path: str) -> bool:
@@ -83,18 +88,31 @@ async def refresh_files(
     # Before the files: what another process adds to both meanwhile is then not taken for gone.
     indexed = await asyncio.to_thread(index.list_stamps, FILE_KINDS)
     paths = await list_documents(ground)
+    return await asyncio.to_thread(
+        index_listed, index, ground, indexed, paths, stop=stop, rest_s=rest_s
+    )
+
+
+def index_listed(
+    index: KnowledgeIndex,
+    ground: ProjectSnapshot,
+    indexed: Mapping[tuple[str, str], str],
+    paths: Sequence[str],
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    rest_s: float = SHORT_REST_S,
+) -> Refreshed:
+    """Index what changed among ``paths``, all documents of the project, since ``indexed``. Blocks.
+
+    ``indexed`` are the stamps of the index, read before the files were listed.
+    """
     within = paths[:MAX_DOCUMENTS]
-
-    def run() -> Refreshed:
-        current = set(within)
-        gone = [key for key in indexed if key[1] not in current]
-        done = _run_steps(
-            _change(index, ground.confined, within, indexed), gone, index, stop, rest_s
-        )
-        complete = done.is_complete and len(within) == len(paths)
-        return Refreshed(len(paths), done.changed, done.dropped, complete)
-
-    return await asyncio.to_thread(run)
+    current = set(within)
+    gone = [key for key in indexed if key[1] not in current]
+    changes = _change(index, ground.confined, within, indexed)
+    done = _run_steps(changes, gone, index, stop, rest_s)
+    complete = done.is_complete and len(within) == len(paths)
+    return Refreshed(len(paths), done.changed, done.dropped, complete)
 
 
 def refresh_paths(
@@ -118,16 +136,22 @@ def refresh_stored(
     index: KnowledgeIndex, kinds: Sequence[str], documents: Iterable[StoredDocument]
 ) -> Refreshed:
     """Make the documents of ``kinds`` exactly these. Blocks."""
-    indexed = index.list_stamps(kinds)
+    indexed = index.list_digests(kinds)
     current: set[tuple[str, str]] = set()
     changed = 0
     for document in documents:
-        current.add((document.kind, document.ref))
-        changed += index.put_document(
-            document.kind, document.ref, document.title, document.text, stamp="stored"
-        )
+        ready = _prepare_stored(document)
+        current.add(ready.key)
+        if indexed.get(ready.key) != ready.digest:
+            changed += index.put_ready(ready, "stored")
     dropped = sum(index.drop_document(*key) for key in indexed if key not in current)
     return Refreshed(len(current), changed, dropped)
+
+
+@lru_cache(maxsize=256)
+def _prepare_stored(document: StoredDocument) -> ReadyDocument:
+    """Prepare a document that is not a file; each worktree of a chain has the same skills and notes."""
+    return prepare_document(document.kind, document.ref, document.title, document.text)
 
 
 def _run_steps(

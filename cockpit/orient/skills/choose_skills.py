@@ -19,6 +19,7 @@ from cockpit.orient.skills.rank_skills import (
     SCALE,
     RankedSkill,
     SkillIndex,
+    find_best_skill,
     rank_skills,
 )
 from cockpit.orient.skills.stem_words import STOP_WORDS
@@ -233,8 +234,8 @@ def _find_leading(index: SkillIndex, words: str) -> frozenset[str]:
     clauses = [clause for clause in _CLAUSES.split(words) if clause.strip()]
     if len(clauses) < 2:
         return frozenset()
-    best = [rank_skills(index, clause)[:1] for clause in clauses[:_MOST_CLAUSES]]
-    return frozenset(each.name for ranked in best for each in ranked if each.score >= SURE_SCORE)
+    best = (find_best_skill(index, clause, SURE_SCORE) for clause in clauses[:_MOST_CLAUSES])
+    return frozenset(name for name in best if name)
 
 
 def format_score(score: int) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import log
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cockpit.core.skills.skill import Skill
 from cockpit.orient.skills.related_words import related_stems
@@ -59,7 +59,7 @@ class RankedSkill(Struct, frozen=True):
     """Words of the task that it matches, the weightiest first."""
 
 
-class SkillIndex(Struct, frozen=True):
+class SkillIndex(Struct, frozen=True, eq=False):
     """The words of skills, weighted, for :func:`rank_skills`."""
 
     names: tuple[str, ...]
@@ -67,6 +67,8 @@ class SkillIndex(Struct, frozen=True):
     """By stem: the places of skills that have it, each with its weight there."""
     phrases: Mapping[tuple[str, str], frozenset[int]]
     """By two stems in a row: the places of skills whose name or keywords have them."""
+    gains: dict[str, Mapping[int, float]] = field(default_factory=dict)
+    """By stem of a task: what it adds to skills, by their places. Filled as tasks are ranked."""
 
 
 def build_index(skills: Iterable[Skill]) -> SkillIndex:
@@ -117,42 +119,64 @@ def rank_skills(
     What they say of :data:`NO_SKILL` is not ranked.
     """
     stems = stem_words(words)
-    wanted = list(dict.fromkeys(stems))
-    scores: dict[int, float] = {}
-    matched: dict[int, list[tuple[float, str]]] = {}
-    damping = min(1.0, _LONG / len(wanted)) ** 0.5 if wanted else 1.0
-    related = related_stems()
-    for word in wanted:
-        gains: dict[int, float] = {}
-        for place, weight in index.weights.get(word, {}).items():
-            gains[place] = weight * _rarity(index, word)
-        for other in related.get(word, ()) if word not in faint_stems() else ():
-            for place, weight in index.weights.get(other, {}).items():
-                gain = RELATED_WEIGHT * weight * _rarity(index, other)
-                gains[place] = max(gains.get(place, 0.0), gain)
-        for place, gain in gains.items():
-            scores[place] = scores.get(place, 0.0) + gain * damping
-            matched.setdefault(place, []).append((gain, word))
-    for pair in dict.fromkeys(pairwise(stems)):
-        for place in index.phrases.get(pair, ()):
-            scores[place] = scores.get(place, 0.0) + PHRASE_WEIGHT
-    scores = {place: WORDS_WEIGHT * max(score, 0.0) ** 0.5 for place, score in scores.items()}
-    for place, name in enumerate(index.names):
+    scores = _score_words(index, stems)
+    for place, name in enumerate(index.names if vectors else ()):
         likeness = (vectors or {}).get(name, 0.0) - VECTOR_FLOOR
         if likeness > 0:
             scores[place] = scores.get(place, 0.0) + VECTOR_WEIGHT * likeness
-    shown = _first_words(words)
+    matched: dict[int, list[tuple[float, str]]] = {}
+    for word in dict.fromkeys(stems):
+        for place, gain in _find_gains(index, word).items():
+            matched.setdefault(place, []).append((gain, word))
+    shown = _first_words(words) if matched else {}
     ranked = [
-        RankedSkill(
-            index.names[place], round(score * SCALE), _name_words(matched.get(place, ()), shown)
-        )
+        RankedSkill(index.names[place], rounded, _name_words(matched.get(place, ()), shown))
         for place, score in scores.items()
+        if (rounded := round(score * SCALE)) > 0
     ]
-    return tuple(
-        sorted(
-            (each for each in ranked if each.score > 0), key=lambda each: (-each.score, each.name)
-        )
+    return tuple(sorted(ranked, key=lambda each: (-each.score, each.name)))
+
+
+def find_best_skill(index: SkillIndex, words: str, least: int) -> str:
+    """Return the name of the skill whose words match ``words`` best; empty below a score of ``least``."""
+    scores = _score_words(index, stem_words(words))
+    best = min(
+        ((-round(score * SCALE), index.names[place]) for place, score in scores.items()),
+        default=(0, ""),
     )
+    return best[1] if -best[0] >= max(least, 1) else ""
+
+
+def _score_words(index: SkillIndex, stems: Sequence[str]) -> dict[int, float]:
+    """Return what the words of a task add up to, by the places of skills."""
+    scores: dict[int, float] = {}
+    wanted = dict.fromkeys(stems)
+    damping = min(1.0, _LONG / len(wanted)) ** 0.5 if wanted else 1.0
+    for word in wanted:
+        for place, gain in _find_gains(index, word).items():
+            scores[place] = scores.get(place, 0.0) + gain * damping
+    for pair in dict.fromkeys(pairwise(stems)):
+        for place in index.phrases.get(pair, ()):
+            scores[place] = scores.get(place, 0.0) + PHRASE_WEIGHT
+    return {place: WORDS_WEIGHT * max(score, 0.0) ** 0.5 for place, score in scores.items()}
+
+
+def _find_gains(index: SkillIndex, word: str) -> Mapping[int, float]:
+    """Return what a word of a task adds to skills, by their places."""
+    if word in index.gains:
+        return index.gains[word]
+    related = related_stems().get(word, ()) if word not in faint_stems() else ()
+    if word not in index.weights and not related:
+        return {}
+    gains: dict[int, float] = {}
+    for place, weight in index.weights.get(word, {}).items():
+        gains[place] = weight * _rarity(index, word)
+    for other in related:
+        for place, weight in index.weights.get(other, {}).items():
+            gain = RELATED_WEIGHT * weight * _rarity(index, other)
+            gains[place] = max(gains.get(place, 0.0), gain)
+    index.gains[word] = gains
+    return gains
 
 
 def _rarity(index: SkillIndex, word: str) -> float:

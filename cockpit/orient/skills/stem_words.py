@@ -96,6 +96,11 @@ _INSTEAD = {
     ),
     **dict.fromkeys(("ities", "ity"), "it"),
 }
+_ENDINGS_BY_LETTER = {
+    letter: tuple(ending for ending in _ENDINGS if ending[-1] == letter)
+    for letter in {ending[-1] for ending in _ENDINGS}
+}
+"""By a word's last letter, so that a word is not compared with all endings."""
 _SHORTEST = 3
 _KEPT_ENDS = ("ss", "us", "is", "as", "os")
 _ODD = {
@@ -137,22 +142,22 @@ _ODD = {
 }
 
 
-def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case: identifiers whole and in parts."""
-    words: list[str] = []
-    for match in _WORD.finditer(_GO.sub("golang", text[:_LONGEST].replace("'", ""))):
-        word = match[0]
-        lower = word.lower()
-        parts = [part.lower() for part in _PART.findall(word)]
-        if len(parts) > 1 and (_MIXED.fullmatch(lower) or "_" not in word):
-            words.append(lower.strip("_"))
-        words += parts if len(parts) > 1 or lower[-1] not in "+#" else [lower]
-    return words
-
-
 def stem_words(text: str) -> list[str]:
     """Return the stems of the words of ``text`` that say something, in their order."""
-    return [stem(word) for word in split_words(text) if word not in STOP_WORDS and len(word) > 1]
+    words = _WORD.findall(_GO.sub("golang", text[:_LONGEST].replace("'", "")))
+    return [each for word in words for each in _stem_parts(word)]
+
+
+@lru_cache(maxsize=20_000)
+def _stem_parts(word: str) -> tuple[str, ...]:
+    """Return the stems of a word as a text has it: an identifier's are of the whole and of its parts."""
+    lower = word.lower()
+    parts = [part.lower() for part in _PART.findall(word)]
+    found: list[str] = []
+    if len(parts) > 1 and (_MIXED.fullmatch(lower) or "_" not in word):
+        found.append(lower.strip("_"))
+    found += parts if len(parts) > 1 or lower[-1] not in "+#" else [lower]
+    return tuple(stem(part) for part in found if part not in STOP_WORDS and len(part) > 1)
 
 
 @cache
@@ -168,10 +173,12 @@ def stem(word: str) -> str:
         return _ODD[word]
     if len(word) <= _SHORTEST or not word.isascii() or not word.isalpha():
         return word
-    for ending in _ENDINGS:
+    for ending in _ENDINGS_BY_LETTER.get(word[-1], ()):
+        if not word.endswith(ending):
+            continue
         rest = word[: -len(ending)]
         shortest = _SHORTEST + ending.startswith("ment")  # a comment has nothing to do with "come"
-        if not word.endswith(ending) or len(rest) < shortest:
+        if len(rest) < shortest:
             continue
         if ending == "s" and word.endswith(_KEPT_ENDS):
             break
