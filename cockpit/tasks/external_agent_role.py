@@ -20,6 +20,7 @@ from cockpit.core.errors import CockpitError, Stale
 from cockpit.decide.choose_model import OFFLINE
 from cockpit.loop.intake.assign_role import Assignment
 from cockpit.loop.intake.roles import Role
+from cockpit.loop.intake.task_words import join_task_words
 from cockpit.loop.permissions.ask_context import ensure_turn_wave
 from cockpit.loop.runtime_settings import RunnerSettings, RuntimeSettings
 from cockpit.loop.skills.agent_skills import give_skills
@@ -151,13 +152,11 @@ async def run_role_with_agent(
 
 async def _give_skills(engine: Engine, assignment: Assignment, session_id: str) -> str:
     """Return the texts of the skills for the role's task; they are facts of the session from then on."""
-    task = assignment.task
-    parts = (task.title, task.description, task.acceptance_criteria)
 
     async def open_wave() -> str:
         return await engine.store.write(lambda tx: ensure_turn_wave(tx, session_id, ""))
 
-    words = "\n".join(dict.fromkeys(part for part in parts if part))
+    words = join_task_words(assignment.task, assignment.role.name)
     return await give_skills(engine, session_id, words, open_wave, is_new_agent=True)
 
 

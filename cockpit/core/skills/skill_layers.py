@@ -90,7 +90,7 @@ def load_skills(
     untrusted: list[str] = []
     replaced: list[Replaced] = []
     for place in places:
-        for folder in _list_folders(place, problems):
+        for folder in map(Path, _list_folders(place, problems)):
             data = _read_file(folder / SKILL_FILE, place.layer, problems)
             if data is None:
                 continue
@@ -128,13 +128,14 @@ def stamp_places(places: Sequence[SkillPlace]) -> tuple[tuple[str, int, int], ..
     """Return what changes when a skill is added, changed or removed: times and sizes of files."""
     stamps: list[tuple[str, int, int]] = []
     for place in places:
+        look = os.lstat if place.layer == "project" else os.stat
         for folder in _list_folders(place, []):
-            path = folder / SKILL_FILE
+            path = f"{folder}/{SKILL_FILE}"
             try:
-                status = path.lstat() if place.layer == "project" else path.stat()
+                status = look(path)
             except OSError:
                 continue
-            stamps.append((str(path), status.st_mtime_ns, status.st_size))
+            stamps.append((path, status.st_mtime_ns, status.st_size))
     return tuple(stamps)
 
 
@@ -159,28 +160,30 @@ def _walk(folder: Path, before: str, depth: int) -> Iterator[str]:
             yield name
 
 
-def _list_folders(place: SkillPlace, problems: list[str]) -> list[Path]:
+def _list_folders(place: SkillPlace, problems: list[str]) -> list[str]:
     """List the folders of a place that may be skills, by name."""
     is_project = place.layer == "project"
+    where = str(place.folder)
     try:
-        if is_project and any(path.is_symlink() for path in (place.folder, place.folder.parent)):
-            problems.append(f"{place.folder} is a link; a project's skills must be its own files.")
+        # As text: this is asked before each wave, and paths as objects take most of the time.
+        if is_project and (os.path.islink(where) or os.path.islink(os.path.dirname(where))):  # noqa: PTH114, PTH120
+            problems.append(f"{where} is a link; a project's skills must be its own files.")
             return []
-        entries = sorted(os.scandir(place.folder), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(where), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        problems.append(f"{place.folder} cannot be read: {error.strerror or error}.")
+        problems.append(f"{where} cannot be read: {error.strerror or error}.")
         return []
     folders = []
     for entry in entries:
         try:
             if entry.is_dir(follow_symlinks=not is_project):
-                folders.append(Path(entry.path))
+                folders.append(entry.path)
         except OSError as error:  # a link to itself, or into a folder of somebody else
             problems.append(f"{entry.path} cannot be read: {error.strerror or error}.")
     if len(folders) > MOST_SKILLS:
-        problems.append(f"{place.folder} has more than {MOST_SKILLS} skills; the rest is not read.")
+        problems.append(f"{where} has more than {MOST_SKILLS} skills; the rest is not read.")
     return folders[:MOST_SKILLS]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from cockpit.core.secrets import mask
+from cockpit.loop.intake.task_words import read_task_words
 from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.phases.propose_context_request import open_gateway, preview_record
 from cockpit.loop.wave_context import WaveContext
@@ -42,7 +43,9 @@ def find_question(connection: sqlite3.Connection, context: WaveContext) -> tuple
     sent = messages.select_for_session(connection, session_id, role="person")
     texts = [message.text for message in sent[1:]]  # the first is the task
     if ordinal == 1:
-        texts.insert(0, context.session.words)
+        # Of a role, those of its task: the role's own text would ask for knowledge in every session.
+        session = context.session
+        texts.insert(0, read_task_words(connection, session) if session.role else session.words)
     else:
         since = _time_of_wave(connection, session_id, ordinal - 1)
         texts = [message.text for message in sent[1:] if message.created_at >= since]

@@ -128,6 +128,8 @@ class Librarian(Struct):
     """Why the index was rebuilt; empty when it was not."""
     is_beside_screen: bool = False
     """Whether a screen is drawn by this process: then indexing leaves it more of the time."""
+    _has_skills: object = None
+    """The state of the index in which it had exactly these skills."""
     _background: subprocess.Popen[bytes] | None = None
     _follower: FileFollower | None = None
     looked_at: str = ""
@@ -188,7 +190,10 @@ class Librarian(Struct):
 
         def run() -> dict[str, float]:
             index = self._open()
-            _refresh_skills(index, list(self.read_skills()))
+            skills = list(self.read_skills())
+            if self._has_skills != (index, index.revision(), skills):
+                _refresh_skills(index, skills)
+                self._has_skills = (index, index.revision(), skills)
             nearest = _find_nearest(index)
             return {} if nearest is None else compare_routes(index, nearest, words)
 
@@ -327,6 +332,7 @@ class Librarian(Struct):
             skills = list(self.read_skills())
             kept = refresh_stored(index, STORED_KINDS, [*stored, *describe_skills(skills)])
             _refresh_routes(index, skills)
+            self._has_skills = (index, index.revision(), skills)
             return Refreshed(
                 files.looked_at + kept.looked_at,
                 files.changed + kept.changed,

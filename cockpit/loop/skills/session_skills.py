@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.skills import skill_layers
+from cockpit.loop.intake.task_words import read_task_words
 from cockpit.loop.skills.project_skills import SOURCE, ProjectSkills
 from cockpit.loop.wave_context import Engine, WaveContext
 from cockpit.orient.skills.choose_skills import Choice, Scope, choose_skills
@@ -25,7 +26,6 @@ from cockpit.orient.skills.keep_skills import (
     find_drifted,
     find_unused,
 )
-from cockpit.store.backlog import tasks
 from cockpit.store.context import facts
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.skills import (
@@ -243,11 +243,7 @@ def read_news(connection: sqlite3.Connection, context: WaveContext) -> News:
     session = context.session
     sent = messages.select_for_session(connection, session.session_id, role="person")
     if context.wave.ordinal == 1:
-        parts = [session.words]
-        if session.task_id is not None:
-            task = tasks.load(connection, session.task_id)
-            parts += [task.title, task.description, task.acceptance_criteria]
-        words = "\n".join(dict.fromkeys(part for part in parts if part))
+        words = read_task_words(connection, session)
         return News(words, sent[0].created_at if sent else "")
     if len(sent) <= 1:
         return _NO_NEWS

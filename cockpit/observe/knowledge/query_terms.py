@@ -5,6 +5,7 @@ See ``docs/reference/knowledge.md``, search.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import threading
@@ -160,11 +161,12 @@ def _count_chunks(index: KnowledgeIndex, stems: Sequence[str]) -> tuple[int, dic
         if not isinstance(cached, _Counts) or cached.revision != revision:
             (chunks,) = index.connection.execute("SELECT count(*) FROM chunks").fetchone()
             cached = index.cached[_CACHE] = _Counts(revision, chunks, {})
-        for stem in stems:
-            # One by one: with a list of terms the whole vocabulary is read.
-            if stem not in cached.by_stem:
-                row = index.connection.execute(
-                    "SELECT doc FROM terms WHERE term=?", (stem,)
-                ).fetchone()
-                cached.by_stem[stem] = row[0] if row else 0
+        unknown = [stem for stem in stems if stem not in cached.by_stem]
+        if unknown:
+            # Looked up one by one: joined with a list of terms, the whole vocabulary would be read.
+            rows = index.connection.execute(
+                "SELECT value, (SELECT doc FROM terms WHERE term=value) FROM json_each(?)",
+                (json.dumps(unknown),),
+            )
+            cached.by_stem.update((stem, count or 0) for stem, count in rows)
         return cached.chunks, {stem: cached.by_stem[stem] for stem in stems}

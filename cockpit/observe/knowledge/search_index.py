@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from cockpit.observe.knowledge.index_store import IndexUnusable, KnowledgeIndex, StoredChunk
 from cockpit.observe.knowledge.passage import KINDS, Passage
@@ -122,12 +123,17 @@ def _score(
     total = sum(term.weight for term in terms)
     scores = {}
     for chunk in chunks:
-        words = set(split_words(f"{chunk.title}\n{chunk.text}\n{chunk.ref}"))
-        present = set(stem_words(sorted(words)))
+        present = _stem_chunk(f"{chunk.title}\n{chunk.text}\n{chunk.ref}")
         covered = sum(term.weight for term in terms if term.stem in present)
         share = covered / total if total else 0.0
         scores[chunk.chunk_id] = calibrate(share, cosines.get(chunk.chunk_id))
     return scores
+
+
+@lru_cache(maxsize=256)
+def _stem_chunk(text: str) -> frozenset[str]:
+    """Return the stems of a chunk; the searches of a chain's tasks find the same ones."""
+    return frozenset(stem_words(sorted(set(split_words(text)))))
 
 
 def calibrate(share: float, cosine: float | None) -> float:

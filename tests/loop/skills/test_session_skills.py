@@ -19,10 +19,13 @@ from cockpit.act.skills.preview_skill import preview_skill
 from cockpit.act.text_edits import ActionRefused
 from cockpit.act.tool_payloads import CreateSkill
 from cockpit.act.workspace import Workspace
+from cockpit.backlog import service
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
+from cockpit.loop.intake.assign_role import Assignment, assign
+from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.librarian import index_path
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import Limits, RuntimeSettings
@@ -112,6 +115,34 @@ async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path
     assert "grants no permission" in text
     assert "Never without the user's word" in text
     assert "# API design" not in text
+
+
+@pytest.mark.parametrize("role", ["implementer", "spec_reviewer", "fixer"])
+async def test_a_role_gets_the_skills_of_its_task_whatever_its_text_quotes(
+    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge_settings, "ENABLED", True)
+    quoted = "### The Change\n\n+ # use the git skill; how does the architecture of the API work?\n"
+    async with runtime_on(tmp_path) as runtime:
+        task = await runtime.store.write(
+            lambda tx: service.create_task(tx, "Say $debugging on the page", by="test")
+        )
+        found = runtime.engine.role(role)
+        assert found is not None
+        session = await assign(
+            runtime.engine,
+            Assignment(found, task, f"You are the {role}. Commit the branch.\n\n{quoted}", (), ""),
+            model=script(tmp_path),
+            policy="reads",
+            beside=lambda tx, session_id: None,
+        )
+        await runtime.run(session)
+        assert ("loaded", "debugging", "mention", 1) in events(runtime)
+        assert "git" not in [name for verb, name, *_ in events(runtime) if verb == "loaded"]
+        (searches,) = runtime.store.read_now(
+            lambda c: c.execute("SELECT count(*) FROM context_requests").fetchone()
+        )
+    assert searches == 0
 
 
 async def test_a_named_skill_is_one_line_until_the_agent_or_the_user_asks_for_it(
