@@ -153,11 +153,11 @@ def _stem_parts(word: str) -> tuple[str, ...]:
     """Return the stems of a word as a text has it: an identifier's are of the whole and of its parts."""
     lower = word.lower()
     parts = [part.lower() for part in _PART.findall(word)]
-    found: list[str] = []
+    words: list[str] = []
     if len(parts) > 1 and (_MIXED.fullmatch(lower) or "_" not in word):
-        found.append(lower.strip("_"))
-    found += parts if len(parts) > 1 or lower[-1] not in "+#" else [lower]
-    return tuple(stem(part) for part in found if part not in STOP_WORDS and len(part) > 1)
+        words.append(lower.strip("_"))
+    words += parts if len(parts) > 1 or lower[-1] not in "+#" else [lower]
+    return tuple(stem(part) for part in words if part not in STOP_WORDS and len(part) > 1)
 
 
 @cache
