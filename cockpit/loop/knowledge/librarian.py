@@ -180,16 +180,19 @@ class Librarian(Struct):
 
         return await asyncio.to_thread(lambda: run(self._open()))
 
-    async def compare_skills(self, words: str) -> dict[str, float]:
+    async def compare_skills(self, words: str, *, indexes: bool = False) -> dict[str, float]:
         """Return how near each skill is to ``words`` by vectors, from 0 to 1, by name.
 
-        Empty without the extra, and where skills have no vectors yet: these are made in the background.
+        Empty without the extra, and where nothing has vectors yet: :meth:`embed_in_background` makes them, of
+        the skills that are indexed then. ``indexes`` has them indexed where nothing has vectors.
         """
         if not embed_text.is_installed():
             return {}
 
         def run() -> dict[str, float]:
             index = self._open()
+            if not indexes and not index.has_vectors(embed_text.MODEL):
+                return {}
             skills = list(self.read_skills())
             if self._has_skills != (index, index.revision(), skills):
                 _refresh_skills(index, skills)

@@ -26,9 +26,10 @@ async def compare_skills(context: WaveContext) -> None:
     project_skills = context.engine.skills
     if not words or project_skills.was_compared(words):
         return
-    librarian = context.engine.librarian
-    project_skills.keep_nearness(words, await librarian.compare_skills(words))
-    if context.session.interactive:
+    librarian, is_interactive = context.engine.librarian, context.session.interactive
+    near = await librarian.compare_skills(words, indexes=is_interactive)
+    project_skills.keep_nearness(words, near)
+    if is_interactive:
         await librarian.embed_in_background()
 
 

@@ -390,9 +390,11 @@ async def test_vectors_of_the_librarian_choose_what_words_alone_do_not(
     monkeypatch.setattr(embed_text, "is_installed", lambda: True)
     monkeypatch.setattr(embed_text, "load_embedder", Meanings)
     async with runtime_on(tmp_path) as runtime:
-        # The first session puts skills into the index; nothing has vectors yet, so words alone choose.
+        # Nothing has vectors yet: words alone choose, and nothing is indexed for vectors that nobody makes.
         await run(runtime, task, script(tmp_path))
         assert "courier" not in [name for _, name, _, _ in events(runtime)]
+        assert not (await runtime.engine.librarian.read_state()).counts.chunks
+        await runtime.engine.librarian.refresh()
         while await runtime.engine.librarian.embed():
             continue
         await run(runtime, f"{task} And where is it?", script(tmp_path))
