@@ -28,6 +28,14 @@ def main() -> int:
         from cockpit.commands.sessions.open_screen import main as open_screen
 
         return open_screen()
+    collect_rarely()
+    from cockpit.cli import main as run_command
+
+    return run_command()
+
+
+def collect_rarely() -> None:
+    """Look for garbage less often than Python does by itself, and not at the end of the process."""
     import atexit
     import gc
 
@@ -36,9 +44,6 @@ def main() -> int:
     gc.set_threshold(150_000, 20, 20)
     # The system takes all memory back: to look through it for garbage at the end is a seventh of that time.
     atexit.register(gc.freeze)
-    from cockpit.cli import main as run_command
-
-    return run_command()
 
 
 if __name__ == "__main__":
