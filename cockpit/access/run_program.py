@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from cockpit.access.git_folders import find_refused_redirect
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
-from cockpit.access.process_group import Caught, Overflow, end_group, ended, feed, start
+from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.safe_git import (
@@ -124,7 +123,9 @@ async def run_program(
         raise CockpitError(f"cannot run {words[0]!r} in {cwd.name!r}: no such directory")
     started = time.monotonic()
     try:
-        process = await start(words, cwd, env, piped=stdin is not None, files=files)
+        run = GroupRun(
+            words, cwd, env, stdin=stdin, max_bytes=max_bytes, files=files, on_output=on_output
+        )
     except FileNotFoundError as error:
         if not os.path.isdir(cwd):  # noqa: PTH112, ASYNC240 - as above; it went since
             gone = f"cannot run {words[0]!r} in {cwd.name!r}: no such directory"
@@ -135,34 +136,25 @@ async def run_program(
         if error.errno in _PASSING:
             raise ProgramNotStarted(words[0], reason) from error
         raise ProgramMissing(words[0], reason) from error
-    caught = Caught(max_bytes, on_output)
-    drains = (
-        asyncio.ensure_future(caught.drain(process.stdout, caught.out)),
-        asyncio.ensure_future(caught.drain(process.stderr, caught.err)),
-    )
-    talk = asyncio.gather(feed(process, stdin), ended(process, drains))
     timed_out = False
     try:
         if on_start is not None:
-            on_start(process.pid)
+            on_start(run.pid)
         # Not wait_for: on 3.11 it can swallow a cancellation that meets the program's end.
         async with asyncio.timeout(timeout_s):
-            await talk
+            await run.wait()
     except TimeoutError:
         timed_out = True
-    except Overflow:
-        caught.full = True
     finally:
         # Children that outlive the program itself are part of what was started, and go with it.
-        await asyncio.shield(end_group(process))
-        await asyncio.gather(talk, *drains, return_exceptions=True)
+        code = await run.end()
     return Finished(
         argv=words,
-        code=process.returncode if process.returncode is not None else -signal.SIGKILL,
-        stdout=bytes(caught.out),
-        stderr=bytes(caught.err),
+        code=code,
+        stdout=bytes(run.out),
+        stderr=bytes(run.err),
         timed_out=timed_out,
-        truncated=caught.full,
+        truncated=run.full,
         duration_ms=int((time.monotonic() - started) * 1000),
     )
 

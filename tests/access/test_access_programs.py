@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -106,6 +107,47 @@ async def test_a_child_left_behind_goes_with_the_program(tmp_path: Path) -> None
     done = await run_program(["sh", "-c", "sleep 600 & echo $!"], cwd=tmp_path, timeout_s=60)
     assert done.ok
     await dead(int(done.stdout))
+
+
+async def test_a_child_left_behind_keeps_its_output_only_briefly(tmp_path: Path) -> None:
+    """Not even one that left the group, which nothing can end."""
+    script = "echo whole; setsid sleep 600 & echo $!"
+    done = await run_program(["sh", "-c", script], cwd=tmp_path, timeout_s=60)
+    *text, child = done.text.split()
+    os.kill(int(child), signal.SIGKILL)
+    assert done.ok and text == ["whole"]
+
+
+async def test_where_no_descriptor_says_that_a_program_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    await test_output_and_status_come_back(tmp_path)
+    await test_a_child_left_behind_goes_with_the_program(tmp_path)
+    await test_cancelling_leaves_no_orphan(tmp_path)
+
+
+async def test_a_status_that_cannot_be_known_is_no_success(tmp_path: Path) -> None:
+    """A parent can start this process so that the kernel keeps no status of its children."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        done = await run_program(["true"], cwd=tmp_path, timeout_s=60)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert done.code > 0 and not done.ok
+
+
+async def test_an_error_of_the_one_who_hears_the_output_ends_the_program(tmp_path: Path) -> None:
+    mark = f"{tmp_path}/mark"
+
+    def refuse(_: bytes) -> None:
+        raise ValueError("not this")
+
+    with pytest.raises(ValueError, match="not this"):
+        await run_program(
+            ["sh", "-c", "echo x; sleep 600", mark], cwd=tmp_path, timeout_s=600, on_output=refuse
+        )
+    await dead(*having(mark))
 
 
 async def test_too_much_output_ends_the_program_and_keeps_what_came(tmp_path: Path) -> None:

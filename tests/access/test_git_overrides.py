@@ -337,14 +337,14 @@ def test_the_users_own_settings_come_back() -> None:
 def _count_listings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The listings of settings from now on."""
     listings: list[tuple[str, ...]] = []
-    start = run_program.start
+    start = run_program.GroupRun
 
-    async def counted(words, *rest, **options):
+    def counted(words, *rest, **options):
         if "--show-scope" in words:
             listings.append(words)
-        return await start(words, *rest, **options)
+        return start(words, *rest, **options)
 
-    monkeypatch.setattr(run_program, "start", counted)
+    monkeypatch.setattr(run_program, "GroupRun", counted)
     return listings
 
 
