@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
 _COMMIT_HEAD = 4_096
 """Bytes of a commit in which its parents are named."""
 _MOST_ALTERNATES = 64
-_LARGEST_LIST = 65_536
+_LARGEST_FILE = 65_536
 _BRANCH = re.compile(r"refs/heads/(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20~^:?*\[\\]+")
 
 
@@ -80,23 +81,29 @@ def list_redirects(top: Path) -> list[Redirect]:
 
     A linked worktree and a submodule lead to git directories that lead back: those are none.
     """
+    return _list_redirects(top, locate_git_folders(top))
+
+
+def _list_redirects(top: Path, folders: GitFolders | None) -> list[Redirect]:
     dot = f"{top}/.git"
     redirects = []
     if os.path.islink(dot):  # noqa: PTH114 - as above
         redirects.append(Redirect(".git", os.path.realpath(dot)))
-    folders = locate_git_folders(top)
     if folders is None:
         return redirects
-    own, common = os.path.realpath(folders.own), os.path.realpath(folders.common)
-    if os.path.isfile(dot) and not leads_back(own, dot) and not _is_submodule(own, top):  # noqa: PTH113
-        redirects.append(Redirect(".git", own, _owner_problem(own)))
-    if common != own:
+    own, common = folders.own, folders.common
+    has_own_folder = os.path.isdir(dot)  # noqa: PTH112
+    if not has_own_folder and not leads_back(own, dot):
+        own = os.path.realpath(own)
+        if not _is_submodule(own, top):
+            redirects.append(Redirect(".git", own, _owner_problem(own)))
+    if not _is_same_folder(common, own):
         why = _owner_problem(common)
-        if os.path.isdir(dot):  # noqa: PTH112
+        if has_own_folder:
             # Only the directory of a linked worktree shares another's, and that one lies apart.
             why = "a repository of its own shares no other's settings and objects"
         if why:
-            redirects.append(Redirect("commondir", common, why))
+            redirects.append(Redirect("commondir", os.path.realpath(common), why))
     for name in ("objects", "refs"):
         place = f"{common}/{name}"
         if os.path.islink(place):  # noqa: PTH114
@@ -108,11 +115,15 @@ def list_redirects(top: Path) -> list[Redirect]:
     return redirects
 
 
-def find_refused_redirect(cwd: Path) -> Redirect | None:
-    """Return the first redirect for which no git is started in ``cwd``."""
-    for top in (cwd, *cwd.parents):
+def find_refused_redirect(cwd: Path, folders: GitFolders | None) -> Redirect | None:
+    """Return the first redirect for which no git is started in ``cwd``.
+
+    ``folders`` are those of the checkout at ``cwd``; None where it is not the top of one.
+    """
+    for top in chain((cwd,), cwd.parents):
         if os.path.lexists(f"{top}/.git"):
-            return next((each for each in list_redirects(top) if each.refused), None)
+            listed = _list_redirects(top, folders if top is cwd else locate_git_folders(top))
+            return next((each for each in listed if each.refused), None)
     return None
 
 
@@ -123,8 +134,7 @@ def list_alternates(common: str) -> list[str]:
     while waiting and len(listed) < _MOST_ALTERNATES:
         objects = waiting.pop(0)
         try:
-            with open(f"{objects}/info/alternates", "rb") as file:
-                lines = os.fsdecode(file.read(_LARGEST_LIST)).splitlines()
+            lines = os.fsdecode(_load(f"{objects}/info/alternates")).splitlines()
         except OSError:
             continue
         for line in lines:
@@ -140,7 +150,7 @@ def leads_back(own: str, dot: str) -> bool:
     """Whether the state in ``own`` is that of the linked worktree whose ``.git`` is ``dot``."""
     try:
         back = os.path.join(own, _read(f"{own}/gitdir"))  # noqa: PTH118
-        return os.path.realpath(back) == os.path.realpath(dot)
+        return back == dot or os.path.realpath(back) == os.path.realpath(dot)
     except (OSError, UnicodeError):
         return False
 
@@ -155,6 +165,13 @@ def _is_submodule(own: str, top: Path) -> bool:
     return False
 
 
+def _is_same_folder(first: str, second: str) -> bool:
+    try:
+        return first == second or os.path.samefile(first, second)  # noqa: PTH121
+    except OSError:
+        return False
+
+
 def _owner_problem(folder: str) -> str:
     """Say why what is in a folder may be somebody else's; '' for one of this user or the administrator."""
     try:
@@ -167,8 +184,19 @@ def _owner_problem(folder: str) -> str:
 
 
 def _read(file: str) -> str:
-    with open(file, "rb") as opened:
-        return opened.read().decode("utf-8").rstrip("\n")
+    return _load(file).decode("utf-8").rstrip("\n")
+
+
+def _load(file: str) -> bytes:
+    """Read a small file in less time than ``open`` takes: some hundred of them for each task.
+
+    A pipe in its place is not waited for.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, _LARGEST_FILE)
+    finally:
+        os.close(descriptor)
 
 
 def has_own_settings(folders: GitFolders) -> bool:

@@ -7,13 +7,14 @@ a repository must not run them. See ``docs/reference/security.md``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.access.git_folders import locate_git_folders, read_git_folders
+from cockpit.access.git_folders import GitFolders
 
 REPOSITORY_SCOPES = frozenset({"local", "worktree"})
 """Scopes of git's settings that belong to a repository."""
@@ -121,18 +122,16 @@ class RepositorySettings:
     async def load(
         self,
         cwd: Path,
+        folders: GitFolders | None,
         list_settings: Callable[[], Awaitable[bytes]],
-        *,
-        is_git_dir: bool = False,
     ) -> ListedSettings:
         """Return the settings of git in ``cwd``; ``list_settings`` asks git for them.
 
-        ``is_git_dir``: git is told that ``cwd`` is the repository itself, not a checkout.
+        ``folders`` are those of its repository as they are now; None where only git can find it.
         """
-        folders = read_git_folders(str(cwd)) if is_git_dir else locate_git_folders(cwd)
         if folders is None:
             return parse_listing(await list_settings())
-        config = Path(folders.common, "config")
+        config = f"{folders.common}/config"
         signature = _sign(config)
         # Of all checkouts, or of one where some of them may have settings of their own.
         shared, single = (signature, ""), (signature, folders.own)
@@ -158,18 +157,18 @@ class RepositorySettings:
         return listed
 
 
-def _files_of(cwd: Path, settings: Iterable[Setting]) -> set[Path]:
+def _files_of(cwd: Path, settings: Iterable[Setting]) -> set[str]:
     """Return the files of the repository's settings."""
     return {
-        cwd / setting.origin.removeprefix("file:")
+        os.path.join(cwd, setting.origin.removeprefix("file:"))  # noqa: PTH118
         for setting in settings
         if setting.scope in REPOSITORY_SCOPES and setting.origin.startswith("file:")
     }
 
 
-def _sign(file: Path) -> _Signature | None:
+def _sign(file: str) -> _Signature | None:
     try:
-        info = file.stat()
+        info = os.stat(file)  # noqa: PTH116 - for each call of git
     except OSError:
         return None
     # The time of the last change of any kind is the kernel's: a program cannot set it back.

@@ -17,7 +17,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cockpit.access.git_folders import find_refused_redirect
+from cockpit.access.git_folders import (
+    find_refused_redirect,
+    locate_git_folders,
+    read_git_folders,
+)
 from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Setting, parse_listing
 from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
@@ -234,7 +238,8 @@ async def _list_settings(cwd: Path, *place: str) -> ListedSettings:
         # Settings that git itself cannot read stop the next git as well.
         return listed.stdout if listed.ok else b""
 
-    if redirect := find_refused_redirect(cwd):
+    checkout = locate_git_folders(cwd)
+    if redirect := find_refused_redirect(cwd, checkout):
         raise CockpitError(
             f"git was not started in {cwd}: {redirect.file} of its repository leads to {redirect.target}, and"
             f" {redirect.refused}. Remove that file, after `git repack -a -d` where it lists objects.",
@@ -242,7 +247,8 @@ async def _list_settings(cwd: Path, *place: str) -> ListedSettings:
         )
     if place not in ((), _FOLDER_ITSELF):  # another repository than the folder's
         return parse_listing(await list_settings())
-    return await _SETTINGS.load(cwd, list_settings, is_git_dir=place == _FOLDER_ITSELF)
+    folders = read_git_folders(str(cwd)) if place else checkout
+    return await _SETTINGS.load(cwd, folders, list_settings)
 
 
 async def run_git(
