@@ -208,6 +208,11 @@ class GroupRun:
                 await asyncio.wait([self._exit], timeout=_GRACE_S)
             _signal(self.pid, signal.SIGKILL)
             await asyncio.wait([self._exit], timeout=_GRACE_S)
+            for _ in range(int(_LEFT_BEHIND_S / _POLL_S)):
+                # The kernel ends what runs in a sandbox only after the sandbox itself.
+                await asyncio.sleep(_POLL_S)
+                if not self._outputs:
+                    break
         finally:
             self._close()
 
