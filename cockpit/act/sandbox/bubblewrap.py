@@ -180,13 +180,18 @@ class Sandbox(Struct, frozen=True):
         if extra.tools:
             options += self._surroundings(root, environment, extra)
         options += ["--bind" if extra.root == "write" else "--ro-bind", str(root), str(root)]
-        options += _git_options(find_git_places(root), extra.git, files)
+        places = None if extra.git == "none" else find_git_places(root)
+        if places is not None:
+            options += _git_options(places, root, extra, files)
         for state in (root / ".cockpit" / "state", Path(state_root())):
             # The state is in the project only where that is a home directory under version control.
             if state.is_relative_to(root) and state.is_dir() and not state.is_symlink():
                 options += ["--tmpfs", str(state), "--remount-ro", str(state)]
+        shown = places.directories if places is not None and extra.git == "read" else ()
         for outside, inside in extra.read:
-            options += ["--ro-bind", str(outside), str(inside)]
+            # Of the repository, what hides the secrets of its settings stays on top.
+            if outside != inside or not any(outside.is_relative_to(place) for place in shown):
+                options += ["--ro-bind", str(outside), str(inside)]
         for outside, inside in extra.write:
             options += ["--bind", str(outside), str(inside)]
         program = filter_program() if self.filters else None
@@ -288,23 +293,22 @@ def _counts_by_namespace() -> bool:
     return tuple(int(part) for part in release[:2] if part.isdigit()) >= _COUNTS_BY_NAMESPACE
 
 
-def _git_options(
-    places: GitPlaces | None, git: str | tuple[Path, Path], files: list[int]
-) -> list[str]:
+def _git_options(places: GitPlaces, root: Path, extra: Extra, files: list[int]) -> list[str]:
     """Return the mounts of the repository: never writable, and its settings without what is private."""
-    if places is None or git == "none":
-        return []
     options: list[str] = []
-    for place in places.fixed:
-        options += ["--bind", str(place), str(place)]
-    for place in places.frozen:
-        options += ["--ro-bind", str(place), str(place)]
-    if isinstance(git, tuple):
-        view, inside = git
+    is_writable = extra.root == "write"
+    if is_writable:
+        for place in places.fixed:
+            options += ["--bind", str(place), str(place)]
+        for place in places.frozen:
+            options += ["--ro-bind", str(place), str(place)]
+    if isinstance(extra.git, tuple):
+        view, inside = extra.git
         options += ["--bind", str(view), str(inside)]
         return options
     for place in places.directories:
-        options += ["--ro-bind", str(place), str(place)]
+        if is_writable or not place.is_relative_to(root):
+            options += ["--ro-bind", str(place), str(place)]
     for place, text in places.settings:
         descriptor = os.memfd_create("settings", os.MFD_CLOEXEC)
         files.append(descriptor)

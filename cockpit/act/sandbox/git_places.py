@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,10 +55,14 @@ class GitPlaces(Struct, frozen=True):
 def find_git_places(root: Path) -> GitPlaces | None:
     """Return the repository whose checkout ``root`` is; None where there is none that git would take."""
     dot = root / ".git"
-    if dot.is_symlink() or not dot.exists():
+    try:
+        mode = dot.lstat().st_mode
+    except OSError:
+        return None
+    if stat.S_ISLNK(mode):
         return None
     frozen = []
-    if dot.is_file():
+    if stat.S_ISREG(mode):
         linked = _linked(dot)
         if linked is None:
             return None
@@ -90,14 +95,14 @@ def _linked(dot: Path) -> tuple[Path, Path] | None:
     A file that leads to what is not a git directory would show a folder that is none of the project's.
     """
     match = _GITDIR.match(dot.read_text("utf-8", "surrogateescape")[:5000])
-    private = (dot.parent / match.group(1).strip()).resolve() if match else None
+    private = Path(os.path.realpath(dot.parent / match[1].strip())) if match else None
     if private is None or not (private / "HEAD").is_file():
         return None
     listed = private / "commondir"
     if not listed.is_file():
         return private, private
     text = listed.read_text("utf-8", "surrogateescape")[:5000].strip()
-    common = (private / text).resolve()
+    common = Path(os.path.realpath(private / text))
     return (private, common) if private.parent.parent == common else None
 
 
@@ -174,7 +179,11 @@ def _settings(private: Path, common: Path) -> Iterator[tuple[Path, bytes]]:
     for place in dict.fromkeys(
         (common / "config", private / "config", private / "config.worktree")
     ):
-        if place.is_file() and not place.is_symlink() and place.stat().st_size <= _MOST:
+        try:
+            info = place.lstat()
+        except OSError:
+            continue
+        if stat.S_ISREG(info.st_mode) and info.st_size <= _MOST:
             text = place.read_text("utf-8", "surrogateescape")
             shown = clean_settings(text)
             if shown != text:

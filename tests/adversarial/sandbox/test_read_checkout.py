@@ -175,3 +175,33 @@ async def test_what_a_reading_shows_is_what_git_shows(
             as_it_is = await run_git(*words.split(), cwd=folder)
             use_reading_sandbox(CheckoutSandbox())
             assert (confined.code, confined.stdout) == (as_it_is.code, as_it_is.stdout), words
+
+
+async def test_a_reading_of_a_linked_tree_hides_passwords_and_opens_no_submodule(
+    ground: Workspace, ran: Path
+) -> None:
+    """The settings lie outside of the tree; the folder on the way to a submodule may not be moved there."""
+    root, linked = ground.root, ground.root.parent / "linked"
+    local = ("-c", "protocol.file.allow=always")
+    for words in (
+        ("submodule", "--quiet", "add", str(root), "sub/module"),
+        ("commit", "-q", "-m", "Submodule"),
+        ("config", "remote.origin.url", "https://ada:a-password@example.org/x"),
+        ("worktree", "add", "-q", str(linked)),
+    ):
+        subprocess.run(["git", *local, *words], cwd=root, check=True)
+    subprocess.run(
+        ["git", *local, "submodule", "--quiet", "update", "--init"], cwd=linked, check=True
+    )
+    (linked / ".gitattributes").write_text("*.txt filter=tidy\n")
+    (linked / "a.txt").write_text("changed\n")
+    (linked / "tidy.py").write_text(
+        "import pathlib, sys\nsys.stdin.read()\n"
+        f"print('a-password' in pathlib.Path({str(root / '.git' / 'config')!r}).read_text())\n"
+        "for place in ('sub', 'sub/module'):\n"
+        "    try:\n        pathlib.Path(place, 'planted').touch()\n"
+        "    except OSError as error:\n        print(error.strerror)\n"
+    )
+    done = await run_git("diff", "--", "a.txt", cwd=linked)
+    added = [line[1:] for line in done.text.splitlines() if line.startswith("+")][1:]
+    assert added == ["False", "Read-only file system", "Read-only file system"]
