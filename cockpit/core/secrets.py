@@ -216,9 +216,10 @@ def mask_value(value: Any) -> Any:
 
 def masked_json(value: Any) -> str:
     """Return the canonical JSON of a value with its secrets masked."""
-    text = canonical_json(value)
+    stays = _stays_as_it_is(value)
+    text = canonical_json(value, is_plain=stays == _PLAIN)
     if (
-        _stays_as_it_is(value)
+        stays
         or lacks_secret_signs(text)
         or (
             # A count of tokens is not a secret, and its key has no value to mask.
@@ -229,32 +230,33 @@ def masked_json(value: Any) -> str:
     return canonical_json(mask_value(value))
 
 
-def stays_as_member(key: str, text: str) -> bool:
-    """Tell whether a text under ``key`` is certain to be masked to itself, looking only at short ones."""
-    if (key, text) in _clean_members:
+def stays_as_member(member: tuple[str, str]) -> bool:
+    """Tell whether a text under its key, (key, text), is certain to be masked to itself.
+
+    Looks only at short texts.
+    """
+    if member in _clean_members:
         return True
-    if key in _ID_KEYS and _shape(_ID).fullmatch(text):
-        return True
+    key, text = member
     return len(text) <= _REMEMBERED and _mask_key(key) == key and _mask_member(key, text) == text
 
 
 _ID_KEYS = frozenset(
     (
-        *(
-            "action_id",
-            "proposal_id",
-            "request_id",
-            "call_id",
-            "message_id",
-            "fact_id",
-            "packet_id",
-        ),
-        *("session_id", "task_id", "chain_id", "key", "payload_digest", "shown_digest"),
+        *("action_id", "proposal_id", "request_id", "call_id", "message_id", "fact_id"),
+        *("packet_id", "session_id", "task_id", "chain_id", "event_id", "wave_id", "plan_id"),
+        *("key", "payload_digest", "shown_digest", "digest", "sha256", "before_sha256"),
+        *("after_sha256", "base_commit", "merged_commit", "last_commit", "commit", "tip"),
+        *("expires_at", "subject"),
     )
 )
-_ID = r"[a-z]{1,2}-[0-9a-z]{8}|(?:k-)?[0-9a-f]{24}|[0-9a-f]{64}"
-"""An id or a digest of ours: masking leaves each of them under these keys as it is, and it is rarely seen
-twice, so that remembering it helps little and looking for signs in it takes long."""
+_ID = (
+    r"[a-z]{1,2}-[0-9a-z]{8}|(?:[kq]-|plan-)?(?:[0-9a-f]{16}-)?s-[0-9a-z]{8}-w[0-9]{1,9}"
+    r"|(?:k-)?[0-9a-f]{24}|p-[0-9a-f]{10}|[0-9a-f]{10}|[0-9a-f]{40}|[0-9a-f]{64}"
+    r"|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
+)
+"""An id, a digest, a commit or a time of ours: masking leaves each of them under these keys as it is, and it
+is rarely seen twice, so that remembering it helps little and looking for signs in it takes long."""
 
 
 _COUNT = re.compile(r'"[a-z_]{0,40}token[a-z_]{0,40}":(?=[0-9n-])')
@@ -308,6 +310,8 @@ def _mask_member(key: Any, member: Any) -> Any:
     if type(key) is not str or type(member) is not str or len(member) > _REMEMBERED:
         return _mask_member_anew(key, member)
     if (key, member) in _clean_members:
+        return member
+    if key in _ID_KEYS and _shape(_ID).fullmatch(member):
         return member
     masked = _mask_member_anew(key, member)
     if masked == member:
