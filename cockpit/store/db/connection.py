@@ -64,23 +64,27 @@ class WritingConnection(sqlite3.Connection):
             self.watch_statement(sql)
         return reads_journal
 
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Run a statement, after the rows that it could read."""
         reads_journal = self.known_statements.get(sql)
-        if reads_journal is None:
-            reads_journal = self._watch(sql)
-        if reads_journal and self.insert_waiting is not None:
-            self.insert_waiting()
-        return super().execute(sql, *parameters)
+        if reads_journal is not False and (reads_journal or self._watch(sql)):
+            insert_waiting = self.insert_waiting
+            if insert_waiting is not None:
+                insert_waiting()
+        return _execute(self, sql, parameters)
 
-    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+    def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
         """Run a statement for each of ``parameters``, after the rows that it could read."""
         reads_journal = self.known_statements.get(sql)
-        if reads_journal is None:
-            reads_journal = self._watch(sql)
-        if reads_journal and self.insert_waiting is not None:
-            self.insert_waiting()
-        return super().executemany(sql, parameters)
+        if reads_journal is not False and (reads_journal or self._watch(sql)):
+            insert_waiting = self.insert_waiting
+            if insert_waiting is not None:
+                insert_waiting()
+        return _executemany(self, sql, parameters)
+
+
+# For each statement, "super()" would make an object more.
+_execute, _executemany = sqlite3.Connection.execute, sqlite3.Connection.executemany
 
 
 def connect(

@@ -17,13 +17,14 @@ class OpenFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._identity = _identify(path)
+        self._text = str(path)
+        self._identity = _identify(self._text)
 
     @property
     def fault(self) -> str:
         """What happened to the file and what to do; empty while it is the one that was opened."""
         try:
-            identity = _identify(self._path)
+            identity = _identify(self._text)
         except OSError as error:
             state = (
                 "was deleted or moved"
@@ -31,9 +32,9 @@ class OpenFile:
                 else "is out of reach"
             )
         else:
-            state = "was replaced by another file" if identity != self._identity else ""
-        if not state:
-            return ""
+            if identity == self._identity:
+                return ""
+            state = "was replaced by another file"
         return (
             f"{self._path} {state} while cockpit had it open, so cockpit stores nothing more. Put the file"
             " back and try again, or quit and start cockpit again: it then uses what is at that path."
@@ -45,6 +46,6 @@ class OpenFile:
             raise StoreGone(fault)
 
 
-def _identify(path: Path) -> tuple[int, int]:
+def _identify(path: str) -> tuple[int, int]:
     info = os.stat(path)  # noqa: PTH116 -- before each transaction: half the time of Path.stat
     return info.st_dev, info.st_ino

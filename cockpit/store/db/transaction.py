@@ -17,7 +17,7 @@ from cockpit.store.journal import journal
 from cockpit.store.journal.details.detail import Detail, detail_json
 from cockpit.store.journal.details.table import ACTIONS
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.trace_ids import Trace
+from cockpit.store.journal.trace_ids import Trace, TraceColumns, fill_trace
 
 T = TypeVar("T")
 SEALED_TOGETHER = 500
@@ -123,7 +123,7 @@ class Tx(Struct, frozen=True):
             actor,
             session_id,
             wave_id,
-            Trace(trace_id, packet_id, profile_id, profile_version),
+            (trace_id, packet_id, profile_id, profile_version),
             result,
             latency_ms,
             error_code,
@@ -156,26 +156,37 @@ class Tx(Struct, frozen=True):
         actor: str,
         session_id: str,
         wave_id: str,
-        trace: Trace,
+        trace: TraceColumns,
         result: str,
         latency_ms: int | None,
         error_code: str,
         at: str = "",
     ) -> int:
-        provisional = action is Action.MESSAGE_DELTA
-        if not provisional:
-            trace = trace.filled(self.connection, self.rows, session_id, wave_id)
-        write = self.tail.append_provisional if provisional else self.tail.append
+        if action is Action.MESSAGE_DELTA:
+            write = self.tail.append_provisional
+        else:
+            write = self.tail.append
+            trace = fill_trace(trace, self.connection, self.rows, session_id, wave_id)
         trace_id, packet_id, profile_id, profile_version = trace
-        names = (trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code)
-        if not "".join(names).isascii():
+        if not f"{trace_id}{session_id}{wave_id}{packet_id}{profile_id}{actor}{error_code}".isascii():
+            names = (trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code)
             trace_id, session_id, wave_id, packet_id, profile_id, actor, error_code = map(
                 replace_surrogates, names
             )
         return write(
             (
-                *(at or self.now(), trace_id, session_id, wave_id, packet_id, profile_id),
-                *(profile_version, actor, action.value, result, latency_ms, error_code),
+                at or read_now(self.clock),
+                trace_id,
+                session_id,
+                wave_id,
+                packet_id,
+                profile_id,
+                profile_version,
+                actor,
+                action.value,
+                result,
+                latency_ms,
+                error_code,
                 detail,
             )
         )

@@ -9,7 +9,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from cockpit.core.canonical_json import canonical_json
@@ -118,7 +117,7 @@ class Tail:
 
     __slots__ = (
         *("_collector", "_connection", "_digest", "_has_rows", "_sealed", "_seq", "_together"),
-        "_waiting",
+        *("_waiting", "_writer"),
     )
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -129,27 +128,30 @@ class Tail:
         self._sealed = 0
         self._has_rows = False
         self._waiting: list[tuple[Any, ...]] = []
-        self._together = TOGETHER if isinstance(connection, WritingConnection) else 1
+        self._writer = connection if isinstance(connection, WritingConnection) else None
+        """The connection, where it inserts waiting rows before a statement that could read them."""
+        self._together = 1 if self._writer is None else TOGETHER
 
     def append(self, values: tuple[Any, ...]) -> int:
         """Append a row to the chain and return its seq.
 
         ``values`` are the columns from ``at`` to ``detail_json``, in order.
         """
-        seq = self._next()
-        self._waiting.append((seq, *values))
+        seq = self._next() if self._seq is None else self._seq + 1
+        waiting = self._waiting
+        waiting.append((seq, *values))
         self._seq = seq
         self._sealed += 1
         self._has_rows = True
-        if len(self._waiting) >= self._together:
+        if len(waiting) >= self._together:
             self.insert_waiting()
-        elif len(self._waiting) == 1 and isinstance(self._connection, WritingConnection):
-            self._connection.insert_waiting = self.insert_waiting
+        elif len(waiting) == 1 and self._writer is not None:
+            self._writer.insert_waiting = self.insert_waiting
         return seq
 
     def append_provisional(self, values: tuple[Any, ...]) -> int:
         """Append a row outside the chain, a fragment of streamed text, and return its seq."""
-        seq = self._next()
+        seq = self._next() if self._seq is None else self._seq + 1
         self._connection.execute(_INSERTS[1], (seq, *values, None, ""))
         self._seq = seq
         self._has_rows = True
@@ -205,27 +207,27 @@ class Tail:
         """Insert the rows that wait. Where that fails they stay, so that the transaction fails, too."""
         self._wait_for_none()
         while self._waiting:
-            rows: list[tuple[Any, ...]] = []
-            for values in self._waiting[:TOGETHER]:
-                is_last = len(rows) == len(self._waiting) - 1
-                sealed = self._collector.take() if is_last else ""
+            rows = self._waiting[:TOGETHER]
+            has_more = len(self._waiting) > TOGETHER
+            columns: list[Any] = []
+            for values in rows:
+                sealed = "" if has_more or values is not rows[-1] else self._collector.take()
                 self._digest = chain_digest(self._digest, values, sealed, is_plain=True)
-                rows.append((*values, self._digest, sealed))
-            self._connection.execute(_INSERTS[len(rows)], tuple(chain.from_iterable(rows)))
+                columns += values
+                columns += (self._digest, sealed)
+            self._connection.execute(_INSERTS[len(rows)], columns)
             del self._waiting[:TOGETHER]
 
     def _wait_for_none(self) -> None:
-        if isinstance(self._connection, WritingConnection):
-            self._connection.insert_waiting = None
+        if self._writer is not None:
+            self._writer.insert_waiting = None
 
     def _next(self) -> int:
-        """Return the next free seq.
+        """Read the end of the journal; returns the next free seq.
 
         A row that another program put behind the recorded end does not stop the work; :func:`verify`
         finds it.
         """
-        if self._seq is not None:
-            return self._seq + 1
         row = self._connection.execute(
             "SELECT max(seq, coalesce((SELECT max(seq) FROM journal), 0)), digest FROM journal_head"
         ).fetchone()

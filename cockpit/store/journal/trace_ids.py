@@ -33,26 +33,33 @@ class Trace(NamedTuple):
     profile_id: str = ""
     profile_version: int | None = None
 
-    def filled(
-        self, connection: sqlite3.Connection, rows: RowCache, session_id: str, wave_id: str
-    ) -> Trace:
-        """Return the trace with missing values taken from the wave, or from the session outside a wave.
 
-        Values that are there stay, and a profile that is there is never mixed with the wave's.
-        """
-        if self.trace_id and self.packet_id and self.profile_id and self.profile_version:
-            return self
-        of_wave = _load(connection, rows, session_id, wave_id)
-        version = self.profile_version
-        if version is None and self.profile_id in ("", of_wave.profile_id):
-            version = of_wave.profile_version
-        profile_id = of_wave.profile_id if version is not None else ""
-        return Trace(
-            self.trace_id or of_wave.trace_id,
-            self.packet_id or of_wave.packet_id,
-            self.profile_id or profile_id,
-            version,
-        )
+TraceColumns = tuple[str, str, str, int | None]
+"""A :class:`Trace`, or just its columns: making a record for each row of the journal takes longer."""
+
+
+def fill_trace(
+    trace: TraceColumns,
+    connection: sqlite3.Connection,
+    rows: RowCache,
+    session_id: str,
+    wave_id: str,
+) -> TraceColumns:
+    """Return the trace with missing values taken from the wave, or from the session outside a wave.
+
+    Values that are there stay, and a profile that is there is never mixed with the wave's.
+    """
+    trace_id, packet_id, profile_id, version = trace
+    if trace_id and packet_id and profile_id and version:
+        return trace
+    wave_trace, wave_packet, wave_profile, wave_version = _load(
+        connection, rows, session_id, wave_id
+    )
+    if version is None and (not profile_id or profile_id == wave_profile):
+        version = wave_version
+    if not profile_id and version is not None:
+        profile_id = wave_profile
+    return trace_id or wave_trace, packet_id or wave_packet, profile_id, version
 
 
 _EMPTY = Trace()

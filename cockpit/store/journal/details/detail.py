@@ -58,10 +58,10 @@ def detail_json(record: Part) -> str:
 
     Most records hold only numbers and texts that were seen before: msgspec writes these as they are.
     """
-    for name, value in zip(record.__struct_encode_fields__, structs.astuple(record), strict=True):
-        kind = type(value)
+    for member in zip(record.__struct_encode_fields__, structs.astuple(record), strict=True):
+        kind = type(member[1])
         if kind is str:
-            if not stays_as_member(name, value):
+            if not stays_as_member(member):
                 break
         elif kind not in _PLAIN_KINDS:
             break
