@@ -16,6 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from cockpit.core.processes import (
+    is_process_alive,
+    list_descendants,
+    namespace_of,
+    process_name,
+)
+
 _GRACE_S = 2.0
 _LEFT_BEHIND_S = 0.5
 _POLL_S = 0.02
@@ -104,21 +111,46 @@ async def feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """End every process of the program's group: terminated first, killed after two seconds."""
-    if process.returncode is None and _signal(process.pid, signal.SIGTERM):
-        await _wait_briefly(process)
+    """End every process of the program's group: terminated first, killed after two seconds.
+
+    Once this returns they have ended, and with the first process of a sandbox all that is in it.
+    """
+    members: list[str] = []
+    if process.returncode is None:
+        members = await asyncio.to_thread(_name_members, process.pid)
+        if _signal(process.pid, signal.SIGTERM):
+            await _wait_briefly(lambda: process.returncode is not None)
     _signal(process.pid, signal.SIGKILL)
-    await _wait_briefly(process)
+    # process.wait() would wait for the pipes too, which a child may hold; only the status counts.
+    await _wait_briefly(lambda: process.returncode is not None)
+    # A killed process ends a moment later; that of a sandbox only once all in it have ended.
+    await _wait_briefly(lambda: not any(map(is_process_alive, members)))
     # A child that left the group may hold the pipes for ever; closing our ends lets go of them.
     process._transport.close()  # type: ignore[attr-defined]  # asyncio offers no public way
 
 
-async def _wait_briefly(process: asyncio.subprocess.Process) -> None:
-    # process.wait() would wait for the pipes too, which a child may hold; only the status counts.
+async def _wait_briefly(is_over: Callable[[], bool]) -> None:
     for _ in range(int(_GRACE_S / _POLL_S)):
-        if process.returncode is not None:
+        if is_over():
             return
         await asyncio.sleep(_POLL_S)
+
+
+def _name_members(group: int) -> list[str]:
+    """Name the processes that end with a group: those in it, and those in its first process's sandbox."""
+    here = namespace_of(os.getpid())
+    return [
+        process_name(pid)
+        for pid in list_descendants(group)
+        if _group_of(pid) == group or namespace_of(pid) not in (here, "")
+    ]
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def _signal(group: int, number: signal.Signals) -> bool:

@@ -165,10 +165,16 @@ def sees_all_processes() -> bool:
 
     False in a container, where it cannot be known.
     """
+    namespace = namespace_of(os.getpid())
+    return namespace == _FIRST_NAMESPACE if namespace else sys.platform != "linux"
+
+
+def namespace_of(pid: int) -> str:
+    """Return the name of a process's namespace of processes; empty where it cannot be read."""
     try:
-        return os.readlink("/proc/self/ns/pid") == _FIRST_NAMESPACE  # noqa: PTH115 - as fast as can be
+        return os.readlink(f"/proc/{pid}/ns/pid")  # noqa: PTH115 - as fast as can be
     except OSError:
-        return sys.platform != "linux"
+        return ""
 
 
 def _state_and_start(pid: int) -> tuple[str, str]:

@@ -146,6 +146,33 @@ if sys.argv[1] == "stay":
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the other lives
 
 
+async def test_many_processes_of_a_killed_sandbox_have_ended_when_the_run_has(
+    ground: Workspace,
+) -> None:
+    script = """
+import fcntl, os, signal
+first, second = os.pipe()
+for number in range(60):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork(): os._exit(0)
+        for each in (0, 1, 2): os.close(each)
+        file = open(f"held-{number}", "w"); fcntl.flock(file, fcntl.LOCK_EX)
+        kept = bytearray(2 * 1024**2)  # to be given back at the end, which takes a while
+        for at in range(0, len(kept), 4096): kept[at] = 1
+        os.write(second, b"x")
+        while True: signal.pause()
+for _ in range(60): os.read(first, 1)
+print("held", flush=True)
+while True: signal.pause()
+"""
+    ended = await attack(ground, script, timeout_s=2)
+    assert ended.finished.timed_out
+    for path in ground.root.glob("held-*"):
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the other lives
+
+
 async def test_endless_output_is_cut(ground: Workspace) -> None:
     ended = await attack(ground, "while True: print('x' * 10_000)")
     assert ended.finished.truncated and len(ended.finished.stdout) <= 4 * MEGABYTE
