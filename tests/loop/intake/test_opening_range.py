@@ -243,13 +243,13 @@ async def test_git_is_asked_for_each_thing_once(
     repo.commit("Return two", {"a.py": "def f():\n    return 2\n"})
     task = await resolve("review HEAD~1..HEAD", TYPES, Repository(repo.root))
     starts: list[tuple[str, ...]] = []
-    start_program = run_program.start
+    start_program = run_program.GroupRun
 
-    async def counted(words, *rest, **options):
+    def counted(words, *rest, **options):
         starts.append(words)
-        return await start_program(words, *rest, **options)
+        return start_program(words, *rest, **options)
 
-    monkeypatch.setattr(run_program, "start", counted)
+    monkeypatch.setattr(run_program, "GroupRun", counted)
     await opening(task, REVIEW, Ground(repo.root))
     assert [word for words in starts for word in words if word in GIT_COMMANDS] == [
         "rev-parse",
