@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from prompt_cache import Cache, blocks_of
 from quoted import NOTHING, Quoted, ShownText
 
+from cockpit.access.confined_paths import Confined
 from cockpit.act.model_tools import TOOLS
 from cockpit.core.named_files import FileNames
 from cockpit.decide.measure_prompt import count_tools
@@ -87,7 +88,7 @@ def tools() -> tuple[ToolSpec, ...]:
 def head() -> tuple[Fact, ...]:
     """The facts that every session begins with, in a project without files of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        return tuple(baseline(Path(folder), Path(folder), TOOLS))
+        return tuple(baseline(Confined(Path(folder)), Path(folder), TOOLS))
 
 
 @dataclass(slots=True)

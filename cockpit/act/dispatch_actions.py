@@ -60,7 +60,7 @@ class Dispatcher:
         Returns all of its actions in their final state. Cancelling ends the running one and leaves the rest
         queued.
         """
-        for action in await self._store.read(lambda c: outbox.select_for_wave(c, wave_id)):
+        for action in self._store.read_now(lambda c: outbox.select_for_wave(c, wave_id)):
             current = action
             while current.phase in _RUNNABLE:
                 await self._until_due(current)
@@ -69,7 +69,7 @@ class Dispatcher:
                     # Another dispatcher has it; what comes of it is read below.
                     break
                 current = claimed
-        return await self._store.read(lambda c: outbox.select_for_wave(c, wave_id))
+        return self._store.read_now(lambda c: outbox.select_for_wave(c, wave_id))
 
     async def find_abandoned(self, session_id: str) -> list[OutboxAction]:
         """Return the actions of the session that a dead process left unfinished."""

@@ -329,9 +329,7 @@ class Runtime(Services):
         ``interactive`` says whether a user is at the screen from now on; None leaves it unchanged.
         """
         try:
-            session = await self.store.read(
-                lambda connection: sessions.load(connection, session_id)
-            )
+            session = self.store.read_now(lambda connection: sessions.load(connection, session_id))
             if session.transport == EVOLVE:
                 raise IllegalTransition(
                     f"{session_id} grows a tool. Resume it with `cockpit evolve --continue {session_id}`."

@@ -7,6 +7,7 @@ one died. Callers get the handoff's status and summary, nothing else. See ``docs
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -89,21 +90,26 @@ async def run_task(context: TaskContext, task_id: str) -> TaskOutcome:
     and the store's errors.
     """
     store = context.store
-    task_id = store.read_now(lambda connection: tasks.load(connection, task_id)).task_id
-    tokens_before, cost_before = store.read_now(
-        lambda connection: role_usage.task_usage(connection, task_id)
-    )
+
+    def read_usage_before(connection: sqlite3.Connection) -> tuple[str, int, float]:
+        full_id = tasks.load(connection, task_id).task_id
+        return full_id, *role_usage.task_usage(connection, full_id)
+
+    def read_usage(connection: sqlite3.Connection) -> tuple[int, float, float]:
+        steps = task_runs.select_steps(connection, full_id)
+        session_ids = [step.session_id for step in steps if step.session_id]
+        share = role_usage.dropped_share(connection, session_ids)
+        return *role_usage.task_usage(connection, full_id), share
+
+    full_id, tokens_before, cost_before = store.read_now(read_usage_before)
     runtime = TaskRuntime(context)
     try:
-        end = await _TaskRun(context, runtime, task_id).run()
+        end = await _TaskRun(context, runtime, full_id).run()
     finally:
         await runtime.close()
-    tokens, cost = store.read_now(lambda connection: role_usage.task_usage(connection, task_id))
-    steps = store.read_now(lambda connection: task_runs.select_steps(connection, task_id))
-    session_ids = [step.session_id for step in steps if step.session_id]
-    share = store.read_now(lambda connection: role_usage.dropped_share(connection, session_ids))
+    tokens, cost, share = store.read_now(read_usage)
     return TaskOutcome(
-        task_id=task_id,
+        task_id=full_id,
         status=end.status,
         summary=end.summary,
         tokens=tokens - tokens_before,
@@ -133,8 +139,8 @@ class _TaskRun:
         self._started = False
         self._worktree: Worktree | None = None
         self._is_committed = False
-        self._begun: Step | None = None
-        """The step that began as the one before it ended."""
+        self._begun: tuple[Step, list[Step]] | None = None
+        """The step that began as the one before it ended, and those of the run before it."""
         self._given: RunInput | None = None
         """What the estimate of a new run needs; None once it is made."""
         self._must_stop = False
@@ -155,7 +161,7 @@ class _TaskRun:
         if earlier:
             ended = earlier[-1].step in ENDS and not earlier[-1].open
             self._run = earlier[-1].run + ended
-        if not self._load_steps():
+        if not any(step.run == self._run for step in earlier):
             context = self._context
             runner = None if context.runner == EMBEDDED else context.runner
             self._given = await asyncio.to_thread(
@@ -167,13 +173,13 @@ class _TaskRun:
                 runner,
             )
         while True:
-            steps = self._load_steps()
-            begun, self._begun = self._begun, None
-            if begun is None:
+            begun = None
+            if self._begun is None:
+                steps = self._load_steps()
                 coming = self._next_step(steps)
             else:
+                (begun, steps), self._begun = self._begun, None
                 coming = NextStep(begun.step)
-                steps = [other for other in steps if other.position != begun.position]
             if self._is_for_another(coming):
                 return _RunEnd("ready", f"ready for: {coming.step}")
             if coming.step in ENDS:
@@ -217,7 +223,7 @@ class _TaskRun:
         """Record how the step ended; the next one begins in the same transaction if it may begin."""
         self._must_stop = self._context.should_stop()
 
-        def write(tx: Tx) -> Step | None:
+        def write(tx: Tx) -> tuple[Step, list[Step]] | None:
             record(tx)
             # What the user decided, and the end of the task, have transactions of their own.
             if self._must_stop or user_decision(tx.connection, self._task_id):
@@ -228,7 +234,7 @@ class _TaskRun:
             coming = self._next_step(steps)
             if coming.step in ENDS or self._is_for_another(coming):
                 return None
-            return self._start_step(tx, coming.step)
+            return self._start_step(tx, coming.step), steps
 
         self._begun = await self._store.write(write)
 

@@ -8,6 +8,7 @@ See ``docs/reference/backlog.md``.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sqlite3
 from functools import partial
@@ -291,7 +292,8 @@ async def _check_out(place: ProjectPaths, tree: Worktree, tip: str = "") -> None
             f"The branch {tree.branch} of {tree.name} is checked out in {elsewhere}. Switch that "
             f"checkout to another branch (`git switch -`), then try again."
         )
-    await asyncio.to_thread(_move_aside, place, path)
+    if os.path.lexists(path):  # noqa: ASYNC240 - one stat, of a worktree of ours
+        await asyncio.to_thread(_move_aside, place, path)
     exists = await commit_of(place.home, f"refs/heads/{tree.branch}") is not None
     new = [] if exists else ["--no-track", "-b", tree.branch]
     if tip and not exists and await commit_of(place.home, tip) is None:
@@ -361,7 +363,7 @@ async def _is_branch(place: ProjectPaths, name: str) -> bool:
 
 def _move_aside(place: ProjectPaths, path: Path) -> None:
     """Move files at ``path`` aside: without a worktree there, they may be the user's work."""
-    if path.is_symlink() or not path.exists():
+    if path.is_symlink():
         path.unlink(missing_ok=True)
         return
     if path.is_dir() and all(entry.name == ".git" for entry in path.iterdir()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +18,7 @@ from cockpit.act.model_tools import ToolDef
 from cockpit.core.canonical_json import text_digest
 from cockpit.core.fenced_text import fence_text
 from cockpit.core.secrets import mask
-from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.count_tokens import count_again, count_tokens
 from cockpit.observe.rendered_cost import with_cost
 from cockpit.store.context.facts import Fact, Level
 
@@ -32,17 +33,16 @@ FILE_LIMIT = 64 * 1024
 """Bytes of an identity file; a longer one is cut with a notice."""
 
 
-def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]:
-    """Return the identity and capabilities facts of a session in ``root``, pinned."""
-    preamble = resources.files("cockpit.data").joinpath("preamble.md").read_text("utf-8")
-    facts = [_pinned("preamble", "preamble:cockpit", "identity", preamble.strip())]
+def baseline(confined: Confined, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]:
+    """Return the identity and capabilities facts of a session in the project ``confined``, pinned."""
+    facts = [_preamble_fact()]
     rules = _user_text(user_dir / NON_NEGOTIABLES)
     if rules:
         facts.append(
             _pinned("rule", "rule:user", "identity", f"The user's non-negotiables:\n\n{rules}")
         )
     for name, path in PROJECT_FILES:
-        text = _project_text(root, path)
+        text = _project_text(confined, path)
         if text:
             facts.append(
                 _pinned(
@@ -54,6 +54,12 @@ def baseline(root: Path, user_dir: Path, tools: Sequence[ToolDef]) -> list[Fact]
             )
     facts.append(tools_fact(tools))
     return facts
+
+
+@cache
+def _preamble_fact() -> Fact:
+    preamble = resources.files("cockpit.data").joinpath("preamble.md").read_text("utf-8")
+    return _pinned("preamble", "preamble:cockpit", "identity", preamble.strip())
 
 
 def tools_fact(tools: Sequence[ToolDef]) -> Fact:
@@ -74,7 +80,7 @@ def _pinned(source_type: str, source_ref: str, band: str, text: str) -> Fact:
             source_type=source_type,
             source_ref=source_ref,
             band=band,
-            full=Level(safe, count_tokens(safe)),
+            full=Level(safe, count_again(safe)),  # most are in every session
             reference=Level(brief, count_tokens(brief)),
             provenance={"sha256": text_digest(safe)},
             dedupe_key=source_ref,
@@ -89,14 +95,14 @@ def _described(tools: Sequence[ToolDef]) -> str:
     return "Your tools:\n" + "\n".join(lines)
 
 
-def _project_text(root: Path, path: str) -> str:
+def _project_text(confined: Confined, path: str) -> str:
     """The text of one of the project's files, or nothing where there is none.
 
     A link is followed within the project, as ``AGENTS.md`` to ``CLAUDE.md``; one that leads out is not
     read: whoever clones a project must not lend its agents other files.
     """
     try:
-        with Confined(root).open_read(path) as file:
+        with confined.open_read(path) as file:
             text = _read_limited(file)
     except (PathRefused, OSError):
         return ""

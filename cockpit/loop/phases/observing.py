@@ -69,8 +69,9 @@ async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) 
     """
     await refresh_skills(context.engine)
     await compare_skills(context)
-    if context.store.read_now(lambda connection: _opens_session(connection, context.wave)):
-        await _take_in_task(context)
+    opening = context.store.read_now(lambda connection: _find_opening(connection, context.wave))
+    if opening is not None:
+        await _take_in_task(context, opening)
     if context.wave.ordinal > 1:
         await _await_requests(context)
         await _await_discussion(context)
@@ -126,15 +127,14 @@ def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
     return row is not None
 
 
-async def _take_in_task(context: WaveContext) -> None:
+async def _take_in_task(context: WaveContext, opening: Mapping[str, Any]) -> None:
     """Store the first wave's facts: identity, capabilities and the task as the user put it."""
-    opening = context.store.read_now(lambda connection: _load_opening(connection, context.wave))
-    root, user_dir = context.engine.place.root, context.engine.settings.user_dir
+    confined, user_dir = context.engine.ground.confined, context.engine.settings.user_dir
     # A review's opening contains the object of the task; that of other tasks is the user's text.
     is_review = bool({"pr", "range"} & set(context.session.target))
     band = "situational" if is_review else "objectives"
     opening_facts = [
-        *baseline(root, user_dir, (*tools_of_session(context), *list_added(context))),
+        *baseline(confined, user_dir, (*tools_of_session(context), *list_added(context))),
         task_fact(opening["text"], band=band),
     ]
     included = _included(opening)
@@ -449,7 +449,10 @@ def _record_facts(
     )
 
 
-def _load_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any]:
+def _find_opening(connection: sqlite3.Connection, wave: Wave) -> dict[str, Any] | None:
+    """Return what the wave's event says of the task, where the wave begins with it."""
+    if not _opens_session(connection, wave):
+        return None
     (payload,) = connection.execute(
         "SELECT payload_json FROM events WHERE event_id=?", (wave.event_id,)
     ).fetchone()

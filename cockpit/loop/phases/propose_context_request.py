@@ -32,6 +32,7 @@ from cockpit.loop.wave_context import WaveContext
 from cockpit.observe.context_request import RequestRefused, parse_request
 from cockpit.observe.gateway import ContextGateway, Preview
 from cockpit.observe.preview_cost import band_for
+from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import ScopeItem
 from cockpit.observe.sources.stored_records import StoredRecords
 from cockpit.store.db.transaction import Tx
@@ -172,15 +173,15 @@ def _serve_stored(
 def open_gateway(context: WaveContext) -> ContextGateway:
     """Return the gateway as this session may use it: at its revision, with its limits."""
     engine = context.engine
-    return ContextGateway.of(
-        root=engine.place.root,
+    ground = ProjectSnapshot(
+        engine.ground.confined,
         rev=context.session.rev,
         repo=engine.repo,
-        limits=engine.settings.observe,
         records=StoredRecords(engine.store, context.session.session_id),
         skills=engine.skills.folders(),
         knowledge=engine.librarian,
     )
+    return ContextGateway(ground, engine.settings.observe)
 
 
 def preview_record(preview: Preview) -> dict[str, Any]:

@@ -31,7 +31,7 @@ async def retake_inputs(context: WaveContext) -> WaveContext:
     if failure != RETAKEN or context.wave.packet_id:
         return context
     engine = context.engine
-    identity = baseline(engine.place.root, engine.settings.user_dir, tools_of_session(context))
+    identity = baseline(engine.ground.confined, engine.settings.user_dir, tools_of_session(context))
 
     def retake(tx: Tx) -> WaveContext:
         facts.record(

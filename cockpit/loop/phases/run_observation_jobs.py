@@ -158,7 +158,7 @@ async def _plan_jobs(
         for (request_id, item), parts in zip(unplanned, expanded, strict=True)
         for part in parts
     ]
-    profile = await context.store.read(lambda connection: load_pinned_profile(connection, context))
+    profile = context.store.read_now(lambda connection: load_pinned_profile(connection, context))
     max_jobs = context.engine.settings.observe.max_jobs
     return job_planner.plan_jobs(
         candidates,
