@@ -123,10 +123,14 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
     _signal(process.pid, signal.SIGKILL)
     # process.wait() would wait for the pipes too, which a child may hold; only the status counts.
     await _wait_briefly(lambda: process.returncode is not None)
-    # A killed process ends a moment later; that of a sandbox only once all in it have ended.
-    await _wait_briefly(lambda: not any(map(is_process_alive, members)))
+    await _wait_for_all(members)
     # A child that left the group may hold the pipes for ever; closing our ends lets go of them.
     process._transport.close()  # type: ignore[attr-defined]  # asyncio offers no public way
+
+
+async def _wait_for_all(members: Sequence[str]) -> None:
+    """Wait until they have ended: a killed process does a moment later, and a sandbox once all in it have."""
+    await _wait_briefly(lambda: not any(map(is_process_alive, members)))
 
 
 async def _wait_briefly(is_over: Callable[[], bool]) -> None:
@@ -236,15 +240,12 @@ class GroupRun:
 
     async def _stop(self) -> None:
         try:
+            members = await asyncio.to_thread(_name_members, self.pid)
             if _signal(self.pid, signal.SIGTERM):
                 await asyncio.wait([self._exit], timeout=_GRACE_S)
             _signal(self.pid, signal.SIGKILL)
             await asyncio.wait([self._exit], timeout=_GRACE_S)
-            for _ in range(int(_LEFT_BEHIND_S / _POLL_S)):
-                # The kernel ends what runs in a sandbox only after the sandbox itself.
-                await asyncio.sleep(_POLL_S)
-                if not self._outputs:
-                    break
+            await _wait_for_all(members)
         finally:
             self._close()
 
