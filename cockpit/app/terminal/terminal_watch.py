@@ -7,7 +7,6 @@ asks the screen to leave, and ends the program by force when that takes too long
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import os
 import select
 import signal
@@ -61,6 +60,7 @@ class TerminalWatch:
         self._deadline = float("inf")
         self._handlers: dict[signal.Signals, Any] = {}
         self._wakeup_before = -1
+        self._alarm_before: Any = None
         self._thread = threading.Thread(target=self._watch, name="terminal-watch", daemon=True)
 
     def start(self) -> None:
@@ -71,6 +71,7 @@ class TerminalWatch:
                 self._handlers[number] = handler
                 # The thread hears of it, also while this thread is busy.
                 signal.signal(number, _hear)
+        self._alarm_before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
         self._thread.start()
 
     def stop(self) -> None:
@@ -80,6 +81,7 @@ class TerminalWatch:
             return  # a second signal must not break off what is saved now
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        signal.signal(signal.SIGALRM, self._alarm_before)
         self._send(_STOP)
         self._thread.join()
         self._woken.close()
@@ -134,13 +136,12 @@ class TerminalWatch:
 
     def _ask_to_leave(self, within_s: float) -> None:
         self._deadline = min(self._deadline, time.monotonic() + within_s)
+        # The system ends it where no thread can: while a library computes without letting other threads run.
+        left_s = max(self._deadline - time.monotonic(), 0)
+        signal.setitimer(signal.ITIMER_REAL, left_s + _BACKSTOP_S)
         if self.is_leaving:
             return
         self.is_leaving = True
-        # It works where no thread can: while a library computes without letting other threads run.
-        with suppress(ValueError, OSError, AttributeError), open(os.devnull, "w") as nowhere:
-            self._nowhere = os.fdopen(os.dup(nowhere.fileno()), "w")
-            faulthandler.dump_traceback_later(within_s + _BACKSTOP_S, exit=True, file=self._nowhere)
         with suppress(RuntimeError):  # the loop has ended: the program is about to
             self._loop.call_soon_threadsafe(self._leave)
 
