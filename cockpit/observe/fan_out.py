@@ -227,7 +227,8 @@ class _Pool(Generic[T]):
 
     async def _cancel_all(self) -> None:
         self.turn.clear()
-        tasks = [*self.workers, *self.stuck]
+        # One that has just ended is forgotten only in the loop's next turn.
+        tasks = [task for task in (*self.workers, *self.stuck) if not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:
