@@ -82,7 +82,8 @@ async def act(context: WaveContext) -> Write:
         if call["name"] == wip_tool.TOOL:
             pending_writes.append(wip_tool.record_work(context, call))
             continue
-        await _flush(context, pending_writes)  # earlier requests are shown before this call
+        # Earlier requests are shown, and earlier actions captured, before this call.
+        await _flush(context, pending_writes)
         if call["name"] == profile_change_tool.TOOL:
             await profile_change_tool.run_profile_change_call(context, call)
         elif call["name"] == task_type_tool.TOOL:
@@ -90,7 +91,7 @@ async def act(context: WaveContext) -> Write:
         elif call["name"] == PLAN_TOOL:
             await plan_tool.run_plan_call(context, call)
         else:
-            stop_reason = await _run_action(context, call, stop_reason)
+            stop_reason = await _run_action(context, call, stop_reason, pending_writes)
             action_count += 1
 
     def finish(tx: Tx) -> None:
@@ -123,8 +124,16 @@ def _in_one_transaction(writes: Sequence[Write]) -> Write:
     return write_all
 
 
-async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason: str) -> str:
-    """Run one action to its end; returns why the rest must not run ('' when it may)."""
+async def _run_action(
+    context: WaveContext,
+    call: Mapping[str, Any],
+    stop_reason: str,
+    pending_writes: list[Write],
+) -> str:
+    """Run one action to its end; returns why the rest must not run ('' when it may).
+
+    Adds to ``pending_writes`` what the next transaction stores of it.
+    """
     action = context.store.read_now(lambda connection: _find_action(connection, context, call))
     if action.phase == "planned":
         if stop_reason:
@@ -147,7 +156,9 @@ async def _run_action(context: WaveContext, call: Mapping[str, Any], stop_reason
         ended = context.store.read_now(lambda connection: outbox.load(connection, action.action_id))
     if ended.phase == "failed_terminal" and await _keep_failed(context, call, ended):
         return f"not run: {action.title} before it was kept"
-    await capture_work_in_progress(context, ended)
+    captured = await capture_work_in_progress(context, ended)
+    if captured is not None:
+        pending_writes.append(captured)
     await adopt_skill(context, ended)
     return "" if ended.phase == "confirmed" else f"not run: {action.title} before it failed"
 

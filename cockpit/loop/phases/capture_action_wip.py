@@ -1,12 +1,15 @@
 """Capture of work in progress: an action's effect on the record of the session's task.
 
-It runs as soon as an action has its receipt. Merging the same action twice changes nothing, so a wave that
-resumes after a crash may repeat it. See ``docs/reference/backlog.md``, work in progress.
+It runs as soon as an action has its receipt, and is committed before another one runs. Merging the same
+action twice changes nothing, so a wave that resumes after a crash may repeat it. See
+``docs/reference/backlog.md``, work in progress.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +17,40 @@ from cockpit.core.errors import NotFound
 from cockpit.learn.capture_wip import ToolUse, capture_tool_use, list_solved
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.backlog import wip
+from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import outbox
 from cockpit.store.sessions.outbox import OutboxAction, Receipt
 
 _MAX_FILE_BYTES = 100_000
 
 
-async def capture_work_in_progress(context: WaveContext, action: OutboxAction) -> None:
-    """Merge an ended action into the work in progress of the session's task, if it has one."""
+async def capture_work_in_progress(
+    context: WaveContext, action: OutboxAction
+) -> Callable[[Tx], object] | None:
+    """Return the write that merges an ended action into the work in progress of the session's task, if any.
+
+    It may wait for the next transaction: a wave that stops before it resumes with its actions, and captures
+    them again.
+    """
     task_id = context.session.task_id
     if task_id is None:
-        return
+        return None
     receipts = context.store.read_now(
         lambda connection: outbox.select_receipts(connection, action.action_id)
     )
     if not receipts or action.phase not in ("confirmed", "failed_terminal"):
-        return
+        return None
     tool_use = _tool_use_of(action, receipts[-1], str(context.engine.place.root))
     patch = await asyncio.to_thread(_capture, tool_use)
     if not patch:
-        return
-    try:
-        await context.store.write(
-            lambda tx: wip.update(
-                tx, task_id, patch, by="engine", session_id=context.session.session_id
-            )
-        )
-    except NotFound:
-        return  # the task may belong to another project, and the session only names it
+        return None
+
+    def merge(tx: Tx) -> None:
+        # The task may belong to another project, and the session only names it: then nothing is written.
+        with contextlib.suppress(NotFound):
+            wip.update(tx, task_id, patch, by="engine", session_id=context.session.session_id)
+
+    return merge
 
 
 def _capture(tool_use: ToolUse) -> dict[str, Any]:

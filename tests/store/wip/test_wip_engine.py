@@ -218,7 +218,9 @@ async def test_a_wave_that_is_taken_up_again_captures_nothing_twice(project):
                     lambda found, at=wave: outbox.select_for_wave(found, at.wave_id)
                 )
                 for action in done:
-                    await capture_work_in_progress(context, action)
+                    merge = await capture_work_in_progress(context, action)
+                    if merge is not None:
+                        await store.write(merge)
 
         await again()
         assert store.read_now(lambda found: tasks.load(found, "T-1").wip) == before
