@@ -76,8 +76,6 @@ class Engine(Struct, frozen=True):
     """The versions of profiles that were read; their content never changes."""
     written: dict[str, WrittenWave] = field(default_factory=dict)
     """The newest waves that this process has written, by id."""
-    compiled_for: set[str | None] = field(default_factory=set)
-    """The models that packets were compiled for: their prices and vocabulary are loaded."""
     file_names: dict[str, FileNames] = field(default_factory=dict)
     """The files that facts name, by fact id; the texts of facts never change."""
     texts: TextCache = field(default_factory=TextCache)

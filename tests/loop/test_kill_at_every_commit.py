@@ -41,7 +41,7 @@ def test_a_session_killed_after_any_commit_completes_once(project, tmp_path, fix
     )
     assert done.returncode == 0, done.stderr
     worlds = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(worlds) > 12
+    assert len(worlds) >= 12
     assert worlds[-1]["died"] == 0
     for world in worlds[:-1]:
         assert world["died"] == -signal.SIGKILL, (world, done.stderr)

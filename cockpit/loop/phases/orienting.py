@@ -66,24 +66,33 @@ async def orient(context: WaveContext) -> CompiledPacket:
     """
     started = context.store.clock.monotonic()
     packet, prompt = await asyncio.to_thread(_compile, context)
-    context.engine.compiled_for.add(context.session.model)
+    _compiled_for.add(_model_and_list(context))
     latency_ms = round((context.store.clock.monotonic() - started) * 1000)
     return CompiledPacket(packet, prompt, lambda tx: _store_packet(tx, context, packet, latency_ms))
 
 
+_compiled_for: set[tuple[str, bool]] = set()
+"""What this process has compiled packets for: its prices and vocabulary are loaded."""
 MOST_AT_ONCE = 256
 """Facts of a session whose packet is compiled within a transaction: that takes a few milliseconds."""
+
+
+def _model_and_list(context: WaveContext) -> tuple[str, bool]:
+    """Return the session's model, and whether the price list is asked for it."""
+    model = context.session.model
+    return model, model not in context.engine.settings.model.prices
 
 
 def compile_at_once(tx: Tx, context: WaveContext) -> CompiledPacket | None:
     """Compile the packet of a wave that this transaction has begun, to be stored in it.
 
     Returns None where that would take long or cannot be done: then :func:`orient` compiles it, or says why
-    not. This process has compiled the packet before, or it is the first of the session.
+    not. This process has compiled a packet for the model, and the one before or it is the session's first.
     """
     started = context.store.clock.monotonic()
     session_id, ordinal = context.session.session_id, context.wave.ordinal
-    if context.session.model not in context.engine.compiled_for:
+    is_loaded = context.session.model in context.engine.models
+    if not is_loaded or _model_and_list(context) not in _compiled_for:
         return None
     before = context.engine.recall(waves.wave_id_of(session_id, ordinal - 1)).packet
     if before is not None:
