@@ -70,8 +70,12 @@ async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) 
     await refresh_skills(context.engine)
     await compare_skills(context)
     opening = context.store.read_now(lambda connection: _find_opening(connection, context.wave))
+    take_in_task: Callable[[Tx], None] | None = None
     if opening is not None:
-        await _take_in_task(context, opening)
+        take_in_task, has_requests = _read_task(context, opening)
+        if has_requests or context.wave.ordinal > 1:
+            await context.store.write(take_in_task)
+            take_in_task = None
     if context.wave.ordinal > 1:
         await _await_requests(context)
         await _await_discussion(context)
@@ -81,11 +85,16 @@ async def observe(context: WaveContext, then: Callable[[Tx, Session, Wave], T]) 
     work = context.store.read_now(
         lambda connection: list_work(connection, context, _list_changed_files(connection, context))
     )
+    if take_in_task is not None and (work.granted or work.earlier_reads or work.has_open_jobs):
+        await context.store.write(take_in_task)  # before the facts that jobs read
+        take_in_task = None
     close_jobs = await run_observation_jobs(context, work)
 
     def take_in(tx: Tx) -> T:
         if close_jobs is not None:
             close_jobs(tx)
+        if take_in_task is not None:
+            take_in_task(tx)
         wave = _take_in_results(tx, context)
         return then(tx, sessions.load_in(tx, context.session.session_id), wave)
 
@@ -127,8 +136,13 @@ def _opens_session(connection: sqlite3.Connection, wave: Wave) -> bool:
     return row is not None
 
 
-async def _take_in_task(context: WaveContext, opening: Mapping[str, Any]) -> None:
-    """Store the first wave's facts: identity, capabilities and the task as the user put it."""
+def _read_task(
+    context: WaveContext, opening: Mapping[str, Any]
+) -> tuple[Callable[[Tx], None], bool]:
+    """Return the write of the first wave's facts: identity, capabilities and the task as the user put it.
+
+    It can wait for the wave's own, unless it stores requests, too: the second value.
+    """
     confined, user_dir = context.engine.ground.confined, context.engine.settings.user_dir
     # A review's opening contains the object of the task; that of other tasks is the user's text.
     is_review = bool({"pr", "range"} & set(context.session.target))
@@ -147,7 +161,7 @@ async def _take_in_task(context: WaveContext, opening: Mapping[str, Any]) -> Non
         if unread:
             _request_deterministic_context(tx, context, "declared", dict.fromkeys(unread, 0), "")
 
-    await context.store.write(write)
+    return write, bool(included or unread)
 
 
 def _included(opening: Mapping[str, Any]) -> Mapping[str, int]:
