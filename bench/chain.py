@@ -8,6 +8,7 @@ difference is the overhead of the chain.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import sqlite3
@@ -224,6 +225,7 @@ async def _run_chain() -> tuple[list[WorkerSample], float]:
                     for task in block[first : first + AT_ONCE]:
                         group.create_task(run_task(bare, task.task_id))
             after = time.process_time(), time.perf_counter()
+            gc.collect()  # a worker is a process: its garbage ends with it
             took = between[0] - began[0], between[1] - began[1]
             theirs = after[0] - between[0], after[1] - between[1]
             samples.append(WorkerSample(ended, *took, len(block), *theirs, _memory()))
