@@ -115,13 +115,15 @@ class DecidingScreen(Screen[None]):
 
     def _note_frame(self) -> None:
         """Note which lines of the proposal are on the screen, now that a frame was drawn."""
-        if self.key_policy.front is None or not self.is_showing or not self.is_on_top:
+        if self.key_policy.front is None or not self.is_showing:
             return
         panel = self.deciding_panel
-        panel.note_frame()
         if (keys := panel.list_keys()) != self._keys_drawn:
             self._keys_drawn = keys
-            self.call_later(self.update_hints)  # the footer has the others
+            self.call_later(self.update_hints)  # the footer has the others, also below a dialog
+        if not self.is_on_top:
+            return
+        panel.note_frame()
         if self.key_policy.note_read(panel.reading.digest, panel.reading.is_whole):
             self.call_later(self._update_armed)
             self.call_later(self.update_hints)
