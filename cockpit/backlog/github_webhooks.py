@@ -17,6 +17,7 @@ import msgspec
 from cockpit.backlog import service, validation
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import code_span, fence_text
+from cockpit.core.typed_data import decode_json
 from cockpit.loop.runtime_settings import WebhookRule
 from cockpit.store.backlog import tasks
 from cockpit.store.db.transaction import Tx
@@ -72,7 +73,7 @@ def is_signed(secret: str, body: bytes, signature: str) -> bool:
 def read_payload(body: bytes) -> Payload:
     """Read a payload. Raises :class:`PayloadInvalid`."""
     try:
-        payload = msgspec.json.decode(body, type=Payload)
+        payload = decode_json(body, Payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PayloadInvalid(f"The payload is not one of GitHub's: {error}.") from error
     if not _REPOSITORY.fullmatch(payload.repository.full_name):

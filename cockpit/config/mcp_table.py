@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.config.setting import OutOfBounds
+from cockpit.core.typed_data import convert
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
@@ -67,7 +68,7 @@ def tighten_servers(
     for name, table in body.items():
         where = f"[mcp.{name[:40]}]"
         try:
-            wanted = msgspec.convert(table, _ProjectTable)
+            wanted = convert(table, _ProjectTable)
         except msgspec.ValidationError as error:
             raise OutOfBounds(
                 f"{where}: {error}. A repository may only set enabled = false and tools here, because it may"
@@ -93,7 +94,7 @@ def _read_server(name: str, table: object) -> McpServer:
             f"{where}: the name of a server is 1 to 32 lower-case letters, digits and -, first a letter"
         )
     try:
-        server = msgspec.convert(table, _ServerTable)
+        server = convert(table, _ServerTable)
     except msgspec.ValidationError as error:
         raise OutOfBounds(f"{where}: {error}") from error
     if bool(server.command) == bool(server.url):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from cockpit.config.setting import OutOfBounds
+from cockpit.core.typed_data import convert
 from cockpit.decide.model_settings import ModelPrice
 
 _Dollars = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
@@ -33,7 +34,7 @@ def read_prices(body: Mapping[str, Any]) -> dict[str, ModelPrice]:
 
 def _read_price(name: str, table: object) -> ModelPrice:
     try:
-        price = msgspec.convert(table, _Price)
+        price = convert(table, _Price)
     except msgspec.ValidationError as error:
         raise OutOfBounds(
             f'[prices."{name[:80]}"]: {error}. It needs input and output, and may have cached_input and'

@@ -15,6 +15,7 @@ import msgspec
 from cockpit.agents.runs.agent_command_line import PLACEHOLDERS
 from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.config.all_settings import OutOfBounds
+from cockpit.core.typed_data import convert
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.tasks.task_context import EMBEDDED
 
@@ -52,7 +53,7 @@ def _read_runner(name: str, table: object) -> RunnerSettings:
             f"{where}: the name of a runner is lower-case letters, digits, - and _, and not {EMBEDDED!r}"
         )
     try:
-        runner = msgspec.convert(table, _RunnerTable)
+        runner = convert(table, _RunnerTable)
     except msgspec.ValidationError as error:
         raise OutOfBounds(f"{where}: {error}") from error
     program = runner.command[0]

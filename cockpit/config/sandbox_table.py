@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices, default_limits
 from cockpit.config.setting import OutOfBounds
+from cockpit.core.typed_data import convert
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _MEGABYTE = 1024**2
@@ -35,7 +36,7 @@ class _SandboxTable(msgspec.Struct, forbid_unknown_fields=True):
 def read_sandbox(body: Mapping[str, Any]) -> SandboxChoices:
     """Read the table. Raises :class:`OutOfBounds`, whose message says what is allowed."""
     try:
-        table = msgspec.convert(body, _SandboxTable)
+        table = convert(body, _SandboxTable)
     except msgspec.ValidationError as error:
         raise OutOfBounds(f"[sandbox]: {error}") from error
     if invalid := [name for name in table.env if _VARIABLE.fullmatch(name) is None]:

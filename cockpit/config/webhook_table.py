@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from cockpit.config.setting import OutOfBounds
+from cockpit.core.typed_data import convert
 from cockpit.loop.runtime_settings import WebhookRule
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
@@ -45,7 +46,7 @@ def _read_rule(name: str, table: object) -> WebhookRule:
     if _NAME.fullmatch(name) is None:
         raise OutOfBounds(f"{where}: the name of a rule is lower-case letters, digits, - and _")
     try:
-        rule = msgspec.convert(table, _RuleTable)
+        rule = convert(table, _RuleTable)
     except msgspec.ValidationError as error:
         raise OutOfBounds(f"{where}: {error}") from error
     if _REPOSITORY.fullmatch(rule.repository) is None:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 
 T = TypeVar("T")
 
@@ -213,20 +214,20 @@ def _read_value(hint: Any, value: Any, name: str, path: str) -> Any:
         return _read_fields(plain, value, name, path)
     container, arguments = get_origin(plain), get_args(plain)
     if container is Mapping and _is_record(arguments[1]):
-        entries = msgspec.convert(value, dict[str, Any])
+        entries = convert(value, dict[str, Any])
         return {
             key: _read_value(arguments[1], entry, name, f"{path}.{key}")
             for key, entry in entries.items()
         }
     if container is tuple and _is_record(arguments[0]):
-        items = msgspec.convert(value, list[Any])
+        items = convert(value, list[Any])
         return tuple(
             _read_value(arguments[0], item, name, f"{path}[{index}]")
             for index, item in enumerate(items)
         )
     if type(value) is int and abs(value) > MAX_INTEGER:
         raise msgspec.ValidationError(f"Expected a number up to {MAX_INTEGER:,}")
-    return msgspec.convert(value, hint, strict=True)
+    return convert(value, hint, strict=True)
 
 
 def _is_record(hint: Any) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from cockpit.access.run_program import MAX_BYTES, Finished, prepare_git, run_git, run_program
@@ -18,6 +17,7 @@ from cockpit.act.pinned_files import PinnedFile, describe_change
 from cockpit.act.sandbox.git_view import ViewRefused, run_in_view
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
+from cockpit.core.typed_data import convert
 
 TRAILER = "Cockpit-Key"
 """The trailer whose value is the action's key."""
@@ -47,7 +47,7 @@ class CommitAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Commit if branch and files are those of the preview (else conflict)."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         root = ground.root
         branch = await run_git("symbolic-ref", "--short", "-q", "HEAD", cwd=root)
         if branch.text.strip() != request.branch:

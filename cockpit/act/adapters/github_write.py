@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from cockpit.access.gh_command import GhCommand, parse_gh
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.adapters.push_branch import push_branch
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 
 _TIMEOUT_S = 60.0
 _NOT_SENT = (
@@ -102,7 +101,7 @@ class GitHubAdapter:
 
 
 def _command(payload: Mapping[str, Any], ground: Workspace) -> GhCommand:
-    command = parse_gh(msgspec.convert(payload["argv"], list[str]), project_repo=ground.repo)
+    command = parse_gh(convert(payload["argv"], list[str]), project_repo=ground.repo)
     if command.access != "write" or list(command.argv) != payload["argv"]:
         raise CockpitError("The gh command is not the one that was shown; it was not run.")
     return command

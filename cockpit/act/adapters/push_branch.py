@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from cockpit.access.run_program import run_git
 from cockpit.act.adapters.adapter import Outcome, failed, tail
 from cockpit.act.commit_hooks import PUSH_HOOKS, find_hooks
 from cockpit.act.pinned_files import describe_change
 from cockpit.act.plan_push import Push
 from cockpit.act.workspace import Workspace
+from cockpit.core.typed_data import convert
 
 _TIMEOUT_S = 300.0
 _UNREACHABLE = ("could not resolve host", "connection refused", "unable to access", "timed out")
@@ -23,7 +22,7 @@ _UNREACHABLE = ("could not resolve host", "connection refused", "unable to acces
 
 async def push_branch(payload: Mapping[str, Any], ground: Workspace) -> Outcome | None:
     """Push what the proposal showed; returns None when the remote has it, else the failure."""
-    push = msgspec.convert(payload, Push)
+    push = convert(payload, Push)
     now = await run_git("rev-parse", "--verify", f"refs/heads/{push.branch}", cwd=ground.root)
     if now.text.strip() != push.commit:
         return failed(

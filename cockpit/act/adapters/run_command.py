@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -18,6 +17,7 @@ from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_pl
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
+from cockpit.core.typed_data import convert
 
 MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""
@@ -51,7 +51,7 @@ class CommandAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Run it. An exit status other than 0 is a permanent failure with its output."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         if request.sandboxed and not ground.sandbox.works:
             return failed(
                 "conflict",

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from cockpit.access.confined_paths import Confined
@@ -31,6 +30,7 @@ from cockpit.act.text_edits import (
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
 from cockpit.core.text import pluralize
+from cockpit.core.typed_data import convert
 
 TURN_S = 2.0
 """Seconds that a write waits for another cockpit that gives a file in the same directory its new name."""
@@ -54,12 +54,12 @@ class FileAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Write the file, unless it is no longer what the user saw (conflict)."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         return await _to_the_end(lambda: _perform(request, key, ground.confined))
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Compare the content with that of before and after; unknown if it is neither."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         now = await asyncio.to_thread(digest_now, ground.confined, request.path)
         if now == request.after_sha256:
             await asyncio.to_thread(_discard_leftover, ground.confined, request.path, key)

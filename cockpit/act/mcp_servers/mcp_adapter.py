@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded
@@ -18,6 +17,7 @@ from cockpit.act.mcp_servers.running_servers import RunningServers
 from cockpit.act.mcp_servers.server_connection import CallRefused, ServerFailed
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.workspace import Workspace
+from cockpit.core.typed_data import convert
 
 
 class _Payload(Struct, frozen=True):
@@ -49,7 +49,7 @@ class McpToolAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Call it. An error that the tool reports is a permanent failure with its text."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         definition = self._find_approved(request.tool_id)
         if definition is None or definition.digest != request.digest:
             return failed(

@@ -23,6 +23,7 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import ToolFolder, load_tool_file
 from cockpit.act.text_edits import bytes_digest, digest_now
 from cockpit.act.workspace import Workspace
+from cockpit.core.typed_data import convert
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.tools import approved_tools
@@ -67,7 +68,7 @@ class AdoptAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Write, approve and commit; files that are there with this content already are taken as written."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         at_home = place_at(ground, self._home)
         problem = check_paths(request) or await asyncio.to_thread(_write, request, key, at_home)
         if problem:
@@ -97,7 +98,7 @@ class AdoptAdapter:
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Compare the files with what was approved; writing them again changes nothing."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         at_home = place_at(ground, self._home)
         there = [
             digest_now(at_home.confined, path) == bytes_digest(text.encode())

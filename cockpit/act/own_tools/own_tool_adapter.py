@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
@@ -20,6 +19,7 @@ from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFold
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.workspace import Workspace
 from cockpit.core.failure_lines import clip_middle
+from cockpit.core.typed_data import convert
 
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that a receipt keeps."""
@@ -49,7 +49,7 @@ class OwnToolAdapter:
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Call it. An exception of the tool is a permanent failure with its message."""
-        request = msgspec.convert(payload, _Payload)
+        request = convert(payload, _Payload)
         definition = self._find_approved(request.tool_id)
         if definition is None or definition.digest != request.digest:
             return failed(

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 
 LARGEST_FILE = 64 * 1024
 """Bytes of one agent's file."""
@@ -171,7 +172,7 @@ def read_agent(name: str, data: bytes, source: str) -> Agent:
 
     try:
         with _READING:
-            record = msgspec.convert(tomllib.loads(data.decode("utf-8")), _AgentFile)
+            record = convert(tomllib.loads(data.decode("utf-8")), _AgentFile)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise AgentInvalid(f"{source}: not TOML: {error}") from error
     except msgspec.ValidationError as error:

@@ -35,6 +35,7 @@ from cockpit.api.web.screen_messages import (
     Message,
 )
 from cockpit.core.terminal.far_terminal import NO_GAP_MS
+from cockpit.core.typed_data import decode_json
 
 INTERRUPTED = 130
 TICK_S = 0.25
@@ -209,7 +210,7 @@ class RemoteScreen:
 
     def _hear_server(self, message: str) -> None:
         try:
-            news = msgspec.json.decode(message, type=dict[str, object])
+            news = decode_json(message, dict[str, object])
         except (msgspec.DecodeError, UnicodeError):
             return
         if isinstance(reason := news.get("refused"), str):

@@ -29,6 +29,7 @@ from cockpit.api.web.screen_messages import (
 from cockpit.api.web.screen_terminal import ScreenTerminal
 from cockpit.api.web.shown_screen import ShownScreen, close_line
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import decode_json
 
 MOST_SCREENS = 8
 """Screens at the same time, with those that are kept."""
@@ -192,6 +193,6 @@ async def _receive(socket: WebSocket, kind: type[T]) -> T | None:
     if event["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(event.get("code", 1006))
     try:
-        return msgspec.json.decode(event.get("text") or "", type=kind)
+        return decode_json(event.get("text") or "", kind)
     except (msgspec.DecodeError, UnicodeError):
         return None

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 
 MOST_TASKS = 500
 """Tasks of one plan; more than this is too much to review at once."""
@@ -98,7 +99,7 @@ class Plan(Struct, frozen=True):
 def read_body(body: Any) -> Plan:
     """The plan of a :meth:`Plan.body`. Raises :class:`PlanInvalid`."""
     try:
-        return msgspec.convert({**body, "notes": []}, Plan)
+        return convert({**body, "notes": []}, Plan)
     except (msgspec.ValidationError, TypeError) as error:
         raise PlanInvalid(f"What is kept of the plan cannot be read: {error}.") from error
 

@@ -16,6 +16,7 @@ from typing import IO
 import msgspec
 
 from cockpit.core.clock import Clock, format_time, parse_time
+from cockpit.core.typed_data import decode_json
 
 HOUR = timedelta(hours=1)
 
@@ -117,7 +118,7 @@ def _read(file: IO[str], now: datetime) -> list[Entry]:
     entries = []
     for line in file:
         with suppress(msgspec.DecodeError):
-            entries.append(msgspec.json.decode(line, type=Entry))
+            entries.append(decode_json(line, Entry))
     since = format_time(now - HOUR)
     return sorted((each for each in entries if each.at > since), key=lambda each: each.at)
 

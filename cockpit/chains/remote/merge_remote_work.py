@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.message_types import RunResult, work_branch
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid
 from cockpit.store.chains import remote_runs, task_runs, worktrees
@@ -47,7 +46,7 @@ async def take_over(context: TaskContext, fetcher: BranchFetcher, remote: Remote
     Raises :class:`ResultRefused` for a branch or
     steps that are not as the result says, ``WorktreeError``, and the store's errors.
     """
-    result = msgspec.convert(dict(remote.result), RunResult)
+    result = convert(dict(remote.result), RunResult)
     task_id, run = remote.task_id, remote.run
     if (
         not result.steps

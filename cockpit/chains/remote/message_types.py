@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import decode_json
 
 M = TypeVar("M", bound=msgspec.Struct)
 
@@ -171,7 +172,7 @@ def encode(message: msgspec.Struct) -> bytes:
 def decode(kind: type[M], data: bytes) -> M:
     """Read a message. Raises :class:`MessageInvalid` for another shape, and for names that are none."""
     try:
-        message = msgspec.json.decode(data, type=kind)
+        message = decode_json(data, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MessageInvalid(f"A message is no {kind.__name__}: {error}.") from error
     for field, form in (("task_id", _TASK), ("worker", _NAME)):

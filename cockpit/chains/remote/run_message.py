@@ -15,6 +15,7 @@ from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.remote.carried_files import read_carried
 from cockpit.chains.remote.message_types import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 from cockpit.store.backlog import dependencies, handoffs, tasks
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.backlog.tasks import Task
@@ -145,7 +146,7 @@ def read_work(message: RunMessage, own: WorkSettings) -> WorkSettings:
     """Return the ``[work]`` settings of a run. Raises :class:`MessageInvalid`."""
     given = {name: message.work[name] for name in _WORK if name in message.work}
     try:
-        return msgspec.convert({**_as_dict(own), **given}, WorkSettings)
+        return convert({**_as_dict(own), **given}, WorkSettings)
     except msgspec.ValidationError as error:
         raise MessageInvalid(f"The run of {message.task_id} has bad settings: {error}") from error
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
+from cockpit.core.typed_data import convert
 
 PERSON = ("cockpit demo", "demo@cockpit.example")
 """Name and address of the sample's own git configuration, so that the user needs none."""
@@ -69,7 +70,7 @@ async def make_sample(root: Path) -> Sample:
 
     ``main`` is checked out, clean. Raises :class:`SampleFailed`, and ``ProgramMissing`` without git.
     """
-    history = msgspec.convert(tomllib.loads(shipped("history.toml").read_text("utf-8")), _History)
+    history = convert(tomllib.loads(shipped("history.toml").read_text("utf-8")), _History)
     try:
         await asyncio.to_thread(_empty, root)
         await _git(root, "init", "--quiet", "--template=", "--object-format=sha1", ".")

@@ -52,6 +52,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from cockpit.core.typed_data import convert
 from cockpit.decide.model import ModelError, Prompt
 
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
@@ -173,7 +174,7 @@ def load_scenario(path: Path) -> Scenario:
 @lru_cache(maxsize=4)  # a chain opens a model for each task
 def _parse(path: Path, text: str) -> Scenario:
     try:
-        scenario = msgspec.convert(tomllib.loads(text), Scenario)
+        scenario = convert(tomllib.loads(text), Scenario)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _unreadable(path, str(error)) from error
     for number, turn in enumerate(scenario.turn, start=1):

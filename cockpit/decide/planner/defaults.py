@@ -12,6 +12,8 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
+from cockpit.core.typed_data import convert
+
 ALL_ROLES = "task"
 """In the place of a role: a backlog task with all of its roles."""
 Triple = tuple[float, float, float]
@@ -77,4 +79,4 @@ def _times(values: Triple, factor: float) -> Triple:
 @cache
 def _load() -> _Defaults:
     text = files("cockpit").joinpath("data/estimates.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _Defaults)
+    return convert(tomllib.loads(text), _Defaults)

@@ -17,6 +17,7 @@ import msgspec
 from cockpit.access.run_program import Finished, ProgramMissing, run_gh
 from cockpit.core.fenced_text import make_visible
 from cockpit.core.secrets import mask
+from cockpit.core.typed_data import decode_json
 from cockpit.decide.offline.rules.parse_diff import FileDiff, parse_diff
 from cockpit.loop.intake.review_target import Repository
 from cockpit.loop.intake.review_template import ChangedFile, OpeningFailed, ReviewContext
@@ -127,7 +128,7 @@ class _Gh:
         if not done.ok:
             raise OpeningFailed(await self._sentence(done))
         try:
-            return msgspec.json.decode(done.stdout, type=kind)
+            return decode_json(done.stdout, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise OpeningFailed(
                 f"gh {' '.join(args[:2])} answered something other than the JSON it was asked for: "
@@ -151,7 +152,7 @@ class _Gh:
         )
         done = await self._run("pr", "view", str(self._number), "--json", "headRefOid", *self._repo)
         try:
-            oid = msgspec.json.decode(done.stdout, type=_Head).oid if done.ok else ""
+            oid = decode_json(done.stdout, _Head).oid if done.ok else ""
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None, notice
         if not re.fullmatch(r"[0-9a-f]{40,64}", oid):

@@ -26,6 +26,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.text import is_plain
+from cockpit.core.typed_data import convert
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
 ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")
@@ -176,7 +177,7 @@ def _read(entry: Traversable, layer: str, below: Mapping[str, Role]) -> Role:
         if field not in _FIELDS:
             raise RoleInvalid(f"{where}: unknown field `{field}`. Known: {', '.join(_FIELDS)}.")
         try:
-            values[field] = msgspec.convert(value, type=_FIELDS[field])
+            values[field] = convert(value, _FIELDS[field])
         except msgspec.ValidationError as error:
             raise RoleInvalid(f"{where}: field `{field}`: {error}") from error
     role = replace(start, **values, source_layer=layer)

@@ -29,6 +29,7 @@ from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
 from cockpit.core.text import is_plain, mixes_scripts
+from cockpit.core.typed_data import convert
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.intake.merge_task_types import ADDED, EXTENDABLE, MergeRefused, merge_values
 from cockpit.loop.intake.project_lines import (
@@ -524,7 +525,7 @@ def _value(field: str, value: Any, where: str) -> Any:
         names = ", ".join(sorted({"name", "extend", *_FIELDS}))
         raise TaskTypeInvalid(f"{where}: unknown field `{field}`. Known: {names}.")
     try:
-        return msgspec.convert(value, type=_FIELDS[field])
+        return convert(value, _FIELDS[field])
     except msgspec.ValidationError as error:
         raise TaskTypeInvalid(f"{where}: field `{field}`: {error}") from error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cockpit.core.typed_data import decode_json
 from cockpit.decide.planner.estimate import Estimate, Span
 from cockpit.decide.planner.estimate_total import Total
 from cockpit.store.journal.details.estimates import Expected, Range
@@ -22,7 +23,7 @@ def read_estimate(text: str) -> Estimate | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(text, type=Estimate)
+        return decode_json(text, Estimate)
     except msgspec.DecodeError:
         return None
 

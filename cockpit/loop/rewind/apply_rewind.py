@@ -20,6 +20,7 @@ from cockpit.act.adapters.write_files import put_file
 from cockpit.act.text_edits import bytes_digest, digest_now
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.typed_data import decode_json
 from cockpit.loop.intake.fork_session import fork_session
 from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan
 from cockpit.store.db.database import Store
@@ -100,7 +101,7 @@ async def bring_back(store: Store, place: ProjectPaths, session_id: str) -> Rewo
     """
     path = _file_of(place, session_id)
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        kept = decode_json(path.read_bytes(), Kept)
     except (OSError, msgspec.MsgspecError) as error:
         raise NotFound(f"Nothing is kept to bring back for session {session_id}.") from error
     confined = Confined(Path(kept.root))

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cockpit.core.errors import StoreError
+from cockpit.core.typed_data import decode_json
 from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
 from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE
@@ -133,11 +134,11 @@ class Metrics:
         """Count the rows that were added since the last call, up to the row ``until`` (None: all)."""
         pruned = prune_anchor.find(connection)
         if pruned is not None and self.counts.seq < pruned.seq:
-            self.counts = msgspec.json.decode(pruned.metrics_json, type=Counts)
+            self.counts = decode_json(pruned.metrics_json, Counts)
             self.counts.seq = pruned.seq
         stored = checkpoints.find(connection, "metrics")
         if stored is not None:
-            counts = msgspec.json.decode(stored.body_json, type=Counts)
+            counts = decode_json(stored.body_json, Counts)
             if self.counts.seq < counts.seq <= (counts.seq if until is None else until):
                 self.counts = counts
         end = journal.last_seq(connection) if until is None else until

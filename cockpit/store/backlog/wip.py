@@ -17,6 +17,7 @@ import msgspec
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import CockpitError
 from cockpit.core.secrets import mask_value, replace_surrogates
+from cockpit.core.typed_data import convert
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.backlog.solved_errors import keep_unsolved
@@ -81,7 +82,7 @@ def validate(wip_data: Any) -> dict[str, Any]:
             " Put anything else into context."
         )
     try:
-        read = msgspec.convert(dict(wip_data), _Patch)
+        read = convert(dict(wip_data), _Patch)
     except msgspec.ValidationError as error:
         raise WipInvalid(f"This patch is not valid: {error}. Nothing was merged.") from error
     patch: dict[str, Any] = {

@@ -18,6 +18,7 @@ import msgspec
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import PROJECT_FILE
 from cockpit.core.state_folder import DATABASE
+from cockpit.core.typed_data import decode_json
 
 LIST = "backup.json"
 VERSION = 1
@@ -129,7 +130,7 @@ def unpack(source: Path, folder: Path) -> Contents:
 
 
 def _read_list(source: Path, raw: bytes) -> Contents:
-    contents = msgspec.json.decode(raw, type=Contents)
+    contents = decode_json(raw, Contents)
     if contents.version > VERSION:
         raise BackupRefused(
             f"{source} was written by cockpit {contents.cockpit}, in a form that this version cannot read."

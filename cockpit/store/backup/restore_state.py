@@ -22,6 +22,7 @@ from cockpit.core.clock import SystemClock, format_time
 from cockpit.core.errors import StoreBusy
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths
 from cockpit.core.state_folder import DATABASE
+from cockpit.core.typed_data import decode_json
 from cockpit.store.backup.backup_file import BackupRefused, Contents, sync_folder, unpack
 from cockpit.store.backup.write_backup import check_database
 from cockpit.store.chains import worktrees
@@ -145,7 +146,7 @@ def _write_database(source: Path, target: Path) -> None:
 def _has_row(database: Path, folder: Path) -> bool:
     """Whether the database is the one that was prepared in ``folder``."""
     try:
-        ready = msgspec.json.decode((folder / _READY).read_bytes(), type=Ready)
+        ready = decode_json((folder / _READY).read_bytes(), Ready)
     except (FileNotFoundError, msgspec.DecodeError):
         return False
     if not database.exists():
@@ -162,7 +163,7 @@ def _has_row(database: Path, folder: Path) -> bool:
 
 def _put_in_place(folder: Path, place: ProjectPaths) -> None:
     """Move the prepared files to their places, and write the anchor. Doing it twice does no harm."""
-    ready = msgspec.json.decode((folder / _READY).read_bytes(), type=Ready)
+    ready = decode_json((folder / _READY).read_bytes(), Ready)
     for name in ready.files:
         prepared, target = folder / _STATE / name, place.state / name
         if prepared.is_file():

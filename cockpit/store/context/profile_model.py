@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
 from cockpit.core.read_record import describe
+from cockpit.core.typed_data import convert
 from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 
@@ -272,7 +273,7 @@ def parse_predicate(value: Any) -> Predicate:
         raise msgspec.ValidationError(
             f"a predicate has no {', '.join(unknown)} (it has {', '.join(sorted(names))})"
         )
-    return msgspec.convert(value, Predicate)
+    return convert(value, Predicate)
 
 
 class _BandRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -312,7 +313,7 @@ def parse(text: str, profile_id: str) -> Profile:
     Raises :class:`ProfileInvalid`, which names the place of the error.
     """
     try:
-        file = msgspec.convert(tomllib.loads(text), _ProfileFile)
+        file = convert(tomllib.loads(text), _ProfileFile)
         predicates = [parse_predicate(row.when) for row in file.rules]
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ProfileInvalid(f"Profile {profile_id!r} cannot be read: {error}.") from error

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
+from cockpit.core.typed_data import decode_json
 from cockpit.store.context.packet_epoch import CachePrices
 from cockpit.store.context.profile_model import (
     BANDS,
@@ -211,7 +212,7 @@ def _profile(
 
 def _cache_prices(profile_id: str, text: str) -> CachePrices:
     try:
-        return msgspec.json.decode(text, type=CachePrices)
+        return decode_json(text, CachePrices)
     except msgspec.ValidationError as error:
         raise ProfileInvalid(
             f"Profile {profile_id!r}: its cache prices cannot be read: {error}."
@@ -230,7 +231,7 @@ def _rule(row: _RuleRow) -> Rule:
             to_thousandths(risk),
             half_life,
             bool(enabled),
-            msgspec.json.decode(fetch, type=tuple[str, ...]),
+            decode_json(fetch, tuple[str, ...]),
             quota,
         )
     except (ValueError, OverflowError) as error:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import StoreError
+from cockpit.core.typed_data import decode_json
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import prune_anchor, verify_chain
@@ -55,7 +56,7 @@ def verify_recent(connection: sqlite3.Connection) -> verify_chain.Verdict:
     checkpoint = find(connection, "verified")
     since = None
     if checkpoint is not None:
-        since = msgspec.json.decode(checkpoint.body_json, type=verify_chain.Verified)
+        since = decode_json(checkpoint.body_json, verify_chain.Verified)
     return verify_chain.verify(connection, since)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from cockpit.access.git_folders import locate_git_folders, read_head
@@ -23,6 +22,7 @@ from cockpit.act.adapters.git_commit import keyed
 from cockpit.act.workspace import Workspace
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
+from cockpit.core.typed_data import convert
 from cockpit.store.chains import worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store
@@ -81,7 +81,7 @@ class _TakeAdapter(_ChangeAdapter):
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Merge, if worktree and branches are those that were shown (else conflict)."""
-        change = msgspec.convert(payload, ChangePayload)
+        change = convert(payload, ChangePayload)
         name = change.into.removeprefix("refs/heads/")
         tree = self._tree(change)
         root = Path(tree.path)
@@ -135,7 +135,7 @@ class _TakeAdapter(_ChangeAdapter):
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Whether the branch has the work that was shown."""
-        change = msgspec.convert(payload, ChangePayload)
+        change = convert(payload, ChangePayload)
         if not change.into or await commit_of(self.place.home, change.into) is None:
             return "not_done"
         tip = await commit_of(self.place.home, f"refs/heads/{change.branch}") or change.tip
@@ -203,7 +203,7 @@ class _DropAdapter(_ChangeAdapter):
 
     async def perform(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Outcome:
         """Keep what is merged nowhere under a reference, then remove worktree and branch."""
-        change = msgspec.convert(payload, ChangePayload)
+        change = convert(payload, ChangePayload)
         tree = self._tree(change)
         root = Path(tree.path)
         session = self.store.read_now(lambda c: sessions.load(c, change.session))
@@ -235,7 +235,7 @@ class _DropAdapter(_ChangeAdapter):
 
     async def probe(self, payload: Mapping[str, Any], key: str, ground: Workspace) -> Found:
         """Whether worktree and branch are gone, and recorded so."""
-        change = msgspec.convert(payload, ChangePayload)
+        change = convert(payload, ChangePayload)
         if self._tree(change).status != "removed":
             return "not_done"  # doing it again does what is left of it
         branch = await commit_of(self.place.home, f"refs/heads/{change.branch}")

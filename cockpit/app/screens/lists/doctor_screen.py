@@ -13,6 +13,7 @@ import msgspec
 
 from cockpit.app.command_process import run_cockpit
 from cockpit.app.screens.lists.list_screen import ListScreen
+from cockpit.core.typed_data import decode_json
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, fields
 from widgets.text.style_names import DIM, Part
@@ -36,7 +37,7 @@ class DoctorScreen(ListScreen[CheckRow]):
 
     async def read_rows(self) -> tuple[Sequence[CheckRow], Sequence[str]]:
         printed = await run_cockpit(self.host.engine.place, ("doctor", "--json"), fine_codes=(0, 1))
-        rows = msgspec.json.decode(printed, type=list[CheckRow])
+        rows = decode_json(printed, list[CheckRow])
         order = ("broken", "missing", "ok")
         return sorted(rows, key=lambda row: order.index(row.state)), ()
 

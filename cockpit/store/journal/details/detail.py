@@ -22,6 +22,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from cockpit.core.secrets import masked_json, stays_as_member
+from cockpit.core.typed_data import decode_json
 
 # Left as they are, so that writing them fails: msgspec would make text of them.
 _NOT_JSON = (bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)
@@ -76,7 +77,7 @@ def detail_json(record: Part) -> str:
 def decode_detail(kind: type[D], text: str) -> D:
     """Read stored JSON as a record of ``kind``; never raises, whatever the text holds."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decode_json(text, kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
     try:
