@@ -17,7 +17,7 @@ import msgspec
 from cockpit.backlog import service, validation
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import code_span, fence_text
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.loop.runtime_settings import WebhookRule
 from cockpit.store.backlog import tasks
 from cockpit.store.db.transaction import Tx

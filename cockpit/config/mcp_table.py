@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.config.setting import OutOfBounds
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)

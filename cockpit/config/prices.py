@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from cockpit.config.setting import OutOfBounds
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.decide.model_settings import ModelPrice
 
 _Dollars = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]

@@ -15,7 +15,7 @@ import msgspec
 from cockpit.agents.runs.agent_command_line import PLACEHOLDERS
 from cockpit.agents.stdio.driven_runners import driven_command
 from cockpit.config.all_settings import OutOfBounds
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.tasks.task_context import EMBEDDED
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices, default_limits
 from cockpit.config.setting import OutOfBounds
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _MEGABYTE = 1024**2

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from cockpit.config.setting import OutOfBounds
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.loop.runtime_settings import WebhookRule
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import types
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +20,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
 
 T = TypeVar("T")
 
@@ -317,3 +317,32 @@ def _refuse_surrogates(value: dict[str, Any], name: str) -> None:
         except UnicodeEncodeError as error:
             shown = field[:_QUOTED].encode("utf-8", "replace").decode("utf-8")
             raise InvalidRecord(f"{name}: {shown!r} contains half of a surrogate pair.") from error
+
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_preparing = threading.Lock()
+"""msgspec works out what a type is made of when it is first read, and crashes where another thread reads it
+meanwhile. So that is done once for each type, by one thread at a time."""
+
+
+def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of JSON that reads ``kind``; the same one for every call."""
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        with _preparing:
+            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    return decoder
+
+
+def decode_json(text: str | bytes | bytearray, kind: type[T]) -> T:
+    """Read JSON as ``kind``. Raises ``msgspec.DecodeError``, of which ``ValidationError`` is one kind."""
+    return decoder_of(kind).decode(text)
+
+
+def convert(value: object, kind: type[T], *, strict: bool = True) -> T:
+    """Read an object of plain data as ``kind``; not ``strict``: texts may be numbers.
+
+    Raises ``msgspec.ValidationError``.
+    """
+    decoder_of(kind)
+    return msgspec.convert(value, kind, strict=strict)

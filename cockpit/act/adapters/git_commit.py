@@ -17,7 +17,7 @@ from cockpit.act.pinned_files import PinnedFile, describe_change
 from cockpit.act.sandbox.git_view import ViewRefused, run_in_view
 from cockpit.act.text_edits import digest_now
 from cockpit.act.workspace import Workspace
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 TRAILER = "Cockpit-Key"
 """The trailer whose value is the action's key."""

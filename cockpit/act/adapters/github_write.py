@@ -12,7 +12,7 @@ from cockpit.act.adapters.adapter import Found, Outcome, failed, succeeded, tail
 from cockpit.act.adapters.push_branch import push_branch
 from cockpit.act.workspace import Workspace
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 _TIMEOUT_S = 60.0
 _NOT_SENT = (

@@ -14,7 +14,7 @@ from cockpit.act.commit_hooks import PUSH_HOOKS, find_hooks
 from cockpit.act.pinned_files import describe_change
 from cockpit.act.plan_push import Push
 from cockpit.act.workspace import Workspace
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 _TIMEOUT_S = 300.0
 _UNREACHABLE = ("could not resolve host", "connection refused", "unable to access", "timed out")

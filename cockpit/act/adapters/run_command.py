@@ -17,7 +17,7 @@ from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_pl
 from cockpit.act.sandbox.git_view import ViewRefused, changes_repository, run_in_view
 from cockpit.act.sandbox.run_confined import ConfinedRun, run_confined
 from cockpit.act.workspace import Workspace
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 MAX_OUTPUT = 4 * 1024 * 1024
 """A command whose output passes this many bytes is ended."""

@@ -29,8 +29,8 @@ from cockpit.act.text_edits import (
 )
 from cockpit.act.workspace import Workspace
 from cockpit.core.project_paths import OWN_FOLDER, ignore_generated_files
+from cockpit.core.read_record import convert
 from cockpit.core.text import pluralize
-from cockpit.core.typed_data import convert
 
 TURN_S = 2.0
 """Seconds that a write waits for another cockpit that gives a file in the same directory its new name."""

@@ -17,7 +17,7 @@ from cockpit.act.mcp_servers.running_servers import RunningServers
 from cockpit.act.mcp_servers.server_connection import CallRefused, ServerFailed
 from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.workspace import Workspace
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 
 class _Payload(Struct, frozen=True):

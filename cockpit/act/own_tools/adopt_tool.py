@@ -23,7 +23,7 @@ from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.own_tools.tool_files import ToolFolder, load_tool_file
 from cockpit.act.text_edits import bytes_digest, digest_now
 from cockpit.act.workspace import Workspace
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.tools import approved_tools

@@ -19,7 +19,7 @@ from cockpit.act.own_tools.tool_files import ToolFile, ToolFileRefused, ToolFold
 from cockpit.act.sandbox.find_planted_repos import mark_repository, set_aside_planted
 from cockpit.act.workspace import Workspace
 from cockpit.core.failure_lines import clip_middle
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 MAX_RESULT_CHARS = 24_000
 """Characters of a result that a receipt keeps."""

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 LARGEST_FILE = 64 * 1024
 """Bytes of one agent's file."""

@@ -34,8 +34,8 @@ from cockpit.api.web.screen_messages import (
     Hello,
     Message,
 )
+from cockpit.core.read_record import decode_json
 from cockpit.core.terminal.far_terminal import NO_GAP_MS
-from cockpit.core.typed_data import decode_json
 
 INTERRUPTED = 130
 TICK_S = 0.25

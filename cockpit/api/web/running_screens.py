@@ -29,7 +29,7 @@ from cockpit.api.web.screen_messages import (
 from cockpit.api.web.screen_terminal import ScreenTerminal
 from cockpit.api.web.shown_screen import ShownScreen, close_line
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 
 MOST_SCREENS = 8
 """Screens at the same time, with those that are kept."""

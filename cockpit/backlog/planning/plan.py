@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 MOST_TASKS = 500
 """Tasks of one plan; more than this is too much to review at once."""

@@ -16,7 +16,7 @@ from typing import IO
 import msgspec
 
 from cockpit.core.clock import Clock, format_time, parse_time
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 
 HOUR = timedelta(hours=1)
 

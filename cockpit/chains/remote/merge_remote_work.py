@@ -11,7 +11,7 @@ from typing import Any
 from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.message_types import RunResult, work_branch
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.store.backlog import wip
 from cockpit.store.backlog.wip import WipInvalid
 from cockpit.store.chains import remote_runs, task_runs, worktrees

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 
 M = TypeVar("M", bound=msgspec.Struct)
 

@@ -15,7 +15,7 @@ from cockpit.backlog.work_settings import WorkSettings
 from cockpit.chains.remote.carried_files import read_carried
 from cockpit.chains.remote.message_types import MessageInvalid, RunMessage
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.store.backlog import dependencies, handoffs, tasks
 from cockpit.store.backlog.epics_and_stories import EPICS, STORIES
 from cockpit.store.backlog.tasks import Task

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from cockpit.access.run_program import run_git
 from cockpit.core.errors import CockpitError
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 PERSON = ("cockpit demo", "demo@cockpit.example")
 """Name and address of the sample's own git configuration, so that the user needs none."""

@@ -52,7 +52,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.decide.model import ModelError, Prompt
 
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]

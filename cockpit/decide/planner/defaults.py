@@ -12,7 +12,7 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 
 ALL_ROLES = "task"
 """In the place of a role: a backlog task with all of its roles."""

@@ -25,8 +25,8 @@ from cockpit.act.model_tools import TOOLS
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
+from cockpit.core.read_record import convert
 from cockpit.core.text import is_plain
-from cockpit.core.typed_data import convert
 from cockpit.loop.intake.task_types import LARGEST_FILE, LAYERS, fill
 
 ROLES = ("coordinator", "implementer", "fixer", "spec_reviewer", "quality_reviewer")

@@ -28,8 +28,8 @@ from msgspec.structs import replace
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import project_section
 from cockpit.core.project.project_trust import is_trusted
+from cockpit.core.read_record import convert
 from cockpit.core.text import is_plain, mixes_scripts
-from cockpit.core.typed_data import convert
 from cockpit.loop.decisions.approval_policy import POLICY_WIDTH
 from cockpit.loop.intake.merge_task_types import ADDED, EXTENDABLE, MergeRefused, merge_values
 from cockpit.loop.intake.project_lines import (

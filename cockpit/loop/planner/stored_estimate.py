@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.decide.planner.estimate import Estimate, Span
 from cockpit.decide.planner.estimate_total import Total
 from cockpit.store.journal.details.estimates import Expected, Range

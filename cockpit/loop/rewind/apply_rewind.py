@@ -20,7 +20,7 @@ from cockpit.act.adapters.write_files import put_file
 from cockpit.act.text_edits import bytes_digest, digest_now
 from cockpit.core.errors import CockpitError, NotFound
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.loop.intake.fork_session import fork_session
 from cockpit.loop.rewind.plan_rewind import FileBack, RewindPlan
 from cockpit.store.db.database import Store

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cockpit.core.errors import StoreError
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.loop.views.project_totals import Totals, collect_totals, read_totals
 from cockpit.observe.scope_items import KINDS
 from cockpit.store.context.observation_jobs import FACT_CAP, LATENCY_BUCKETS_MS, MORE

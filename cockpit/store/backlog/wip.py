@@ -16,8 +16,8 @@ import msgspec
 
 from cockpit.core.canonical_json import canonical_json, parse_json
 from cockpit.core.errors import CockpitError
+from cockpit.core.read_record import convert
 from cockpit.core.secrets import mask_value, replace_surrogates
-from cockpit.core.typed_data import convert
 from cockpit.store.backlog import work_queue
 from cockpit.store.backlog.backlog_ids import TASK, read_id, unknown_id
 from cockpit.store.backlog.solved_errors import keep_unsolved

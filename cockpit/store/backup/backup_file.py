@@ -17,8 +17,8 @@ import msgspec
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import PROJECT_FILE
+from cockpit.core.read_record import decode_json
 from cockpit.core.state_folder import DATABASE
-from cockpit.core.typed_data import decode_json
 
 LIST = "backup.json"
 VERSION = 1

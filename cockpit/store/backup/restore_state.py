@@ -21,8 +21,8 @@ import msgspec
 from cockpit.core.clock import SystemClock, format_time
 from cockpit.core.errors import StoreBusy
 from cockpit.core.project_paths import ROOT_TOKEN, ProjectPaths
+from cockpit.core.read_record import decode_json
 from cockpit.core.state_folder import DATABASE
-from cockpit.core.typed_data import decode_json
 from cockpit.store.backup.backup_file import BackupRefused, Contents, sync_folder, unpack
 from cockpit.store.backup.write_backup import check_database
 from cockpit.store.chains import worktrees

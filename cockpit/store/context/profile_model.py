@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from cockpit.core.canonical_json import digest
 from cockpit.core.errors import CockpitError
-from cockpit.core.read_record import describe
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert, describe
 from cockpit.store.context.kept_by_identity import KeptByIdentity
 from cockpit.store.context.packet_epoch import DEFAULT_PRICES, CachePrices
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import NotFound
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.store.context.packet_epoch import CachePrices
 from cockpit.store.context.profile_model import (
     BANDS,

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from cockpit.core.errors import StoreError
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import prune_anchor, verify_chain

@@ -22,7 +22,7 @@ from cockpit.act.adapters.git_commit import keyed
 from cockpit.act.workspace import Workspace
 from cockpit.core.processes import is_process_alive
 from cockpit.core.project_paths import ProjectPaths
-from cockpit.core.typed_data import convert
+from cockpit.core.read_record import convert
 from cockpit.store.chains import worktrees
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.db.database import Store

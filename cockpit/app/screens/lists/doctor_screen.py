@@ -13,7 +13,7 @@ import msgspec
 
 from cockpit.app.command_process import run_cockpit
 from cockpit.app.screens.lists.list_screen import ListScreen
-from cockpit.core.typed_data import decode_json
+from cockpit.core.read_record import decode_json
 from cockpit.loop.views.state_signs import state_sign
 from widgets.text.detail import DetailRow, fields
 from widgets.text.style_names import DIM, Part

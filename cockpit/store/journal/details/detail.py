@@ -21,8 +21,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
+from cockpit.core.read_record import decode_json
 from cockpit.core.secrets import masked_json, stays_as_member
-from cockpit.core.typed_data import decode_json
 
 # Left as they are, so that writing them fails: msgspec would make text of them.
 _NOT_JSON = (bytes, bytearray, datetime, date, time, timedelta, Decimal, UUID)

@@ -8,7 +8,7 @@ import sys
 READS = """
 import sys, threading
 sys.setswitchinterval(1e-6)
-from cockpit.core.typed_data import convert, decode_json
+from cockpit.core.read_record import convert, decode_json
 SOURCE = '''
 from __future__ import annotations
 import msgspec
