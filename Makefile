@@ -7,6 +7,7 @@
 #   make check      format, lint, types, import contracts, links, the installed package
 #   make test-http  many generated requests for every route (EXAMPLES=500)
 #   make test-browser  the screen in a real Chromium, which must be installed
+#   make soak       the tests that search, twenty times as long (EXAMPLES=50)
 #   make chaos      faults at many moments: what is lost, doubled, left unfinished (ARGS="--trials 2000 kill")
 #   make defences   takes defences out, one by one, and sees a test fail for each (ARGS="'secrets are masked'")
 #   make bench      the benches: a table, and bench/results.json (ARGS="--strict wave")
@@ -18,23 +19,21 @@
 # PYTHON=python3.12 make setup   chooses an interpreter. make uses uv if it is on the PATH.
 
 PYTHON ?= python3
-# Tests wait two fifths of their time, for programs and clocks: with twice as many processes as processors,
-# and two more, a processor has nothing to do for less than a hundredth of the run.
-JOBS ?= $(shell expr 2 + 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
+# Tests wait for programs and clocks: two processes for each processor.
+JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 
 VENV := .venv
 BIN := $(VENV)/bin
-# The variable would have every process compile pytest's plugins anew.
-PYTEST = env PYTHONDONTWRITEBYTECODE= .ci/in-memory $(BIN)/pytest --workers $(JOBS)
+PYTEST = $(BIN)/python .ci/cpu_time.py $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-agents test-http test-browser check chaos defences bench docs snapshots clean
+.PHONY: help setup demo test test-fast soak test-agents test-http test-browser check chaos defences bench docs snapshots clean
 
 help:
-	@sed -n '3,17s/^# *//p' Makefile
+	@sed -n '3,18s/^# *//p' Makefile
 
 setup: $(DEVELOPMENT)
 
@@ -42,10 +41,13 @@ demo: $(RUNTIME)
 	@$(BIN)/cockpit demo
 
 test: $(DEVELOPMENT)
-	@.ci/unsteady $(PYTEST) $(if $(FILTER),-k '$(FILTER)')
+	@$(PYTEST) $(if $(FILTER),-k '$(FILTER)')
 
 test-fast: $(DEVELOPMENT)
 	@$(PYTEST) -m 'not slow' $(if $(FILTER),-k '$(FILTER)')
+
+soak: $(DEVELOPMENT)
+	@COCKPIT_EXAMPLES=$(or $(EXAMPLES),20) $(PYTEST) -m search $(if $(FILTER),-k '$(FILTER)')
 
 test-http: $(DEVELOPMENT)
 	@COCKPIT_HTTP_EXAMPLES=$(or $(EXAMPLES),200) $(BIN)/pytest tests/api/test_api_contract.py

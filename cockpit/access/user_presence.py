@@ -124,6 +124,17 @@ def require_no_agent(activity: str) -> None:
 
 
 _is_screen = False
+_is_assumed = False
+
+
+def assume_user() -> None:
+    """Take this process for the user's own, whoever started it and whatever terminal it has.
+
+    For a program that asks its user itself, and for tests. Only code of this process can call it: no
+    variable, option or file does.
+    """
+    global _is_assumed
+    _is_assumed = True
 
 
 def sit_at_screen() -> None:
@@ -155,6 +166,8 @@ def explain_absence() -> str:
     """Return why this process does not act for a user at a terminal; empty where it does."""
     if agent := find_agent():
         return agent
+    if _is_assumed:
+        return ""
     if _is_screen and sys.__stdin__ is not None and sys.__stdin__.isatty():
         return ""
     if not Path("/proc/self").is_dir():
@@ -172,6 +185,8 @@ def explain_absence_of(pid: int) -> str:
 
 def find_agent_above(pid: int) -> str:
     """Return which agent started another process, or is it, in words; empty where none did."""
+    if _is_assumed:
+        return ""
     return _find_agent_in(_ancestry(pid), pid, counts_cockpit=True)
 
 
@@ -201,6 +216,8 @@ def find_agent(*, counts_cockpit: bool = True) -> str:
 
     What another cockpit started counts, too: it runs agents, and decides on its own screen.
     """
+    if _is_assumed:
+        return ""
     for name in AGENT_MARKS:
         if name in os.environ:
             return f"this was started by an agent ({name} is set)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -220,7 +221,7 @@ OTHER_WORDS = "24 --body -b --repo acme/api --approve --json x/y -- -X POST ; $(
 word = st.sampled_from([*TABLE_WORDS, *OTHER_WORDS.split()]) | st.text(max_size=8)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(word, max_size=8))
 def test_whatever_is_understood_is_understood_again_the_same(words: list[str]) -> None:
     try:

@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -246,7 +247,7 @@ part = st.sampled_from(
 
 
 @settings(
-    max_examples=400,
+    max_examples=examples(400),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(part, max_size=6), st.sampled_from(["/", "//", "/./"]))

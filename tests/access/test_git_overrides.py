@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from copied_repository import copy_repository
-from quick_git import QUICK
 
 from cockpit.access import run_program
 from cockpit.access.git_overrides import Setting, safe_settings
@@ -71,7 +70,7 @@ HOOKS = (
 
 def git(root: Path, *args: str) -> str:
     """Run git as the attacker does, before the settings are armed."""
-    env = {**os.environ, **QUICK}
+    env = os.environ.copy()
     done = subprocess.run(
         ["git", *args], cwd=root, env=env, check=True, capture_output=True, text=True
     )

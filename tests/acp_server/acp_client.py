@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import warm
+import run_cockpit
 from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from commands.cli_world import Project
@@ -102,7 +102,7 @@ async def connect(
 ) -> AsyncIterator[Editor]:
     """Start ``cockpit acp`` and greet it; ``starts`` begins the command in place of a warm process."""
     client = client or Client()
-    command, *rest = (*(starts or warm.command()), "acp", *words)
+    command, *rest = (*(starts or run_cockpit.PROGRAM), "acp", *words)
     async with spawn_agent_process(
         client, command, *rest, env=project.env, cwd=project.root, transport_kwargs={"stderr": None}
     ) as (connection, process):

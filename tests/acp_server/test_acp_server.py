@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from acp import RequestError
 from acp_client import PATIENCE_S, Client, connect
 from commands.cli_world import COLD, Project
@@ -193,7 +193,7 @@ async def test_folders_that_are_not_opened_are_refused_with_words(project: Proje
 
 async def test_garbage_is_answered_in_words_or_ignored(project: Project) -> None:
     process = await asyncio.create_subprocess_exec(
-        *warm.command(),
+        *run_cockpit.PROGRAM,
         "acp",
         cwd=project.root,
         env=project.env,
@@ -287,7 +287,7 @@ async def test_a_client_that_dies_without_reading_does_not_keep_the_server(
     project: Project,
 ) -> None:
     with subprocess.Popen(
-        [*warm.command(), "acp"],
+        [*run_cockpit.PROGRAM, "acp"],
         cwd=project.root,
         env=project.env,
         stdin=subprocess.PIPE,

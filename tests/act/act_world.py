@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
-from quick_git import QUICK
 
 from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.model_tools import parse_call
@@ -27,7 +26,7 @@ GH = Path(__file__).with_name("act_gh.py")
 
 def git(root: Path, *args: str) -> str:
     """Run git in ``root``, as a person with no settings of their own."""
-    env = {**os.environ, **QUICK}
+    env = os.environ.copy()
     done = subprocess.run(
         ["git", *args], cwd=root, env=env, capture_output=True, text=True, check=False
     )

@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from act_world import git, now, queue, receipts, show
 
 from cockpit.act.adapters import ADAPTERS
@@ -28,8 +28,8 @@ Ids = tuple[str, str]
 
 
 def start_victim(store: Store, root: Path, wave: str, moment: str) -> subprocess.Popen[str]:
-    return warm.Process(
-        [*warm.script(), str(VICTIM), str(store.path), str(root), wave, moment],
+    return subprocess.Popen(
+        [sys.executable, str(VICTIM), str(store.path), str(root), wave, moment],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

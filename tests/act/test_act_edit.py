@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from act_world import show
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ texts = st.text(st.sampled_from("ab\n\r é😀\t"), max_size=60)
 needles = st.text(st.sampled_from("ab\n\r é"), min_size=1, max_size=4)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=texts, old=needles, new=texts, every=st.booleans())
 def test_what_is_written_is_what_was_shown(before: str, old: str, new: str, every: bool) -> None:
     with tempfile.TemporaryDirectory() as place:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
 from agents.runner_world import AGENT, Runs, init, result, says
 from app.app_world import settled
@@ -243,7 +243,7 @@ class Played:
     async def run(self, *words: str, stdin: bytes = b"", **variables: str) -> str:
         """Run ``cockpit`` as the user does; what it prints is looked at."""
         done = await asyncio.to_thread(
-            warm.run_bytes, words, cwd=self.acp.world.root, env={**self.env, **variables},
+            run_cockpit.run_bytes, words, cwd=self.acp.world.root, env={**self.env, **variables},
             patience_s=PATIENCE_S, stdin=stdin,
         )  # fmt: skip
         output = done.stdout.decode() + done.stderr.decode()

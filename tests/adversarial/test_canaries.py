@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from app.app_terminal import Terminal
 from chains.chain_world import WORK, Chains
 from commands.cli_world import PATIENCE_S
@@ -183,7 +183,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     printed = []
 
     def run(*words: str, stdin: str = "") -> str:
-        done = warm.run(words, cwd=root, env=project.env, stdin=stdin, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=root, env=project.env, stdin=stdin, patience_s=PATIENCE_S)
         printed.append(f"$ {words[:2]}\n{done.stdout}{done.stderr}")
         return done.stdout
 
@@ -202,7 +202,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         run(*words)
     crash = "import sys; from cockpit.commands.report_error import report_error;"
     subprocess.run(
-        [*warm.script(), "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
+        [sys.executable, "-c", f"{crash} report_error(ValueError(sys.argv[1]))", told("crash")],
         cwd=root, env=project.env, check=True, capture_output=True,
     )  # fmt: skip
     return world, "\n".join(printed), shown

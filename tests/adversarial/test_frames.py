@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +99,7 @@ def own_lines(text: str) -> list[str]:
     return [line if line.startswith("p-1 ·") else line.partition(":")[0] for line in lines]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "permission", "plan"]))
 def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(
     text: str, kind: str
@@ -113,7 +114,7 @@ def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(
             assert count_columns(line) <= width or line.startswith(("p-1 ·", "! It"))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(text=hostile)
 def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> None:
     for width in (0, *WIDTHS):

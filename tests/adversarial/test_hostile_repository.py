@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from state_for_tests import ASK_TRUST, kept_variables, state_of
 
 from cockpit.config.load_settings import load_settings
@@ -96,7 +96,7 @@ class Hostile:
         return done.stdout
 
     def cockpit(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        done = warm.run(words, cwd=self.root, env=self.env, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=self.root, env=self.env, patience_s=PATIENCE_S)
         assert done.returncode == expect, done.stdout + done.stderr
         return done
 
@@ -203,7 +203,7 @@ def test_the_demo_is_a_script_too(tmp_path: Path) -> None:
         [sys.executable, __file__, str(tmp_path / "demo")],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(warm.TESTS)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
     assert "cockpit doctor --explain" in done.stdout, done.stderr
     assert (tmp_path / "demo" / "hostile" / ".cockpit" / "state" / "cockpit.db").exists()

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from agents.runner_world import (
     AGENT,
     Runs,
@@ -508,8 +507,8 @@ async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_
 ) -> None:
     marker, pid, session = runs.folder / "hangs", runs.folder / "pid", runs.session()
     first = runs.runner(init(), {"run": ["sh", "-c", f"echo $PPID > {pid}"]}, {"hang": str(marker)})
-    argv = [*warm.script(), "-c", DRIVER, str(runs.place.root), session, *first.command]
-    driver = warm.Process(argv, stdin=subprocess.DEVNULL)
+    argv = [sys.executable, "-c", DRIVER, str(runs.place.root), session, *first.command]
+    driver = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     await until(marker)
     driver.kill()
     driver.wait(timeout=60)

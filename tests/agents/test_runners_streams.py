@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agents.runner_world import Runs, assistant, init, result, text, tool, tool_result
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_here import MISSING
@@ -186,7 +187,7 @@ TYPES = [
 ITEMS = ["command_execution", "file_change", "mcp_tool_call", "web_search", "agent_message"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(NAMES, JSON, max_size=5), st.sampled_from(TYPES), st.sampled_from(ITEMS))
 def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, item: str) -> None:
     inner = body.get("item")
@@ -200,7 +201,7 @@ def test_no_shape_of_a_line_breaks_a_stream(body: dict[str, Any], kind: str, ite
         stream.close(0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(1, 20), max_size=20))
 def test_lines_are_the_same_however_they_come(data: bytes, sizes: list[int]) -> None:
     cutter, found, rest = LineReader(), [], data

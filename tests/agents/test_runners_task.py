@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from agents.runner_world import AGENT, Step, assistant, init, result, text
 from tasks.taskrun_world import AT_ONCE, BRANCH, SOURCE, World, git
 
@@ -245,8 +244,8 @@ async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None
     refused = world.folder / "refused.txt"
     script = world.folder / "moves.sh"
     script.write_text(
-        f'"{warm.python()}" -P -m cockpit tasks done {task_id} 2>> {refused}; echo $? >> {refused}\n'
-        f'"{warm.python()}" -P -m cockpit tasks note {task_id} "Looked at it."\n',
+        f'"{sys.executable}" -P -m cockpit tasks done {task_id} 2>> {refused}; echo $? >> {refused}\n'
+        f'"{sys.executable}" -P -m cockpit tasks note {task_id} "Looked at it."\n',
         encoding="utf-8",
     )
     steps: list[Step] = [init(), {"run": ["sh", str(script)]}, *MEND[1:]]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import warm
+import run_cockpit
 from learn.learn_world import World, fact
 from state_for_tests import kept_variables
 
@@ -30,7 +30,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import events, proposals, sessions
 
-COMMAND = warm.command()
+COMMAND = run_cockpit.PROGRAM
 PATIENCE_S = 60
 READ, PROPOSE = "orientation.read", "orientation.propose"
 APPROVE, ADMIN = "orientation.approve", "orientation.admin"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from api_world import ask, begin_session, fill_store, issue, told
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -33,7 +34,7 @@ LISTS = (
 )
 HEADER = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=200)
 QUIET = settings(
-    max_examples=30,
+    max_examples=examples(30),
     deadline=None,
     database=None,
     derandomize=True,

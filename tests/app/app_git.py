@@ -6,14 +6,12 @@ import os
 import subprocess
 from pathlib import Path
 
-from quick_git import QUICK
-
 
 def git(root: Path, *arguments: str) -> str:
     done = subprocess.run(
         ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
         cwd=root,
-        env={**os.environ, **QUICK},
+        env=os.environ.copy(),
         check=True,
         capture_output=True,
         text=True,

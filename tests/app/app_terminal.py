@@ -13,7 +13,7 @@ import termios
 import time
 from pathlib import Path
 
-import warm
+import run_cockpit
 
 PATIENCE_S = 60.0
 COLD = (sys.executable, "-m", "cockpit")
@@ -27,8 +27,7 @@ def _control_terminal() -> None:
 class Terminal:
     """``cockpit WORDS`` on a terminal of 120 columns and 40 rows.
 
-    Forked from the warm server, unless ``is_cold``: then the process starts from nothing, and its threads
-    can be looked at. With ``in_shell`` it is ``bash``, whose jobs the terminal controls.
+    It has the user unless ``is_cold``. With ``in_shell`` it is ``bash``, whose jobs the terminal controls.
     """
 
     def __init__(
@@ -39,11 +38,9 @@ class Terminal:
         is_cold: bool = False,
         in_shell: bool = False,
     ) -> None:
-        if not (is_cold or in_shell):
-            warm.load_screen()
         self._main, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        command = COLD if is_cold else _SHELL if in_shell else warm.command()
+        command = COLD if is_cold else _SHELL if in_shell else run_cockpit.PROGRAM
         self._program = subprocess.Popen(
             [*command, *words],
             stdin=end,

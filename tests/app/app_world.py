@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import textual_caches
+import screens
 from textual._compositor import LayoutUpdate
 from textual.app import App
 from textual.pilot import Pilot
@@ -17,11 +17,8 @@ from cockpit.app.screens.cockpit_screen import CockpitScreen
 SIZES = ((60, 20), (80, 24), (100, 30), (160, 45), (250, 70))
 """The terminals that pictures are of: columns and rows."""
 LOOKS = 1_000
-STILL = 2
 NOTED = 50
 """Looks for the note that a proposal was drawn; some tests keep it from being armed."""
-BLINKS = 10
-"""After how many looks pictures are compared."""
 
 
 async def until(
@@ -99,27 +96,8 @@ def _has_noted_what_is_drawn(screen: CockpitScreen) -> bool:
 
 
 async def calm(pilot: Pilot[int]) -> None:
-    """Wait until workers are done (Markdown, diffs) and the picture stands still; then draw it.
-
-    Only a frame can change the picture: without a new one there is nothing to compare. Pictures are compared
-    where frames come all the time, as of a cursor that blinks.
-    """
-    app = pilot.app
-    still, before, frame = 0, None, -1
-    for looks in range(LOOKS):
-        await pilot.pause()
-        busy = any(not worker.is_finished for worker in app.workers)
-        latest = textual_caches.changes.get(app, 0)
-        same, frame = frame == latest, latest
-        if not same and looks >= BLINKS:
-            now = drawn(pilot)
-            same, before = now == before, now
-        still = still + 1 if same and not busy else 0
-        if still >= STILL:
-            textual_caches.draw(app)
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the screen never came to rest")
+    """Wait until nothing is due and all of it is drawn."""
+    await screens.rest(pilot)
 
 
 def drawn(pilot: Pilot[int]) -> list[list[Strip]]:

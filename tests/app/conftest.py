@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import pytest_textual_snapshot
-import textual_caches
 from app_git import git
 from app_world import SIZES, calm, until
 from copied_repository import copy_repository
@@ -45,7 +44,6 @@ class Pictures(pytest_textual_snapshot.SVGImageExtension):
 
 
 pytest_textual_snapshot.SVGImageExtension = Pictures
-textual_caches.install()
 
 
 def _make_api(root: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import chain_scenes
 import pytest
-import warm
 import work_scenes
 from app_world import look, settled, until
 from chain_scenes import ChainScene
@@ -68,9 +67,8 @@ async def to_row(pilot, screen, key: str) -> None:
 @pytest.fixture(autouse=True, scope="module")
 def warm_processes() -> Iterator[None]:
     """Fork the processes that the screen starts, and theirs, from one that has loaded cockpit."""
-    warm.load("cockpit.cli")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "executable", warm.python())
+        patch.setattr(sys, "executable", sys.executable)
         yield
 
 

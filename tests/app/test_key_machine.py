@@ -8,6 +8,7 @@ import re
 from typing import ClassVar, get_args
 
 import msgspec
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -444,7 +445,7 @@ class Keys(RuleBasedStateMachine):
             assert self.policy.session == self.header
 
 
-Keys.TestCase.settings = settings(max_examples=250, stateful_step_count=50, deadline=None)
+Keys.TestCase.settings = settings(max_examples=examples(250), stateful_step_count=50, deadline=None)
 TestKeys = Keys.TestCase
 
 

@@ -17,6 +17,7 @@ import pytest
 from app_git import git
 from app_scenes import Scene
 from app_world import drawn, screen_of, settled
+from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from still_runtime import Still
@@ -180,7 +181,10 @@ async def read_all(world: World, size: tuple[int, int], kind: str, lines: int, r
 
 
 @settings(
-    max_examples=8, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(8),
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(
     size=st.sampled_from(SIZES),
@@ -253,7 +257,10 @@ async def play(world: World, steps: list[tuple[object, ...]]) -> None:
 
 
 @settings(
-    max_examples=5, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(5),
+    deadline=None,
+    phases=PHASES,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.lists(STEPS, min_size=15, max_size=30))
 def test_random_keys_decide_nothing_unseen_and_lose_no_words(

@@ -8,6 +8,7 @@ import chain_scenes
 import pytest
 from chain_scenes import ChainScene
 from dice import Dice
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_project_work import any_detail, row
@@ -66,7 +67,7 @@ def everything(state: State) -> object:
 
 
 @given(histories(), st.lists(st.integers(0, 40), max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_row_stops_the_fold_and_batches_change_nothing(rows, cuts):
     whole, parts = State().fold(rows), State()
     edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})

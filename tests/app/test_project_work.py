@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import work_scenes
 from dice import Dice
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +84,7 @@ def everything(work: Work) -> object:
 
 
 @given(histories())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_row_stops_the_fold_and_counts_add_up(rows):
     state = State().fold(rows)
     everything(state.work)
@@ -94,7 +95,7 @@ def test_no_row_stops_the_fold_and_counts_add_up(rows):
 
 
 @given(histories(), st.lists(st.integers(0, 40), max_size=4))
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 def test_batches_looking_and_rows_seen_twice_change_nothing(rows, cuts):
     whole, parts, looking = State().fold(rows), State(), Looking()
     edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})

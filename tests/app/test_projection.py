@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from app_scenes import ITEMS, Scene, to_decide
 from dice import Dice
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,13 +64,13 @@ def everything(state: State) -> list[object]:
 
 
 @given(histories())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_no_row_stops_the_fold(rows):
     assert len(everything(State().fold(rows))) == 3
 
 
 @given(histories(), st.lists(st.integers(0, 40), max_size=5))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_batches_do_not_matter(rows, cuts):
     whole, parts = State().fold(rows), State()
     edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
@@ -80,7 +81,7 @@ def test_batches_do_not_matter(rows, cuts):
 
 
 @given(histories(), st.integers(1, 7))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_what_changed_since_adds_up_to_everything(rows, step):
     state, known, revision = State(), {}, 0
     for start in range(0, len(rows), step):
@@ -93,7 +94,7 @@ def test_what_changed_since_adds_up_to_everything(rows, step):
 
 
 @given(histories())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_rows_seen_twice_count_once(rows):
     assert repr(everything(State().fold(rows))) == repr(everything(State().fold(rows + rows)))
 

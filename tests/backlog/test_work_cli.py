@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from loop.intake.gh_standin import GhStandIn
 from state_for_tests import kept_variables
 
@@ -35,7 +35,7 @@ class Terminal:
             "COLUMNS": "100",
             **self.extra,
         }
-        done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done.stdout, done.stderr

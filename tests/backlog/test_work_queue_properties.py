@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from examples import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -142,7 +143,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 TestQueue = QueueMachine.TestCase
 TestQueue.settings = settings(
-    max_examples=40,
+    max_examples=examples(40),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-import warm
 from work_world import Backlog, tables_of_the_queue, worked_out_anew
 
 _WRITER = """
@@ -40,7 +40,7 @@ def test_two_processes_write_tasks_and_statuses_at_once(work: Backlog, tmp_path:
     work.task(story, "Both change this one")
     writers = [
         subprocess.Popen(
-            [*warm.script(), "-c", _WRITER, str(tmp_path), name, str(ROUNDS)],
+            [sys.executable, "-c", _WRITER, str(tmp_path), name, str(ROUNDS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import warm
 from commands.cli_world import Project
 from tasks.taskrun_world import PASSES, edit, finish, git
 
@@ -288,7 +287,6 @@ def _check_git(project: Project, standing: Path) -> None:
 
 def main(first: int, last: int) -> int:
     """Play the seeds; returns how many did not hold."""
-    warm.start_server()
     failed = 0
     for seed in range(first, last + 1):
         folder = Path(tempfile.mkdtemp(prefix=f"chain-kill-{seed}-"))

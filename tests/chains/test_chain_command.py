@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-import warm
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
 from state_for_tests import state_of
@@ -284,7 +283,7 @@ def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     for name in ("cockpit", "click", "asyncio"):
         (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
-    world.project.extra = warm.COLD
+    world.project.extra = {}
     world.project.run(*WORK, "--all", *world.model(world.scenario(1)))
     assert world.statuses() == {"T-1": "done"}
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import warm
-from quick_git import QUICK
+import run_cockpit
 from state_for_tests import kept_variables
 
 COLD = (sys.executable, "-m", "cockpit")
@@ -68,8 +67,8 @@ class Project:
         """Start ``cockpit``; the caller ends it."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         given = {"stdin": subprocess.DEVNULL, **pipes, **options}
-        return warm.Process(
-            [*warm.command(), *words],
+        return subprocess.Popen(
+            [*run_cockpit.PROGRAM, *words],
             cwd=self.root,
             env=self.env,
             text=True,
@@ -81,7 +80,9 @@ class Project:
         self, *words: str, expect: int = 0, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run ``cockpit`` to its end, which must be ``expect``."""
-        done = warm.run(words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S)
+        done = run_cockpit.run(
+            words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S
+        )
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done
@@ -132,7 +133,6 @@ def git(root: Path, *words: str) -> str:
         "PATH": os.environ["PATH"],
         "HOME": str(root),
         "GIT_CONFIG_NOSYSTEM": "1",
-        **QUICK,
         "GIT_AUTHOR_DATE": "2026-01-05T10:00:00+00:00",
         "GIT_COMMITTER_DATE": "2026-01-05T10:00:00+00:00",
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from cli_world import PATIENCE_S, Project
 from state_for_tests import state_of
 
@@ -236,10 +236,9 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
 
 
 def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:
-    warm.load_screen()
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [*warm.command(), "-c"],
+        [*run_cockpit.PROGRAM, "-c"],
         cwd=played.root,
         env={**played.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
         stdin=follower,

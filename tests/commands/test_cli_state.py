@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from cli_world import Project
 from state_for_tests import state_of
 
@@ -217,7 +217,7 @@ def test_states_without_a_project_are_listed_and_deleted_when_asked(
 
 def states_check(project: Project) -> dict[str, str]:
     """What `cockpit doctor` says of the states; other checks depend on the machine."""
-    told = warm.run(("doctor", "--json"), cwd=project.root, env=project.env, patience_s=60)
+    told = run_cockpit.run(("doctor", "--json"), cwd=project.root, env=project.env, patience_s=60)
     (check,) = [each for each in json.loads(told.stdout) if each["name"] == "states"]
     return dict(check)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from cli_world import PATIENCE_S, Project
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,9 @@ def world(project: Project, tmp_path: Path) -> Project:
     programs = tmp_path / "programs"
     programs.mkdir()
     program = programs / "cockpit"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(warm.command())} "$@"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\nexec {shlex.join(run_cockpit.PROGRAM)} "$@"\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     project.extra["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
     for shell in ("bash", "zsh", "fish"):

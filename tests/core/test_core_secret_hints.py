@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,13 +37,13 @@ value = st.recursive(
 )
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(700), deadline=None)
 @given(text)
 def test_the_short_cut_masks_as_the_patterns_do(words: str) -> None:
     assert mask(words) == mask_thoroughly(words)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(value)
 def test_a_row_without_a_sign_has_nothing_to_mask(body: Any) -> None:
     # This is how the journal asks: once, of the row as it is written.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_what_is_remembered_of_short_texts_is_what_masking_says(value: object) -> None:
     masked = canonical_json(_mask_anew(value))
     assert canonical_json(mask_value(value)) == masked

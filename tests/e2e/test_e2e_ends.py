@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from commands.cli_world import COLD, PATIENCE_S, Project
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def test_an_error_does_not_repeat_a_secret(project: Project) -> None:
         ["review", token],
     ):
         done = subprocess.run(
-            [*warm.command(), *words],
+            [*run_cockpit.PROGRAM, *words],
             cwd=project.root,
             env={**project.env, "PATH": os.environ["PATH"]},
             capture_output=True,

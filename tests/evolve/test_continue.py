@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import growth_story as story
 import pytest
-import warm
 from loop.loop_calc import git
 
 from cockpit.core.errors import Stale
@@ -63,7 +63,7 @@ def test_killed_at_each_step_a_growth_goes_on_and_adopts_once(tmp_path: Path) ->
     driver = Path(__file__).with_name("growth_kill_driver.py")
     done = subprocess.run(
         [
-            *warm.script(),
+            sys.executable,
             str(driver),
             *(str(root), str(tmp_path / "user"), f"script:{scenario}"),
             *MOMENTS,

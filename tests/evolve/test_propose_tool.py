@@ -7,13 +7,13 @@ import json
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import growth_story as story
 import pytest
-import warm
 from msgspec.structs import replace
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
@@ -291,7 +291,7 @@ def test_killed_at_each_step_the_tool_is_adopted_once_and_the_task_goes_on(
     driver = Path(__file__).with_name("growth_kill_driver.py")
     done = subprocess.run(
         [
-            *warm.script(),
+            sys.executable,
             str(driver),
             str(project),
             str(tmp_path / "user"),

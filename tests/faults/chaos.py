@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-import warm
 from chains import chain_kill
 from faults import session_trials
 from faults.crowd_trials import try_crowd
@@ -151,7 +150,6 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
         yield from try_sessions(folder, befalling, options.trials, options.at)
     seeds = range(options.seed, options.seed + max(1, options.trials // 10))
     if "chain" in kinds:
-        warm.start_server()
         yield _row("chain: kills at random", seeds, partial(try_chain, folder / "chain"))
     if "crowd" in kinds:
         for processes in (2, 8):
@@ -175,7 +173,6 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
             read_only = kind == "read-only disk"
             yield _row(kind, seeds, partial(try_disk, options.disk, read_only=read_only))
     if "terminal" in kinds:
-        warm.start_server()
         seeds = range(options.seed, options.seed + options.trials)
         yield try_terminals(folder / "terminal", seeds)
     if "simulation" in kinds:

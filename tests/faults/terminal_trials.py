@@ -24,9 +24,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import warm
+import run_cockpit
 from faults.session_trials import Verdict
-from quick_git import QUICK
 from state_for_tests import kept_variables
 
 from cockpit.app import prompt_draft
@@ -184,7 +183,7 @@ def make_project(folder: Path) -> dict[str, str]:
     user = folder / "user"
     user.mkdir()
     (user / "config.toml").write_text('[approval]\npolicy = "all"\n')
-    git = {**os.environ, **QUICK}
+    git = os.environ.copy()
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "begin")):
         subprocess.run(["git", *words], cwd=root, env=git, check=True)
     (folder / "home").mkdir()
@@ -309,7 +308,7 @@ def try_terminal(
         words = ("web", "--port", "0")
     if trial.moment in ("replay", "all"):
         plain = ("run", "look", "--model", "offline", "--approve", "all")
-        warm.run(plain, cwd=root, env={**env, MARK: ""}, patience_s=PATIENCE_S)
+        run_cockpit.run(plain, cwd=root, env={**env, MARK: ""}, patience_s=PATIENCE_S)
         words = ("replay", "last") if trial.moment == "replay" else words
     screen = Screen(words, root, env, trial.way, command)
     verdict = Verdict()
@@ -366,7 +365,9 @@ def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[s
     with state_of(root.parent):
         if not locate_project(root).database.is_file():
             return []  # the terminal went away before there was a store
-    listed = warm.run(("sessions", "list", "--json"), cwd=root, env=env, patience_s=PATIENCE_S)
+    listed = run_cockpit.run(
+        ("sessions", "list", "--json"), cwd=root, env=env, patience_s=PATIENCE_S
+    )
     if listed.returncode != 0:
         return [f"sessions list: {listed.stderr}"]
     problems = []
@@ -386,12 +387,12 @@ def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[s
             "--output-format",
             "json",
         )
-        done = warm.run(words, cwd=root, env=env, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=root, env=env, patience_s=PATIENCE_S)
         if done.returncode != 0:
             problems.append(
                 f"{session['session_id']} does not resume: {done.stderr or done.stdout}"
             )
-    verified = warm.run(("journal", "verify"), cwd=root, env=env, patience_s=PATIENCE_S)
+    verified = run_cockpit.run(("journal", "verify"), cwd=root, env=env, patience_s=PATIENCE_S)
     if verified.returncode != 0:
         problems.append(f"journal verify: {verified.stdout}{verified.stderr}")
     return problems

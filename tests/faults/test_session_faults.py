@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import warm
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +20,8 @@ CHAOS = Path(__file__).with_name("chaos.py")
 )
 def test_nothing_is_lost_doubled_or_stranded(kind: str, trials: int) -> None:
     played = subprocess.run(
-        [*warm.script(), str(CHAOS), kind, "--trials", str(trials)],
-        env={**os.environ, "PYTHONPATH": str(warm.TESTS)},
+        [sys.executable, str(CHAOS), kind, "--trials", str(trials)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
         timeout=600,

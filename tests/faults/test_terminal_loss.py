@@ -6,7 +6,7 @@ import os
 import threading
 
 import pytest
-import warm
+import run_cockpit
 from faults import terminal_trials
 
 from cockpit.app.terminal.terminal_writer import MOST_BYTES, TerminalWriter
@@ -24,9 +24,8 @@ WARM_TRIALS = (
 
 @pytest.mark.parametrize(("moment", "way"), WARM_TRIALS)
 def test_the_terminal_goes_away(tmp_path, moment, way):
-    warm.load_screen()
     verdict = terminal_trials.try_terminal(
-        tmp_path / "trial", 1, moment=moment, way=way, command=warm.command()
+        tmp_path / "trial", 1, moment=moment, way=way, command=run_cockpit.PROGRAM
     )
     assert not verdict.lost and not verdict.stranded, verdict
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import warm
-from quick_git import QUICK
+import run_cockpit
 from state_for_tests import kept_variables
 
 from cockpit.backlog import service
@@ -73,7 +72,7 @@ class Project:
 
     def call(self, payload: bytes, *words: str) -> Any:
         """What the hook answers, as JSON; None when it says nothing. It must end with 0, silently."""
-        done = warm.run_bytes(
+        done = run_cockpit.run_bytes(
             ("hook", *words), cwd=self.root, env=self.env, stdin=payload, patience_s=PATIENCE_S
         )
         assert (done.returncode, done.stderr) == (0, b"")
@@ -87,7 +86,9 @@ class Project:
         self, *words: str, expect: int = 0, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run ``cockpit`` as the person."""
-        done = warm.run(words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S)
+        done = run_cockpit.run(
+            words, cwd=self.root, env=self.env, stdin=stdin, patience_s=PATIENCE_S
+        )
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -148,6 +149,6 @@ class Project:
 def git(root: Path, *words: str) -> str:
     """Run Git there."""
     who = ["-c", "user.name=dev", "-c", "user.email=dev@example.org"]
-    env = {**os.environ, **QUICK}
+    env = os.environ.copy()
     done = subprocess.run(["git", *who, *words], cwd=root, env=env, capture_output=True, check=True)
     return done.stdout.decode().strip()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
@@ -44,7 +44,7 @@ def ends(world: Chains, agent: str = "claude", *, cwd: Path | None = None, **cha
     body = json.loads(text.replace("{root}", str(cwd or world.root)))
     told = {name: value for name, value in changes.items() if not name.isupper()}
     env = {name: value for name, value in changes.items() if name.isupper()}
-    done = warm.run(
+    done = run_cockpit.run(
         ("hook", "--agent", agent),
         cwd=cwd or world.root,
         env={**world.project.env, **env},

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import warm
 from state_for_tests import state_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -17,7 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 def _run(project: Path, name: str, *arguments: str, start: Sequence[str] = ()) -> str:
     done = subprocess.run(
-        [*(start or warm.script()), str(EXAMPLES / name), *arguments],
+        [*(start or (sys.executable,)), str(EXAMPLES / name), *arguments],
         cwd=project,
         env={**os.environ, "PYTHONPATH": str(EXAMPLES.parents[1])},
         capture_output=True,

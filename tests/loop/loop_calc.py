@@ -6,8 +6,6 @@ import os
 import subprocess
 from pathlib import Path
 
-from quick_git import QUICK
-
 CALC = "def add(a, b):\n    return a - b\n"
 TEST = (
     "import unittest\n\nfrom calc import add\n\n\n"
@@ -20,7 +18,7 @@ def git(root: Path, *arguments: str) -> str:
     done = subprocess.run(
         ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *arguments],
         cwd=root,
-        env={**os.environ, **QUICK},
+        env=os.environ.copy(),
         check=True,
         capture_output=True,
         text=True,

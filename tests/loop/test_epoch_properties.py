@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from examples import examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -139,7 +140,7 @@ def _messages(prompt: Prompt) -> list[PromptMessage]:
 
 
 @given(st.integers(0, 2**32), st.sampled_from((2_200, 4_000, 9_000, 30_000)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
     session = Session(random.Random(seed))
     profile = scale(load_shipped(), budget)

@@ -6,10 +6,10 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import warm
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def test_a_session_killed_after_any_commit_completes_once(project, tmp_path, fix
     scenario.write_text(PYTHON.sub('["grep", "-n", "a + b", "calc.py"]', scenario.read_text()))
     done = subprocess.run(
         [
-            *warm.script(),
+            sys.executable,
             str(DRIVER),
             str(project),
             str(tmp_path / "user"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from examples import examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -110,7 +111,7 @@ def text_of(fact: Fact) -> FactText:
 
 
 @given(st.integers(0, 2**32), st.sampled_from((O200K, O200K, CL100K)), st.integers(1_000, 2_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_whole_prompt_is_within_the_budget(seed: int, vocabulary: str, scaled: int) -> None:
     dice = Dice(seed)
     tools = dice.sample(SPECS, dice.randint(0, 3))

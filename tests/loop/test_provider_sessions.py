@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from commands.cli_world import Project
 from loop.provider_schemas import VENDORS
 from loopback.replies import Drop, Refuse, Reply, Say, Use
@@ -94,7 +93,6 @@ class Provided:
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """The SDKs are loaded once, and not by every process of these tests."""
-    warm.load("loop.provider_schemas:talk_with_each")
 
 
 @pytest.fixture(params=VENDORS)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from commands.cli_world import Project
 from loop.test_provider_sessions import ACT, ASK, FINISH, Provided
 from loopback.replies import Refuse, Reply, Say, sign
@@ -25,7 +24,6 @@ THOUGHTS = ('I have not seen the file yet.\nSo I read it: ünïcode {"a": 1}', "
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """The SDKs are loaded once, and not by every process of these tests."""
-    warm.load("loop.provider_schemas:talk_with_each")
 
 
 @pytest.fixture(params=("anthropic", "openai"))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import warm
 from loop_calc import git
 
 from cockpit.core.project_paths import locate_project
@@ -74,7 +74,7 @@ def test_two_processes_index_teach_and_decide_at_once(project: Path) -> None:
     git(project, "checkout", "-q", "-b", "both")
     writers = [
         subprocess.Popen(
-            [*warm.script(), "-c", WORK, str(project), name, str(ROUNDS)],
+            [sys.executable, "-c", WORK, str(project), name, str(ROUNDS)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import warm
+import run_cockpit
 from state_for_tests import kept_variables
 
 from cockpit.access import capability_tokens
@@ -22,7 +22,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import proposals
 
-COMMAND = warm.command()
+COMMAND = run_cockpit.PROGRAM
 PATIENCE_S = 60
 VERSION = "2025-11-25"
 
@@ -55,7 +55,7 @@ class Project:
 
     def run(self, *words: str, expect: int = 0) -> str:
         """Run ``cockpit`` to its end, which must be ``expect``; returns its output."""
-        done = warm.run(words, cwd=self.root, env=self.env, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=self.root, env=self.env, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

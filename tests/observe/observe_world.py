@@ -7,11 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from quick_git import QUICK
-
 ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-    **QUICK,
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.com",
     "GIT_COMMITTER_NAME": "Ada",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
@@ -90,7 +91,7 @@ def test_names_are_not_values() -> None:
     assert list_setting_names('A=1\n  b.c: two\n"d": "three"\n') == "1: A=…\n2: b.c=…\n3: d=…"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(min_size=1, max_size=200))
 def test_the_end_of_a_base64_block_is_no_name(content: bytes) -> None:
     import base64

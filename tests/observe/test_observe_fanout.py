@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,7 +151,7 @@ async def test_limits_below_one_are_refused(limits: dict[str, object]) -> None:
         await fan_out([Bench().job("a", "1")], **limits)  # type: ignore[arg-type]  # on purpose
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.booleans()), max_size=40),
     st.integers(1, 6),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -327,7 +328,7 @@ NAMES = st.sampled_from(["a", "b", "c", "d"])
 FOUND = st.lists(st.lists(st.tuples(NAMES, st.sampled_from("xy")), max_size=4), max_size=5)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     st.lists(FOUND, min_size=1, max_size=3), st.integers(1, 8), st.randoms(use_true_random=False)
 )

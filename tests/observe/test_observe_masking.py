@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -198,14 +199,14 @@ fragment = st.sampled_from(
 ) | st.text(max_size=6)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.lists(fragment, max_size=14).map("".join))
 @example("AKIA" + "ABCD1234EFGH5678" + "glpat-" + "a1B2c3D4e5F6g7H8wxyz")
 def test_masking_twice_changes_nothing(text: str) -> None:
     assert mask(mask(text)) == mask(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(sorted(SECRETS)), st.text(max_size=40), st.text(max_size=40))
 def test_a_canary_never_comes_out(name: str, before: str, after: str) -> None:
     # A letter, digit or dash right beside would make it another word.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -118,7 +119,7 @@ CANDIDATES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CANDIDATES, st.integers(1, 12), st.integers(0, 5), st.booleans())
 def test_nothing_is_planned_that_nobody_named_and_everything_is_accounted_for(
     wanted: list[Candidate], cap: int, quota: int, off: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,7 +128,7 @@ levels = st.sampled_from(["full", "outline", "reference"])
 spans = st.tuples(st.integers(1, 10**6), st.integers(0, 1000)).map(lambda s: (s[0], s[0] + s[1]))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.sampled_from(KINDS), texts)
 def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
     try:
@@ -137,7 +138,7 @@ def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
     assert parse_item(str(item)) == item
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(texts, st.none() | spans, levels)
 def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, level: str) -> None:
     name = str(PurePosixPath(path))
@@ -148,7 +149,7 @@ def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, lev
     assert str(item).isprintable()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(texts, levels)
 def test_every_path_can_be_named_in_a_diff(path: str, level: str) -> None:
     if not path or "\0" in path or path == "**":

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe_world import Project
@@ -133,7 +134,7 @@ async def test_ripgrep_changes_nothing(project: Project, regex: str) -> None:
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_size=30)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(EXPRESSIONS), texts)
 def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) -> None:
     if not text_search.can_widen(regex) or not re.search(regex, line):
@@ -176,7 +177,7 @@ def test_globs(glob: str | None, path: str, expected: bool) -> None:
     assert matches_glob(path, glob) is expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text("ab*?[]!-/.", max_size=12), st.text("ab/.", max_size=40))
 def test_no_glob_breaks_or_hangs(glob: str, path: str) -> None:
     try:

@@ -14,7 +14,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import warm
 from observe_loop import PATIENCE_S, looked, runtime_on, scenario, seen, when
 from observe_world import Project
 
@@ -67,7 +66,7 @@ async def test_after_a_kill_in_the_middle_only_jobs_without_facts_run_again(
     assert [row.status for row in straight[1].jobs] == ["done"] * (FILES + 1)
 
     died = subprocess.run(
-        [*warm.script(), str(DRIVER), str(killed), model],
+        [sys.executable, str(DRIVER), str(killed), model],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

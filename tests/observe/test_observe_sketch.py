@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +71,7 @@ def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
     assert told == {f"{sketch_text(TEXT)}\n"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=400))
 def test_every_text_has_a_sketch_that_the_store_can_hold(text: str) -> None:
     number = sketch_text(text)
@@ -81,7 +82,7 @@ def test_every_text_has_a_sketch_that_the_store_can_hold(text: str) -> None:
 NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(NUMBERS, st.data())
 def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
     numbers: list[int], data: st.DataObject

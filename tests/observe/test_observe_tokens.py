@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import tiktoken
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +108,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS, st.sampled_from((O200K, CL100K)))
 def test_counts_are_those_of_tiktoken(text: str, name: str) -> None:
     assert count_again(text, name) == len(reference(name).encode_ordinary(text))

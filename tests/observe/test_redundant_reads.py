@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from observe_loop import PATIENCE_S, Wave, ask, looked, runtime_on, scenario, seen
 from observe_world import Project
 
@@ -281,7 +281,7 @@ async def test_another_process_refuses_the_same_read(project: Project, tmp_path:
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
     ran = await asyncio.to_thread(
         subprocess.run,
-        [*warm.script(), "-c", RESUMED, str(project.root), sid],
+        [sys.executable, "-c", RESUMED, str(project.root), sid],
         cwd=Path(__file__).parent,  # of observe_loop
         capture_output=True,
         text=True,

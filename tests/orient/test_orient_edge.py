@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from orient_made import fact, kept, many, profile, used
@@ -84,7 +85,7 @@ def lumps(draw: st.DrawFn) -> list[SessionFact]:
 
 
 @given(lumps(), st.integers(1, 1_500))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_other_choice_of_large_facts_is_worth_more(facts: list[SessionFact], room: int) -> None:
     chosen = select_for_packet(facts, profile({"situational": (0, room, room)}, total=room), 1)
     best = 0

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from dice import Dice
+from examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from orient_made import fact as made
@@ -311,7 +312,7 @@ def test_columns_given_once_are_columns_for_ever(
 
 
 @given(st.binary(max_size=40), st.integers(0, 40), WAYS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_ties_go_to_utility_then_time_then_id(seen: bytes, holds: int, way: str) -> None:
     ranks = [(1 + each % 3, 1 + each // 3 % 3, 1 + each // 9 % 9) for each in seen]
     facts = [

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from examples import examples
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -110,7 +111,7 @@ class Dice(random.Random):
     3_350
 )  # a fact that is linked twice, the second time of a fenced source and in another band
 @given(st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_lists_compile_to_the_packet_of_arrays(seed: int) -> None:
     dice = Dice(seed)
     profile, linked = dice.profile(), list[SessionFact]()

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import warm
-
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
@@ -63,7 +61,9 @@ def race(code: str, count: int, *arguments: object) -> list[str]:
 
     The code prints ``ready`` and reads a line before it runs.
     """
-    runners = [python(code, number, *arguments, program=warm.script()) for number in range(count)]
+    runners = [
+        python(code, number, *arguments, program=(sys.executable,)) for number in range(count)
+    ]
     for runner in runners:
         assert runner.stdout is not None
         assert runner.stdout.readline() == "ready\n"

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_world import begin, open_store
@@ -109,7 +110,9 @@ PLAN = st.lists(st.tuples(st.integers(0, 2), st.integers(0, len(KINDS) - 1)), ma
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     plan=PLAN, cuts=st.lists(st.integers(0, 20), min_size=1, max_size=3), batch=st.integers(1, 5)

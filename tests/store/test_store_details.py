@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -76,7 +77,7 @@ HOSTILE = (
 
 
 @given(st.sampled_from(sorted(DETAILS)), st.data())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_record_is_written_as_its_masked_body_is(action: Action, data: st.DataObject) -> None:
     kind = DETAILS[action]
     values = data.draw(

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -161,7 +162,11 @@ class Life(RuleBasedStateMachine):
 
 
 Life.TestCase.settings = settings(
-    max_examples=20, stateful_step_count=30, deadline=None, derandomize=True, database=None
+    max_examples=examples(20),
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    database=None,
 )
 test_any_life_of_an_event = Life.TestCase
 

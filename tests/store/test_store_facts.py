@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import begin, open_store
@@ -184,7 +185,7 @@ LOOKS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(15), deadline=None, derandomize=True, database=None)
 @given(looks=LOOKS)
 def test_the_answer_for_a_past_wave_never_changes(
     looks: list[tuple[bool, list[tuple[str, str, bool]]]],

@@ -20,8 +20,6 @@ from cockpit.store.db.migrate import KEPT_BACKUPS, Migration
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.journal.event_types import Action
 
-pytestmark = pytest.mark.usefixtures("migrated_in_full")
-
 EXTRA = Migration("9000_more", "CREATE TABLE more(a);\n", "c" * 64)
 
 

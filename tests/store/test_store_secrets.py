@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from core.secret_canaries import canaries
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_world import CANARY, begin, open_store
@@ -191,7 +192,7 @@ def test_no_entry_lets_a_secret_of_any_rule_into_the_files(
     assert [name for name, (_, secret) in canaries().items() if secret.encode() in content] == []
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(20), deadline=None, derandomize=True, database=None)
 @given(cuts=st.lists(st.integers(1, 90), max_size=8), lead=st.sampled_from(["", "a\nb ", "say: "]))
 def test_a_secret_in_pieces_is_never_whole(
     cuts: list[int], lead: str, tmp_path_factory: pytest.TempPathFactory

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -203,6 +204,10 @@ class Life(RuleBasedStateMachine):
 
 
 Life.TestCase.settings = settings(
-    max_examples=10, stateful_step_count=25, deadline=None, derandomize=True, database=None
+    max_examples=examples(10),
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
 )
 test_any_life_of_a_session = Life.TestCase

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
-from quick_git import QUICK
 
 from cockpit.backlog import service
 from cockpit.core.clock import RandomIds, SystemClock
@@ -72,7 +71,7 @@ AT_ONCE = (
 
 def git(root: Path, *args: str) -> str:
     """``git ARGS`` as a person would run it."""
-    env = {**os.environ, **QUICK}
+    env = os.environ.copy()
     done = subprocess.run(
         ["git", *args], cwd=root, env=env, capture_output=True, text=True, timeout=60
     )

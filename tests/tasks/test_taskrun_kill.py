@@ -7,13 +7,13 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
 import pytest
-import warm
 from tasks.taskrun_world import PASSES, World, edit, finish, git
 
 pytestmark = pytest.mark.slow
@@ -69,10 +69,10 @@ class Driver:
 @contextmanager
 def driving(world: World, task_id: str) -> Iterator[Driver]:
     errors = world.folder / "errors"
-    words = [*warm.script(), str(DRIVER), str(world.root), str(world.folder), task_id]
+    words = [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id]
     with (
         errors.open("w") as said,
-        warm.Process(
+        subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
         ) as process,
     ):

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-import textual_caches
 from rich.segment import Segment
 from textual.app import App, ComposeResult
 from textual.color import Color
@@ -45,7 +44,6 @@ from widgets.views import (
 )
 from widgets.work.work_pane import WorkPane
 
-textual_caches.install()
 pytestmark = pytest.mark.slow
 
 LEAST = 4.5

@@ -7,15 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import textual_caches
+import screens
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 import themes
-
-textual_caches.install()
 
 
 class Stage(App[None]):
@@ -55,7 +53,7 @@ class Stage(App[None]):
 
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until streams are written and everything is painted."""
-    await textual_caches.rest(pilot)
+    await screens.rest(pilot)
 
 
 @asynccontextmanager

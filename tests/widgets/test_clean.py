@@ -1,6 +1,7 @@
 """Nothing that acts on a terminal, and nothing that hides from a reader, passes the boundary."""
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def test_any_text_can_be_cleaned(text: str) -> None:
     assert "\n" not in clean(text, newlines=False)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(HOSTILE, st.lists(st.integers(0, 60), max_size=8))
 def test_cutting_a_text_into_fragments_changes_nothing(text: str, cuts: list[int]) -> None:
     edges = sorted(min(cut, len(text)) for cut in cuts)

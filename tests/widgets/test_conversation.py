@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-import textual_caches
+import screens
 from msgspec.structs import replace
 
 from widgets.conversation import conversation, scrollback
@@ -39,7 +39,7 @@ def grow(pane: Conversation, key: str, fragment: str) -> None:
 
 
 async def settled(pilot: Any) -> None:
-    await textual_caches.rest(pilot)
+    await screens.rest(pilot)
 
 
 async def test_turns_are_drawn_by_role(stage: Any) -> None:

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
-import textual_caches
+import screens
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from widget_cases import WIDGETS
@@ -121,7 +122,7 @@ async def shown(pilot: Any, name: str, text: str) -> AsyncIterator[None]:
 async def look(pilot: Any, text: str) -> None:
     """Look at what is drawn."""
     app = pilot.app
-    await textual_caches.rest(pilot)
+    await screens.rest(pilot)
     assert app.is_running, text
     strips = app.screen._compositor.render_strips()
     assert not HOSTILE.findall("\n".join(strip.text for strip in strips)), text
@@ -149,7 +150,7 @@ def test_no_widget_lets_an_injection_through(one_stage: OneStage, name: str) -> 
 
 @pytest.mark.parametrize("name", WIDGETS)
 @settings(
-    max_examples=4,
+    max_examples=examples(4),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

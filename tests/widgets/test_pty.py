@@ -6,11 +6,11 @@ import os
 import pty
 import struct
 import subprocess
+import sys
 import termios
 from pathlib import Path
 
 import pytest
-import warm
 from widget_cases import WIDGETS
 from widget_pty_app import end_of
 
@@ -50,9 +50,8 @@ def bytes_on_a_terminal() -> bytes:
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
     }
-    warm.load_screen()
     program = subprocess.Popen(
-        [*warm.script(), str(PROGRAM)],
+        [sys.executable, str(PROGRAM)],
         stdin=follower,
         stdout=follower,
         stderr=follower,

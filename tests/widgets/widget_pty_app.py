@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable
 
-import textual_caches
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widget import Widget
@@ -72,7 +71,6 @@ def end_of(name: str, code: int | None) -> str:
 
 def main() -> None:
     """Run an app for each widget."""
-    textual_caches.share_stylesheets()
     text = json.loads(os.environ["TEXT"])
     for name, make in {**WIDGETS, "raw": _raw}.items():
         app = ActionPreview(*make(text))

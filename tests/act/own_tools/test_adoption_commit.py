@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quick_git import QUICK
 
 from cockpit.access.confined_paths import Confined
 from cockpit.act.own_tools.adoption_commit import commit_adoption, find_commit, plan_commit
@@ -27,8 +26,6 @@ def git(root: Path, *words: str) -> str:
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A repository with one commit, and something that the user has staged and changed."""
-    for name, value in QUICK.items():
-        monkeypatch.setenv(name, value)
     root = tmp_path / "project"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from msgspec.structs import replace
 from sandbox_world import limited
 from state_for_tests import kept_variables
@@ -134,7 +134,7 @@ def test_a_session_says_that_its_commands_are_not_confined(
     if machine in PLAYED:
         command = (*PLAYED[machine], sys.executable, "-m", "cockpit")
     else:  # which only its environment plays
-        command = (*without_bubblewrap(tmp_path / "programs"), *warm.command())
+        command = (*without_bubblewrap(tmp_path / "programs"), *run_cockpit.PROGRAM)
     (tmp_path / "script.toml").write_text(SCRIPT)
     words = ("run", "/bug Touch it", "--model", f"script:{tmp_path / 'script.toml'}")
     done = subprocess.run(

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-import warm
 from api.web.chromium import PATIENCE_S, Page, browser
 from api.web.test_web import wait_for_screens
 from api.web.web_world import web
@@ -32,7 +31,6 @@ def decide(page: Page, press: object, then: str) -> None:
     ("width", "height", "mobile"), [(1280, 800, False), (390, 844, True)], ids=["window", "phone"]
 )
 def test_approve_discuss_and_watch(tmp_path: Path, width: int, height: int, mobile: bool) -> None:
-    warm.load_screen()
     PICTURES.mkdir(parents=True, exist_ok=True)
     name = "phone" if mobile else "window"
 
@@ -82,7 +80,6 @@ def test_approve_discuss_and_watch(tmp_path: Path, width: int, height: int, mobi
 
 def test_the_queue_is_first_on_a_phone_and_touched(tmp_path: Path) -> None:
     """Two sessions wait: a touch leads to one of them, Enter approves it, the other is left."""
-    warm.load_screen()
     with web(tmp_path / "web") as served, browser(tmp_path / "profile") as page:
         page.size(1280, 800, mobile=False)
         page.go(served.link)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import warm
+import run_cockpit
 from api.web.web_world import PATIENCE_S, Web
 from faults.terminal_trials import MARK, Screen, list_processes, state_of
 from state_for_tests import kept_variables
@@ -132,7 +132,7 @@ def client(
         **({"COCKPIT_TOKEN": secret} if secret else {}),
         **(env or {}),
     }
-    shown = Client(["--connect", address, *words], home, variables, "closed", warm.command())
+    shown = Client(["--connect", address, *words], home, variables, "closed", run_cockpit.PROGRAM)
     shown.answers = answers
     try:
         yield shown

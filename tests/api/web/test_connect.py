@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import warm
 from api.web.remote_world import (
     Client,
     client,
@@ -29,13 +28,6 @@ from faults.terminal_trials import MARK, list_processes
 from cockpit.access.token_scopes import APPROVE, READ, SCREEN_OPEN
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    warm.load_screen()
-    warm.load("cockpit.api.web.web_server")
-    warm.load("cockpit.api.remote_screen.remote_screen")
 
 
 @pytest.fixture

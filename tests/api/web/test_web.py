@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import warm
+import run_cockpit
 from api.web.web_world import PATIENCE_S, Web, web
 from faults.terminal_trials import list_processes
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -25,8 +25,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    warm.load_screen()
-    warm.load("cockpit.api.web.web_server")
     with web(tmp_path_factory.mktemp("web")) as started:
         yield started
 
@@ -216,7 +214,7 @@ def test_the_servers_end_ends_its_screens(tmp_path: Path) -> None:
 
 
 def test_other_machines_are_served_over_tls_alone(tmp_path: Path) -> None:
-    done = warm.run(
+    done = run_cockpit.run(
         ("web", "--host", "192.0.2.7", "--port", "0"), cwd=tmp_path, env={}, patience_s=PATIENCE_S
     )
     assert done.returncode == 2

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
-import warm
+import run_cockpit
 from faults.terminal_trials import MARK, make_project
 
 PATIENCE_S = 60.0
@@ -75,7 +75,7 @@ def web(
     (folder / "user" / "config.toml").write_text(f'[approval]\npolicy = "{policy}"\n')
     env[MARK] = f"web-{os.getpid()}-{folder.name}"
     process = subprocess.Popen(
-        [*(command or warm.command()), "web", "--port", "0", *words],
+        [*(command or run_cockpit.PROGRAM), "web", "--port", "0", *words],
         cwd=folder / "calc",
         env=env,
         stdin=subprocess.DEVNULL,

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import warm
+import run_cockpit
 from state_for_tests import kept_variables
 
 PATIENCE_S = 90
@@ -25,7 +25,7 @@ class Project:
         kept = kept_variables()
         home = str(self.root.parent / "home")
         env = {**kept, "HOME": home, "COCKPIT_CONFIG_DIR": f"{home}/config", **extra}
-        done = warm.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
+        done = run_cockpit.run(words, cwd=self.root, env=env, stdin=stdin, patience_s=PATIENCE_S)
         assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import warm
 from plan_world import Project
 from state_for_tests import kept_variables
 
@@ -57,7 +57,7 @@ def test_a_kill_between_approval_and_insert_leaves_the_plan_waiting(
     home = str(project.root.parent / "home")
     env = {**kept_variables(), "HOME": home, "COCKPIT_CONFIG_DIR": f"{home}/config"}
     killed = subprocess.run(
-        [*warm.script(), "-c", DIE, where, "proposals", "approve", identity],
+        [sys.executable, "-c", DIE, where, "proposals", "approve", identity],
         cwd=project.root, env={**os.environ, **env}, capture_output=True, timeout=90,
     )  # fmt: skip
     assert killed.returncode in (-9, 137), killed.stderr

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
 from loopback.replies import Say, Use
 from loopback.server import Loopback, LoopbackThread
 from plan_world import Project
@@ -28,7 +27,6 @@ VENDORS = {"anthropic": "claude-sonnet-5-5", "openai-compatible": "local"}
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """The SDKs are loaded once, and not by every process of these tests."""
-    warm.load("loop.provider_schemas:talk_with_each")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -236,7 +237,7 @@ PIECES = (
 LINES = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=20)), max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(LINES)
 def test_any_text_is_read_or_refused_in_words(lines: list[str]) -> None:
     text = "\n".join(lines)

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from backlog.work_world import Backlog, opened
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +112,7 @@ def meet(ours: list[str], theirs: list[str]) -> bool:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(MADE, max_size=10), st.integers(1, 4), st.integers(0, 2))
 def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
     made: list[tuple[list[str], str, int]], limit: int, where: int

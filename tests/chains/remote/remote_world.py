@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import warm
+import run_cockpit
 import yaml
 from chains.chain_world import WORK, Chains
 from commands.cli_world import COLD, PATIENCE_S
@@ -111,7 +111,9 @@ class Machines:
             "nats://nats:4222": url or self.server.url,
             "/srv/shop.git": str(self.shared),
         }
-        start, command = (subprocess.Popen, COLD) if is_cold else (warm.Process, warm.command())
+        start, command = (
+            (subprocess.Popen, COLD) if is_cold else (subprocess.Popen, run_cockpit.PROGRAM)
+        )
         worker: subprocess.Popen[str] = start(
             [
                 *(*enter, *command, *command_of("worker", places)),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,7 +124,7 @@ def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(events=EVENTS)
 def test_a_result_counts_once_and_from_who_has_the_run(shared_store: Store, events):
     taken: list[tuple[int, str]] = []

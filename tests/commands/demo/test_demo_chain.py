@@ -10,7 +10,7 @@ from importlib.resources import as_file
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git
 from state_for_tests import state_of
 
@@ -48,7 +48,7 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     folder = tmp_path_factory.mktemp("chain")
-    done = warm.run(
+    done = run_cockpit.run(
         ("demo", "--chain", "--dir", "sample"),
         cwd=folder,
         env=bare_environment(folder / "home", OPENAI_API_KEY="none"),
@@ -194,8 +194,8 @@ def test_it_is_told_as_it_goes_and_says_what_to_do_next(ended: Ended) -> None:
 
 def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
     env = bare_environment(tmp_path / "home")
-    running = warm.Process(
-        [*warm.command(), "demo", "--chain", "--dir", "sample"],
+    running = subprocess.Popen(
+        [*run_cockpit.PROGRAM, "demo", "--chain", "--dir", "sample"],
         cwd=tmp_path,
         env=env,
         stdin=subprocess.DEVNULL,
@@ -214,7 +214,7 @@ def test_it_is_stopped_by_one_ctrl_c_and_gone_on_with(tmp_path: Path) -> None:
     assert running.returncode == 130, told
     assert "work --continue" in told
     assert "Traceback" not in told
-    done = warm.run(
+    done = run_cockpit.run(
         ("work", "--continue", "--headless"),
         cwd=tmp_path / "sample",
         env=env,

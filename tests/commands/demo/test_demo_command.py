@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from commands.demo.demo_world import MAIN, PATIENCE_S, bare_environment, git, unittest
 from state_for_tests import state_of
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def demo(*words: str, env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return warm.run(("demo", *words), cwd=cwd, env=env, patience_s=PATIENCE_S)
+    return run_cockpit.run(("demo", *words), cwd=cwd, env=env, patience_s=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 from commands.demo.demo_world import MAIN, bare_environment, git, unittest
 from state_for_tests import state_of
 
@@ -82,8 +82,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     env = bare_environment(tmp_path / "home", TERM="xterm-256color", COLORTERM="truecolor")
-    warm.load_screen()
-    words = [*warm.command(), "demo", "--dir", str(tmp_path / "sample")]
+    words = [*run_cockpit.PROGRAM, "demo", "--dir", str(tmp_path / "sample")]
     made = Terminal(words, env, tmp_path)
     yield made
     made.end()

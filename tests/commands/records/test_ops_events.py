@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm
+import run_cockpit
 
 from cockpit.core.errors import CockpitError
 from cockpit.core.project_paths import locate_project
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def cockpit(root: Path, *words: str, expect: int = 0) -> Any:
-    done = warm.run(words, cwd=root, env=dict(os.environ), patience_s=120)
+    done = run_cockpit.run(words, cwd=root, env=dict(os.environ), patience_s=120)
     assert done.returncode == expect, done.stderr
     return json.loads(done.stdout) if "--json" in words else done.stdout
 

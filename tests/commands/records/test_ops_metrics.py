@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import warm
+import run_cockpit
 
 from cockpit.backlog import service
 from cockpit.core.clock import FixedClock
@@ -32,7 +32,7 @@ NAMES = (
 
 
 def cockpit(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return warm.run(arguments, cwd=root, env=dict(os.environ), patience_s=120)
+    return run_cockpit.run(arguments, cwd=root, env=dict(os.environ), patience_s=120)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,7 +154,7 @@ def test_a_later_layer_replaces_a_former_and_says_so(tmp_path: Path) -> None:
     assert loaded.untrusted == (str(tmp_path / "project" / "tea" / "SKILL.md"),)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.permutations(["built-in", "user", "project"]), st.sets(st.sampled_from("abc")))
 def test_the_last_place_that_has_a_skill_wins(order: list[str], missing: set[str]) -> None:
     import tempfile

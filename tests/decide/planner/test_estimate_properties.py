@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -44,7 +45,7 @@ def is_below(one: Span, other: Span) -> bool:
     return one.low <= other.low and one.likely <= other.likely and one.high <= other.high
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(history, size, st.none() | st.floats(0, 0.001))
 def test_an_estimate_is_a_range_that_is_never_negative(past, size, price):
     estimate = estimate_task(past, PRIOR, size, usd_a_token=price)
@@ -55,7 +56,7 @@ def test_an_estimate_is_a_range_that_is_never_negative(past, size, price):
     assert estimate.history == min(40, len(past))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(past_task, max_size=40), size, st.randoms(use_true_random=False))
 def test_it_depends_on_the_tasks_alone_and_not_on_their_order(past, size, dice):
     shuffled = list(past)
@@ -64,7 +65,7 @@ def test_it_depends_on_the_tasks_alone_and_not_on_their_order(past, size, dice):
     assert one == other == estimate_task(past, PRIOR, size, usd_a_token=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(past_task, min_size=1, max_size=40), size, st.data())
 def test_a_past_task_that_took_more_never_lowers_the_estimate(past, size, data):
     place = data.draw(st.integers(0, len(past) - 1))
@@ -75,14 +76,14 @@ def test_a_past_task_that_took_more_never_lowers_the_estimate(past, size, data):
     assert all(is_below(*pair) for pair in zip(spans(before), spans(after), strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(history, size, st.integers(0, 100_000))
 def test_a_larger_task_is_never_estimated_lower(past, size, more):
     small, large = (estimate_task(past, PRIOR, each) for each in (size, size + more))
     assert all(is_below(*pair) for pair in zip(spans(small), spans(large), strict=True))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(2, 30), st.integers(4, 40), st.integers(1_000, 10**6))
 def test_one_outlier_moves_the_likely_value_no_further_than_a_neighbour(usual, count, outlier):
     past = [PastTask(usual + at % 3, 1_000 * (usual + at % 3), SIZE) for at in range(count)]
@@ -117,7 +118,7 @@ def test_history_replaces_the_default():
     assert estimate.cost_usd == Span(*(pytest.approx(0.9),) * 3)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.lists(past_task, max_size=40),
     size,
@@ -139,7 +140,7 @@ def test_a_revision_is_never_below_what_was_used(past, size, waves, tokens, cost
         assert cost - 1e-9 <= revised.cost_usd.low <= revised.cost_usd.high + 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(past_task, max_size=40), size, st.integers(1, 200))
 def test_the_longer_a_task_takes_the_longer_it_is_expected_to_take(past, size, waves):
     made = estimate_task(past, PRIOR, size)

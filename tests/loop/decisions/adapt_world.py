@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import run_cockpit
 from copied_repository import copy_repository
 from state_for_tests import kept_variables
 
@@ -244,12 +245,11 @@ def cockpit(
     root: Path, *words: str, expect: int = 0, stdin: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ``cockpit`` in ``root`` to its end, which must be ``expect``."""
-    import warm
 
     kept = kept_variables()
     home = root.parent / "home"
     home.mkdir(exist_ok=True)
-    done = warm.run(
+    done = run_cockpit.run(
         words,
         cwd=root,
         env={**kept, "HOME": str(home), "COCKPIT_CONFIG_DIR": str(root.parent / "config"), **env},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -107,7 +108,7 @@ LATENCIES = st.lists(st.integers(0, 100_000), max_size=60)
 
 
 @given(st.lists(LATENCIES, max_size=4), st.integers(0, 9))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_histogram_has_every_job_and_the_drops_every_fact(waves, capped):
     metrics = Metrics()
     for took in waves:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-import warm
 
 from cockpit.store.context import profile_changes
 from cockpit.store.journal import verify_chain
@@ -26,8 +26,8 @@ class Race:
 
     def run(self, *verbs, proposal=""):
         racers = [
-            warm.Process(
-                [*warm.script(), str(RACER), str(self.desk.store.path), self.desk.name, *words],
+            subprocess.Popen(
+                [sys.executable, str(RACER), str(self.desk.store.path), self.desk.name, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

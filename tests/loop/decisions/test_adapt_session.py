@@ -6,10 +6,10 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import warm
 from adapt_world import runtime_on, settings_of
 
 from cockpit.loop.decisions.profile_change_tool import TOOL, describe_profile
@@ -170,7 +170,7 @@ arguments = { status = "done", summary = "shifted" }
     story.write_text(turns)
     done = subprocess.run(
         [
-            *warm.script(),
+            sys.executable,
             str(DRIVER),
             *(str(project), str(tmp_path / "user"), f"script:{story}"),
             *(str(half), str(MOST), "2"),

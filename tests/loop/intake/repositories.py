@@ -7,11 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from quick_git import QUICK
-
 _ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-    **QUICK,
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_AUTHOR_NAME": "Ada Lovelace",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ SCRIPTS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(SCRIPTS)
 def test_a_script_is_judged_alike_over_every_way_in(script: str) -> None:
     judged = {way: describe(request) for way, request in ways(script).items()}
@@ -98,7 +99,7 @@ def test_a_script_is_judged_alike_over_every_way_in(script: str) -> None:
     assert {way: each for way, each in judged.items() if each != first} == {}, first
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(SCRIPTS)
 def test_the_hook_itself_judges_as_the_queue_does(script: str) -> None:
     for command in (script, f"/bin/bash -lc {shlex.quote(script)}", ["bash", "-lc", script]):

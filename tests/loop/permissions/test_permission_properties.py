@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from permission_world import CANARY, SETTINGS, World, bash, begin_session, edit
@@ -110,7 +111,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(root, "made", "main")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request_=REQUESTS)
 def test_whatever_is_sent_is_shown_without_secrets_or_control(
     place: Place, request_: ToolRequest
@@ -134,7 +135,7 @@ def _proposal(title: str, body: Any, risk: str) -> Proposal:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pieces=st.lists(st.text(alphabet="ab \n/.=", max_size=8), min_size=1, max_size=5),
     change=st.text(alphabet="xyz \n", max_size=8),

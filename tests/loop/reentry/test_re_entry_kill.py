@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import warm
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_a_session_that_goes_back_is_killed_at_any_commit(
 ) -> None:
     words = (str(DRIVER), str(project), str(tmp_path / "user"), script(SCENARIO), "2", "60", "4")
     done = subprocess.run(
-        [*warm.script(), *words], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *words], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     worlds = [json.loads(line) for line in done.stdout.splitlines()]

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -130,7 +131,7 @@ async def play(root: Path, plays: list, user: list[str]) -> None:
     assert all(count == 1 for count in lines.values()), lines
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=examples(8), deadline=None, derandomize=True)
 @given(PLAYS, USER)
 def test_no_pending_action_is_lost_or_done_twice(plays: list, user: list[str]) -> None:
     with TemporaryDirectory() as folder:

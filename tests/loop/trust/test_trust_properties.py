@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loop.trust.covered_oracle import covers_command, covers_item
@@ -66,7 +67,7 @@ COMMANDS = st.lists(WORDS | paths() | paths().map("{}::test_x".format), min_size
     tuple
 )
 MANY = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

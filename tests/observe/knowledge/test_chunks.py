@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +134,7 @@ def test_kinds_of_files() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.text(alphabet="# =-`~>*|\n\tab1.\"'[]()\x0c\u2028é", max_size=400),
     st.sampled_from(["a.md", "a.rst"]),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -155,7 +156,7 @@ def test_the_runner_up_of_a_refused_skill_is_no_stand_in_for_it() -> None:
     assert names("squash the last commits, but do not use git", is_named=None) == []
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.text(max_size=200), st.randoms(use_true_random=False))
 def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: object) -> None:
     shuffled = list(SKILLS.values())

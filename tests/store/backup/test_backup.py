@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import warm
 
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths, locate_project
@@ -282,7 +281,7 @@ print(count)
 def run_until(what: str, place: ProjectPaths, target: Path, step: int) -> tuple[int, str]:
     """Kill a backup or restoration at its ``step``-th touch of the disk; return how it ended."""
     ended = subprocess.run(
-        [*warm.script(), "-c", KILLED, what, str(place.root), str(target), str(step)],
+        [sys.executable, "-c", KILLED, what, str(place.root), str(target), str(step)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import warm
 
 from cockpit.access.shell_commands import list_commands
 from cockpit.learn.test_output import TestResults as Results
@@ -330,8 +329,7 @@ def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(folder)}
     if words[2] == "pytest":
         # Forked from a process that has loaded it: to load it takes far longer than to run these tests.
-        warm.load("load_pytest:load_pytest")
-        words = [*warm.script(), *words[1:]]
+        words = [sys.executable, *words[1:]]
     return subprocess.run(
         words,
         cwd=folder,

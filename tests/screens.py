@@ -1,0 +1,60 @@
+"""Wait until an app of Textual has nothing left to do, and see that it has drawn all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from textual.app import App
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot
+from textual.timer import Timer
+
+PATIENCE_S = 60.0
+LOOK_S = 0.01
+
+
+async def rest(pilot: Pilot[Any], patience_s: float = PATIENCE_S) -> None:
+    """Wait until the app has no message, no worker, no timer that ends, and no frame that is due.
+
+    Timers that repeat do not count: they ask for something, or draw, or do nothing.
+    """
+    end = time.monotonic() + patience_s
+    while True:
+        await pilot.pause()
+        due = list(list_due(pilot.app))
+        if not due:
+            return
+        assert time.monotonic() < end, f"the screen never came to rest: {due}"
+        await asyncio.sleep(LOOK_S)
+
+
+def list_due(app: App[Any]) -> Iterator[object]:
+    """Yield what the app has yet to do."""
+    if not app._running or not app.screen_stack:
+        return
+    yield from (worker for worker in app.workers if not worker.is_finished)
+    yield from app.animator._animations
+    yield from app.animator._scheduled
+    for screen in app.screen_stack:
+        yield from _list_due_of(screen)
+        is_shown = screen is app.screen
+        if is_shown and (screen._dirty_widgets or screen._layout_required or screen._callbacks):
+            yield screen
+        for widget in screen.walk_children():
+            yield from _list_due_of(widget)
+    yield from _list_due_of(app)
+
+
+def _list_due_of(pump: MessagePump) -> Iterator[object]:
+    if not pump._running or pump._closing or pump._closed:
+        return
+    if pump.message_queue_size or pump._pending_message is not None:
+        yield pump
+    yield from (each for each in pump._timers if each._repeat is not None and _runs(each))
+
+
+def _runs(timer: Timer) -> bool:
+    return timer._task is not None and not timer._task.done()
