@@ -24,7 +24,8 @@ JOBS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST = $(BIN)/python .ci/cpu_time.py $(BIN)/pytest -n $(JOBS) --dist worksteal
+CPU_TIME = $(BIN)/python .ci/cpu_time.py
+PYTEST = $(CPU_TIME) $(BIN)/pytest -n $(JOBS) --dist worksteal
 RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 PINS := pyproject.toml constraints.txt
@@ -63,12 +64,7 @@ test-agents: $(DEVELOPMENT)
 		$(if $(FILTER),-k '$(FILTER)')
 
 check: $(DEVELOPMENT)
-	@$(BIN)/ruff format --check .
-	@$(BIN)/ruff check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/python docs/check_links.py
-	@$(BIN)/python .ci/check_package.py
+	@$(CPU_TIME) .ci/check $(BIN)
 
 chaos: $(DEVELOPMENT)
 	@PYTHONPATH=tests $(BIN)/python tests/faults/chaos.py $(ARGS)

@@ -55,7 +55,9 @@ def main(folders: list[str]) -> None:
         files = [Path(name) for name in listed if name and Path(name).is_file()]
         modules = [file for file in files if file.suffix == ".py"]
         counted = [count_code(file.read_text(encoding="utf-8")) for file in modules]
-        data = sum(file.stat().st_size for file in files if file.suffix in (".sql", ".tcss", ".toml"))
+        data = sum(
+            file.stat().st_size for file in files if file.suffix in (".sql", ".tcss", ".toml")
+        )
         print(
             f"{folder:24} {len(modules):6,} modules {sum(each[0] for each in counted):8,} code lines"
             f" {sum(each[1] for each in counted):10,} tokens {data:9,} bytes of SQL, TCSS and TOML"
