@@ -26,6 +26,7 @@ from cockpit.access.git_overrides import ListedSettings, RepositorySettings, Set
 from cockpit.access.process_group import GroupRun
 from cockpit.access.reading_sandbox import reading_sandbox
 from cockpit.core.errors import CockpitError
+from cockpit.core.own_programs import find_program
 from cockpit.core.project.safe_git import (
     NO_HOOKS,
     PINNED_SETTINGS,
@@ -43,7 +44,7 @@ class ProgramMissing(CockpitError):
 
     code = "program_missing"
 
-    def __init__(self, program: str, reason: str = "not found on PATH") -> None:
+    def __init__(self, program: str, reason: str = "not found on PATH outside projects") -> None:
         super().__init__(f"{program!r} could not be started: {reason}")
         self.program = program
 
@@ -202,10 +203,13 @@ async def _prepare(
     place = args[:1] if args[:1] and args[0].startswith("--git-dir=") else ()
     listed = await _list_settings(cwd, *place)
     argv = git_argv(*args)
+    environment = git_environment(env)
     if hooks:
         off = argv.index(NO_HOOKS)
         argv = (*argv[: off - 1], *argv[off + 1 :])
-    return listed, argv, git_environment(env)
+        # The user approved these programs of the project; they find theirs where a shell would.
+        environment["PATH"] = os.environ.get("PATH", os.defpath)
+    return listed, argv, environment
 
 
 def settings_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -310,12 +314,15 @@ async def run_gh(
     The git that gh starts runs none of the repository's own programs either. Raises
     :class:`ProgramMissing` when gh is not installed.
     """
+    program = find_program("gh")
+    if program is None:
+        raise ProgramMissing("gh")
     args = argv[1:] if list(argv[:1]) == ["gh"] else argv
     env = {name: value for name, value in git_environment().items() if name not in _GH_DROPPED}
     pinned = [(name, value) for name, _, value in (each.partition("=") for each in PINNED_SETTINGS)]
     env |= settings_environment([*pinned, *(await _list_settings(cwd)).overrides])
     return await run_program(
-        ("gh", *args),
+        (program, *args),
         cwd=cwd,
         timeout_s=timeout_s,
         max_bytes=max_bytes,

@@ -9,6 +9,7 @@ at. What this does not stop is stated in ``docs/explanation/security-model.md``.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import sys
@@ -246,18 +247,24 @@ def _agent_program(process: Process) -> str:
         for word in words[1:3]:
             if any(package in word for package in _AGENT_PACKAGES):
                 return word
-        if words[1:3] == ["-m", "cockpit"]:
+        if _module_words(words)[:1] == ["cockpit"]:
             return "cockpit"
     named = next((name for name in names if name in _AGENTS or name == "cockpit"), "")
     return named or (process.name if process.name in _AGENTS else "")
+
+
+def _module_words(words: list[str]) -> list[str]:
+    """Return the module that Python was started with, and what follows; empty where it was a file."""
+    rest = list(itertools.dropwhile(lambda word: word in ("-P", "-I", "-S", "-E", "-s"), words[1:]))
+    return rest[1:] if rest[:1] == ["-m"] else []
 
 
 def _serves_screens(process: Process) -> bool:
     """Whether a process is ``cockpit web``, by the words it was started with."""
     words = process.words()
     names = [Path(word).name for word in words[:2]]
-    if words[1:3] == ["-m", "cockpit"]:
-        return words[3:4] == ["web"]
+    if (module := _module_words(words))[:1] == ["cockpit"]:
+        return module[1:2] == ["web"]
     return "cockpit" in names and words[names.index("cockpit") + 1 :][:1] == ["web"]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from cockpit.access.gh_command import parse_gh
-from cockpit.access.run_program import ProgramMissing, run_program
+from cockpit.access.run_program import ProgramMissing, run_gh
 from cockpit.backlog import service, validation
 from cockpit.backlog.import_export import ImportCounts
 from cockpit.core.errors import CockpitError
@@ -77,9 +77,7 @@ async def open_issues(
         words += ["--repo", repo]
     command = parse_gh(words, project_repo=repo)
     try:
-        done = await run_program(
-            command.argv, cwd=folder, timeout_s=_PATIENCE_S, max_bytes=_MOST_BYTES
-        )
+        done = await run_gh(command.argv, cwd=folder, timeout_s=_PATIENCE_S, max_bytes=_MOST_BYTES)
     except ProgramMissing as error:
         raise IssuesUnread(
             "gh is not installed: it reads the issues. `cockpit doctor` says how to get it."

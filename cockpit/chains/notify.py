@@ -5,7 +5,6 @@ See ``docs/reference/chains.md``.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.fenced_text import make_visible
+from cockpit.core.own_programs import find_program
 from cockpit.core.secrets import mask
 from cockpit.learn.resume_line import one_line
 
@@ -50,7 +50,7 @@ def find_desktop(environment: Mapping[str, str]) -> str | None:
     """Return the program that notifies the desktop; None without it, or without a desktop."""
     if not any(environment.get(name) for name in _DESKTOP):
         return None
-    return shutil.which(_PROGRAM, path=environment.get("PATH"))
+    return find_program(_PROGRAM, environment.get("PATH"))
 
 
 async def notify(

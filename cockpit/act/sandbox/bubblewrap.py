@@ -9,7 +9,6 @@ Of git only a view is there, which cannot be written. See ``docs/reference/secur
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from cockpit.act.sandbox.visible_places import (
     readable_places,
     system_options,
 )
+from cockpit.core.own_programs import find_program
 from cockpit.core.state_folder import state_root
 
 FILE_BYTES = 2 * 1024**3
@@ -239,8 +239,8 @@ async def detect(environment: Mapping[str, str], choices: SandboxChoices | None 
     """Test once which sandbox programs work on this machine; the caller keeps the result."""
     chosen = choices or SandboxChoices()
     path = environment.get("PATH")
-    prlimit = shutil.which("prlimit", path=path)
-    bwrap = shutil.which("bwrap", path=path)
+    prlimit = find_program("prlimit", path)
+    bwrap = find_program("bwrap", path)
     if bwrap is None:
         missing = "bubblewrap (bwrap) is not installed"
         return Sandbox(None, prlimit, missing, choices=chosen)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -24,6 +23,7 @@ from cockpit.access.run_program import settings_environment
 from cockpit.act.sandbox.bubblewrap import Extra, Sandbox, detect
 from cockpit.act.sandbox.git_view import list_object_folders
 from cockpit.act.sandbox.visible_places import is_system_program
+from cockpit.core.own_programs import find_program
 from cockpit.core.state_folder import state_root
 
 _PASSED = re.compile(
@@ -104,7 +104,7 @@ class CheckoutSandbox:
 
 @cache
 def _is_of_system(program: str, path: str) -> bool:
-    return is_system_program(os.path.realpath(shutil.which(program, path=path) or ""))
+    return is_system_program(os.path.realpath(find_program(program, path) or ""))
 
 
 def _is_own(name: str, settings: Sequence[Setting]) -> bool:

@@ -23,6 +23,7 @@ from cockpit.agents.registry.known_agents import Agent
 from cockpit.agents.runs.agent_process import read_tail
 from cockpit.core.errors import CockpitError
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_text
+from cockpit.core.own_programs import find_program
 from cockpit.core.secrets import mask
 
 PROTOCOL = 1
@@ -130,7 +131,10 @@ class AgentConnection:
         ``on_start`` receives its process id at once. Raises ``ProgramMissing``.
         """
         library = await asyncio.to_thread(_import_library)
-        command = tuple(argv)
+        program = find_program(argv[0], environment.get("PATH"))
+        if program is None:
+            raise ProgramMissing(argv[0])
+        command = (program, *argv[1:])
         try:
             process = await start(command, cwd, environment, piped=True, files=files)
         except FileNotFoundError as error:

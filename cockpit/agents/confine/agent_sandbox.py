@@ -36,6 +36,7 @@ from cockpit.agents.confine.copy_sessions import copy_sessions
 from cockpit.agents.registry.known_agents import KnownAgent, recognise_agent
 from cockpit.agents.runs.agent_hooks import hook_groups
 from cockpit.agents.runs.run_folder import SERVER
+from cockpit.core.own_programs import find_program
 from cockpit.loop.runtime_settings import RunnerSettings
 
 INSIDE = Path("/run/cockpit")
@@ -357,7 +358,7 @@ def _extra(
 
 def _installation(runner: RunnerSettings, environment: Mapping[str, str]) -> list[Path]:
     """List where the agent's program is installed: the user named it, so its links are followed."""
-    program = shutil.which(runner.command[0], path=environment.get("PATH"))
+    program = find_program(runner.command[0], environment.get("PATH"))
     if program is None:
         return []
     places = [Path(program).parent]

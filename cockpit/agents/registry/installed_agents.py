@@ -5,9 +5,7 @@ See ``docs/reference/agents.md``.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -17,6 +15,7 @@ from msgspec import Struct
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.agents.registry.known_agents import Agent
 from cockpit.core.errors import CockpitError
+from cockpit.core.own_programs import find_program
 
 LoginState = Literal["yes", "no", "unknown"]
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)++[A-Za-z0-9.+-]{0,40}", re.ASCII)
@@ -37,7 +36,7 @@ class Installation(Struct, frozen=True):
 
 def find_installation(agent: Agent, environment: Mapping[str, str]) -> Installation:
     """Look for the agent's program on the PATH and for its login. Starts nothing."""
-    program = shutil.which(agent.acp.command[0], path=environment.get("PATH", os.defpath)) or ""
+    program = find_program(agent.acp.command[0], environment.get("PATH")) or ""
     home = Path(environment.get("HOME") or "/")
     needs = agent.sandbox
     variable, folder = needs.folder if needs is not None else ("", "")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from cockpit.act.sandbox.variables import clean_environment
 from cockpit.agents.registry.known_agents import recognise_agent
 from cockpit.core.errors import CockpitError
+from cockpit.core.own_programs import find_program
 from cockpit.loop.runtime_settings import RunnerSettings
 
 PLACEHOLDERS = (
@@ -50,7 +51,7 @@ def placeholders_in(runner: RunnerSettings) -> frozenset[str]:
 
 
 def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command with ``values`` in place of its placeholders.
+    """Return the command with ``values`` in place of its placeholders, its program by absolute path.
 
     Placeholders inside a value stay text. Raises :class:`RunnerError`.
     """
@@ -65,7 +66,13 @@ def build_argv(runner: RunnerSettings, values: Mapping[str, str]) -> tuple[str, 
             f"The prompt is too long to be an argument of runner {runner.name}. Remove {{prompt}} from"
             " its command, and the prompt comes on standard input; or use {prompt_file}."
         )
-    return words
+    program = find_program(words[0])
+    if program is None:
+        raise RunnerMissing(
+            f"{words[0]}, the program of runner {runner.name}, is not on the PATH outside projects."
+            f" Install it, or name it by its absolute path in [runner.{runner.name}] command."
+        )
+    return (program, *words[1:])
 
 
 def build_environment(

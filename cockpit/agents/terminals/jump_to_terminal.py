@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cockpit.access.run_program import ProgramMissing, run_program
 from cockpit.core.errors import CockpitError
+from cockpit.core.own_programs import find_program
 from cockpit.store.sessions.sessions import Session
 
 _TIMEOUT_S = 5.0
@@ -55,8 +56,9 @@ async def jump_to_terminal(session: Session, environment: Mapping[str, str]) -> 
             " WezTerm and iTerm2, from the session's next prompt on."
         )
     for argv in commands:
+        program = find_program(argv[0]) or argv[0]
         try:
-            ended = await run_program(argv, cwd=Path("/"), timeout_s=_TIMEOUT_S)
+            ended = await run_program([program, *argv[1:]], cwd=Path("/"), timeout_s=_TIMEOUT_S)
         except ProgramMissing as error:
             raise NoTerminal(f"{error}. It is needed to show a terminal of {kind}.") from error
         if not ended.ok:

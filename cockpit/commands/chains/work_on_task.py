@@ -16,6 +16,7 @@ from cockpit.commands.open_project import (
 )
 from cockpit.commands.terminal import say, show, show_json
 from cockpit.commands.unconfined import settle_unconfined
+from cockpit.core.own_programs import find_program
 from cockpit.core.processes import stop_on_interrupt
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.core.text import pluralize
@@ -100,7 +101,6 @@ def check_prerequisites(
 def check_runner(settings: Settings, name: str | None, chain_cost: float | None = None) -> None:
     """Raise ``WrongUse`` for a runner that is not configured, whose program is not installed, or with
     which a limit of cost or tokens cannot be kept; ``chain_cost`` is the chain's, in US dollars."""
-    import shutil
 
     from cockpit.agents.runs.agent_command_line import RunnerError
     from cockpit.agents.runs.spending_limit import (
@@ -132,7 +132,7 @@ def check_runner(settings: Settings, name: str | None, chain_cost: float | None 
         and (over_acp or runner.format in UNCOUNTED_FORMATS)
     ):
         raise WrongUse(refuse_uncounted(runner.name, limits.max_tokens))
-    if runner is not None and shutil.which(runner.command[0]) is None:
+    if runner is not None and find_program(runner.command[0]) is None:
         raise WrongUse(
             f"{runner.command[0]}, the program of runner {runner.name}, is not installed or not on the"
             f" PATH. Install it, or correct [runner.{runner.name}] command in your configuration."

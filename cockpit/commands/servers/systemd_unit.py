@@ -63,7 +63,7 @@ def _program() -> tuple[str, ...]:
     called = Path(sys.argv[0])
     if called.name == "cockpit" and (path := shutil.which(str(called))):
         return (os.path.abspath(path),)  # noqa: PTH100 - a link stays one: it survives an upgrade
-    return (sys.executable, "-m", "cockpit")
+    return (sys.executable, "-P", "-m", "cockpit")
 
 
 def _quoted(word: str) -> str:

@@ -67,7 +67,7 @@ def web(
 
     place = find_project() if not every else _find_project_here()
     folder = Path.cwd() if every or place is None else place.home
-    command = [sys.executable, "-m", "cockpit", *(["--all"] if every else [])]
+    command = [sys.executable, "-P", "-m", "cockpit", *(["--all"] if every else [])]
     socket = None if path is None else path.expanduser().absolute()
     where = Listening(host, port, socket, tls_cert, tls_key)
     if place is not None:

@@ -20,6 +20,7 @@ from cockpit.commands.setup.tool_checks import server_checks
 from cockpit.config.all_settings import ENVIRONMENT
 from cockpit.config.load_settings import Settings, load_settings
 from cockpit.core.errors import CockpitError
+from cockpit.core.own_programs import find_program
 from cockpit.core.project_paths import ProjectPaths, list_abandoned_states, user_folder
 from cockpit.core.text import pluralize
 from cockpit.decide.choose_model import KEY_VARIABLES, choose_model
@@ -71,7 +72,9 @@ async def _git(place: ProjectPaths) -> Check:
         return Check("git", "broken", "not installed", "install git; cockpit reads history with it")
     if not ended.ok:
         return Check("git", "broken", f"does not run: {ended.error_text}", "fix git first")
-    return Check("git", "ok", ended.text.strip().removeprefix("git version "))
+    return Check(
+        "git", "ok", f"{ended.text.strip().removeprefix('git version ')} ({ended.argv[0]})"
+    )
 
 
 def _repository(place: ProjectPaths) -> Check:
@@ -208,7 +211,7 @@ def _runners(settings: Settings | None) -> list[Check]:
     checks = []
     for runner in settings.runtime.runners.values() if settings is not None else ():
         name, program = f"runner {runner.name}", runner.command[0]
-        path = shutil.which(program)
+        path = find_program(program)
         if path is None:
             fix = f"install {program}, or correct [runner.{runner.name}] command"
             checks.append(Check(name, "missing", f"{program} is not installed", fix))
@@ -229,7 +232,9 @@ async def _github(place: ProjectPaths) -> list[Check]:
         fix = "install GitHub's gh to review pull requests; ranges work without it"
         return [Check("gh", "missing", "not installed", fix)]
     words = version.text.split()
-    installed = Check("gh", "ok", words[2] if len(words) > 2 else "installed")
+    installed = Check(
+        "gh", "ok", f"{words[2] if len(words) > 2 else 'installed'} ({version.argv[0]})"
+    )
     login = await run_gh(["auth", "status"], cwd=place.root, timeout_s=20)
     if not login.ok:
         why = "`gh auth status` took too long" if login.timed_out else "not logged in"
@@ -246,11 +251,11 @@ def _account(login: Finished) -> str:
 
 
 async def _ripgrep(place: ProjectPaths) -> Check:
-    try:
-        ended = await run_program(["rg", "--version"], cwd=place.root, timeout_s=10)
-    except ProgramMissing:
+    program = find_program("rg")
+    if program is None:
         return Check("rg", "missing", "not installed", "install ripgrep for faster searches")
-    return Check("rg", "ok", (ended.text.split() or ["", "installed"])[1])
+    ended = await run_program([program, "--version"], cwd=place.root, timeout_s=10)
+    return Check("rg", "ok", f"{(ended.text.split() or ['', 'installed'])[1]} ({program})")
 
 
 def _confined(settings: Settings | None) -> tuple[SandboxChoices | None, list[RunnerSettings]]:
@@ -258,7 +263,7 @@ def _confined(settings: Settings | None) -> tuple[SandboxChoices | None, list[Ru
     if settings is None:
         return None, []
     runners = settings.runtime.runners.values()
-    return settings.runtime.sandbox, [each for each in runners if shutil.which(each.command[0])]
+    return settings.runtime.sandbox, [each for each in runners if find_program(each.command[0])]
 
 
 def _terminal(env: Mapping[str, str]) -> Check:

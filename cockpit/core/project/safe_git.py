@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cockpit.core.own_programs import find_program, safe_path
+
 _GIT_KEPT = frozenset(
     {
         "GIT_AUTHOR_NAME",
@@ -77,7 +79,6 @@ PINNED_SETTINGS = (
     "advice.detachedHead=false",
 )
 _PINNED_GIT = (
-    "git",
     "--no-pager",
     *(word for setting in PINNED_SETTINGS for word in ("-c", setting)),
 )
@@ -113,16 +114,17 @@ def git_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _GIT_KEPT
     }
-    return {**inherited, **_GIT_SET, **(extra or {})}
+    return {**inherited, "PATH": safe_path(), **_GIT_SET, **(extra or {})}
 
 
 def git_argv(*args: str) -> tuple[str, ...]:
-    """Return ``git ARGS`` with the settings pinned that make output differ or run programs.
+    """Return git by its absolute path and ARGS, with the settings pinned that make output differ or run
+    programs. Where git is not found, its bare name stays, which ``git_environment`` finds nowhere either.
 
     :func:`cockpit.access.run_program.prepare_git` also switches off the programs of a repository's own
     settings.
     """
-    return (*_PINNED_GIT, *_safe_options(args))
+    return (find_program("git") or "git", *_PINNED_GIT, *_safe_options(args))
 
 
 def _safe_options(args: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.run_program import run_program
+from cockpit.core.own_programs import find_program
 from cockpit.core.secrets import mask
 from cockpit.observe.path_globs import matches_glob
 from cockpit.observe.project_files import MAX_FILE_BYTES, FileEntry, list_files, read_contents
@@ -149,7 +149,7 @@ def _shown(line: str, start: int) -> str:
 
 async def _narrowed(regex: str, ground: ProjectSnapshot, files: list[FileEntry]) -> list[FileEntry]:
     """The files that may match according to ripgrep; all of them when it cannot say."""
-    program = shutil.which("rg")
+    program = find_program("rg")
     if program is None or not can_widen(regex):
         return files
     matching: set[str] = set()
