@@ -176,7 +176,7 @@ def expand_short_form(args: Sequence[str]) -> list[str]:
         "cockpit --all",
         "cockpit --connect https://build.example:8788 --token-file ~/.cockpit-token",
         "cockpit demo",
-        'cockpit -p "review main..HEAD"',
+        'cockpit -p "review topic"',
         "cockpit work --all",
     ),
 )

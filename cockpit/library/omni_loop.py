@@ -3,7 +3,7 @@
     from cockpit import OmniLoop
 
     loop = OmniLoop(model="offline")
-    result = await loop.run("review main..HEAD", max_steps=8)
+    result = await loop.run("review topic", max_steps=8)
     print(result, loop.state.get_stats())
 
 Sessions are those of the project's store: every screen and command shows them. Specified in

@@ -14,8 +14,8 @@ from cockpit.observe.scope_items import range_parts
 class RevisionRange(Struct, frozen=True):
     """The two sides of a comparison as commit ids; ``new`` None is the worktree.
 
-    ``old`` is already the merge base when the range was written with three dots. ``single`` is True
-    when one revision was named.
+    ``old`` is already the merge base when the range was written with three dots, or between two branches.
+    ``single`` is True when one revision was named.
     """
 
     old: str
@@ -26,7 +26,8 @@ class RevisionRange(Struct, frozen=True):
 async def resolve_range(ground: ProjectSnapshot, text: str) -> RevisionRange:
     """Resolve ``A..B``, ``A...B`` or ``A``. Raises :class:`SourceFailed` with the reason.
 
-    ``A`` alone compares A with the reviewed revision or, if there is none, with the worktree.
+    ``A`` alone compares A with the reviewed revision or, if there is none, with the worktree. Between two
+    branches two dots mean what three do: what A has gained since they parted is no change of B.
     """
     await check_repository(ground)
     left, dots, right = range_parts(text)
@@ -34,9 +35,19 @@ async def resolve_range(ground: ProjectSnapshot, text: str) -> RevisionRange:
         return RevisionRange(await resolve_commit(ground, left), ground.rev, True)
     old = await resolve_commit(ground, left)
     new = await resolve_commit(ground, right or ground.rev or "HEAD")
-    return RevisionRange(
-        await find_merge_base(ground, old, new) if dots == "..." else old, new, False
-    )
+    if dots == "..." or (await _is_branch(ground, left) and await _is_branch(ground, right)):
+        old = await find_merge_base(ground, old, new)
+    return RevisionRange(old, new, False)
+
+
+async def _is_branch(ground: ProjectSnapshot, name: str) -> bool:
+    """Whether a side of a range is a branch; a side that is left out is HEAD, which is one."""
+    if name in ("", "HEAD"):
+        return True
+    if name.startswith("-"):
+        return False
+    done = await run_git("rev-parse", "--symbolic-full-name", name, cwd=ground.root)
+    return done.ok and done.text.startswith(("refs/heads/", "refs/remotes/"))
 
 
 async def resolve_commit(ground: ProjectSnapshot, revision: str) -> str:

@@ -42,13 +42,16 @@ async def test_a_file_is_a_fact_with_its_hunks(project: Project) -> None:
     assert again == fact
 
 
-async def test_three_dots_compare_with_the_merge_base(project: Project) -> None:
+async def test_branches_are_compared_where_they_part_and_commits_as_they_are(
+    project: Project,
+) -> None:
     project.git("checkout", "-q", "-b", "feature", "HEAD~1")
     project.write("feature.py", "x = 1\n").commit("feature")
-    two = await diff(project, "diff:main..feature")
-    three = await diff(project, "diff:main...feature")
-    assert {fact.source_ref.split(" in ")[1] for fact in two} == {"feature.py", "src/app.py"}
-    assert [fact.source_ref.split(" in ")[1] for fact in three] == ["feature.py"]
+    for spelled in ("main..feature", "main...feature", "main.."):
+        changed = await diff(project, f"diff:{spelled}")
+        assert [fact.source_ref.split(" in ")[1] for fact in changed] == ["feature.py"]
+    between = await diff(project, f"diff:{project.git('rev-parse', 'main').strip()}..feature")
+    assert {fact.source_ref.split(" in ")[1] for fact in between} == {"feature.py", "src/app.py"}
 
 
 async def test_one_revision_is_against_the_work_tree_or_the_reviewed_one(project: Project) -> None:

@@ -127,7 +127,7 @@ def _next_steps(root: Path, program: str) -> str:
         f"  {program} replay last\n      replays it from its first row\n"
         f"  {program} packet explain\n      explains why each fact was kept, shortened or dropped\n"
         "In a repository of your own:\n"
-        f"  {program} review main..HEAD\n      reviews it, without a key\n"
+        f"  {program} review BRANCH\n      reviews it, without a key\n"
         f"  {program}\n      opens the screen; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model"
     )
 

@@ -137,7 +137,7 @@ LINES: Mapping[str, str] = {
     "bug.git_commit": "GUIDE 7/7  Exactly these files are committed, with this message. Press Enter.",
     "bug.completed": (
         "GUIDE  The demo is complete. Leave with Ctrl+D, then try your own repository: cockpit review"
-        " main..HEAD"
+        " BRANCH"
     ),
 }
 """By step: the line of the guide."""

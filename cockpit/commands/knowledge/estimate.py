@@ -37,7 +37,7 @@ MOST_SHOWN = 40
 @click.command(
     short_help="Estimate waves, tokens and cost.",
     epilog=examples(
-        'cockpit estimate "review main..HEAD"',
+        'cockpit estimate "review topic"',
         "cockpit estimate T-4 T-7",
         "cockpit estimate --epic E-1 -n 3",
         "cockpit estimate --all --json",

@@ -71,7 +71,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     short_help="Run a task without the screen.",
     epilog=examples(
-        'cockpit run "review main..HEAD"',
+        'cockpit run "review topic"',
         "cockpit run --task T-42 --approve reads --max-cost 2.50",
         'cockpit run --continue last "Look at the tests once more."',
         'cockpit run --agent claude --worktree "Fix the failing test."',
@@ -129,7 +129,7 @@ def run(
     if task_id is not None and session is not None:
         raise WrongUse("A session keeps the task that it started with. Leave --task out.")
     if not text and session is None and task_id is None:
-        raise WrongUse('No task. Say what to do, for example: cockpit run "review main..HEAD".')
+        raise WrongUse('No task. Say what to do, for example: cockpit run "review topic".')
     if where is not None and agent is None:
         raise WrongUse(f"--{where} is for external agents. Name one with --agent.")
     if agent is not None:
@@ -143,7 +143,7 @@ def run(
     short_help="Review a pull request, branch or range.",
     epilog=examples(
         "cockpit review 24",
-        "cockpit review main..HEAD --model offline",
+        "cockpit review topic --model offline",
         "cockpit review feature --output-format json",
     ),
 )
@@ -151,7 +151,7 @@ def run(
 @session_options
 @click.pass_context
 def review(ctx: click.Context, /, target: str, session: str | None, **options: Any) -> None:
-    """Review TARGET: a pull request's number or address, a branch, or a range such as main..HEAD.
+    """Review TARGET: a pull request's number or address, a branch, or a range such as v1.0..v1.1.
 
     The review goes to standard output, its story to standard error. Approved, the review is also written to
     .cockpit/reviews, or posted to the pull request.

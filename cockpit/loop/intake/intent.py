@@ -14,8 +14,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cockpit.loop.intake.review_target import (
+    FoundTarget,
     GitFacts,
     IntentUnclear,
     find_issue,
@@ -42,6 +44,8 @@ class Task(Struct, frozen=True):
     title: str
     words: str
     target: Mapping[str, Any] = field(default_factory=dict)
+    says_more: bool = False
+    """Whether the words say more than which target is meant."""
 
 
 _SLASH = re.compile(r"(/[A-Za-z][A-Za-z0-9_:-]*)(?:\s+|\Z)")
@@ -52,6 +56,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.,;:!?\n()]+|\s(?:and|then|but|so)\s", re.IGNORECASE)
+_WORD = re.compile(r"\w")
 _NAMED_ISSUE = re.compile(r"(?<![\w/#&])#[1-9]\d{0,8}(?!\w)|https?://\S+/issues/\d+")
 _QUESTION = re.compile(
     r"(?:why|how|what|where|when|which|who|whose|is|are|does|do|did|was|were|has|have|should)\b",
@@ -100,10 +105,10 @@ async def resolve(
         if not rest:
             raise IntentUnclear(
                 f"{match[1]} needs a target: {match[1]} {kind.arguments}, for example "
-                f"{match[1]} 24 or {match[1]} main..HEAD."
+                f"{match[1]} 24 or {match[1]} topic."
             )
-        if (target := await find_target(rest, git, named=True)) is not None:
-            return Task(kind.name, _target_title(kind, target), text, target)
+        if (place := await find_target(rest, git, named=True)) is not None:
+            return _about_target(kind, text, place)
     for kind, rest in _opened(text, types):
         if kind.needs_issue:
             if (issue := await find_issue(rest, git)) is None:
@@ -111,8 +116,8 @@ async def resolve(
             return Task(kind.name, _issue_title(kind, issue), text, {"issue": issue})
         if not kind.needs_target:
             return _plain(kind, text)
-        if (target := await find_target(rest, git, named=False)) is not None:
-            return Task(kind.name, _target_title(kind, target), text, target)
+        if (place := await find_target(rest, git, named=False)) is not None:
+            return _about_target(kind, text, place)
     return _plain(types["implement" if asks_for_change(text) else "investigate"], text)
 
 
@@ -134,8 +139,9 @@ async def resolve_as(kind: TaskType, words: str, details: str, git: GitFacts) ->
     if not kind.needs_target:
         return _plain(kind, text)
     bare = next((rest for _, rest in _opened(text, {kind.name: kind})), text)
-    target = await find_target(bare, git, named=True)
-    return Task(kind.name, _plain(kind, text).title, text, target or {})
+    place = await find_target(bare, git, named=True)
+    title = _plain(kind, text).title
+    return replace(_about_target(kind, text, place), title=title) if place else _plain(kind, text)
 
 
 def asks_for_change(words: str) -> bool:
@@ -210,6 +216,12 @@ def _opened(text: str, types: Mapping[str, TaskType]) -> Iterator[tuple[TaskType
                 openings.append((opening.end(), kind, bare[opening.end() :]))
     for _, kind, rest in sorted(openings, key=lambda entry: (-entry[0], entry[1].name)):
         yield kind, rest.strip(" :\t\n")
+
+
+def _about_target(kind: TaskType, text: str, place: FoundTarget) -> Task:
+    says_more = _WORD.search(place.rest) is not None
+    title = _target_title(kind, place.target)
+    return Task(kind.name, title, text, place.target, says_more=says_more)
 
 
 def _target_title(kind: TaskType, target: Mapping[str, Any]) -> str:

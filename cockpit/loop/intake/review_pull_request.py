@@ -166,7 +166,7 @@ class _Gh:
         except ProgramMissing as error:
             raise OpeningFailed(
                 "gh, GitHub's command line, is not installed: install it from "
-                "https://cli.github.com, or review a local range such as /review-pr main..topic."
+                "https://cli.github.com, or review a local range such as /review-pr topic."
             ) from error
 
     async def _sentence(self, done: Finished) -> str:
@@ -181,7 +181,7 @@ class _Gh:
             return (
                 f"gh {installed[0] if installed else '(unknown version)'} is too old: it does not "
                 f"know {field[1] if field else '--json'}, which needs gh {GH_NEEDED} or newer; "
-                f"update gh, or review a local range such as /review-pr main..topic."
+                f"update gh, or review a local range such as /review-pr topic."
             )
         for pattern, sentence in _FAILURES:
             if re.search(pattern, output, re.IGNORECASE):

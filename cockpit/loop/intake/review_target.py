@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from cockpit.access.run_program import Finished, ProgramMissing, read_git_settings, run_git
 from cockpit.core.errors import CockpitError
 from cockpit.core.fenced_text import make_visible
@@ -33,6 +35,8 @@ class GitFacts(Protocol):
     async def merge_base(self, first: str, second: str) -> str | None: ...
 
     async def is_branch(self, name: str) -> bool: ...
+
+    async def is_tag(self, name: str) -> bool: ...
 
     async def default_branch(self) -> str | None: ...
 
@@ -62,13 +66,16 @@ class Repository:
         return await self._line("merge-base", first, second)
 
     async def is_branch(self, name: str) -> bool:
+        return await self._has("heads", name) or await self._has("remotes", name)
+
+    async def is_tag(self, name: str) -> bool:
+        return await self._has("tags", name)
+
+    async def _has(self, space: str, name: str) -> bool:
         if name.startswith("-") or "\0" in name:
             return False
-        for space in ("heads", "remotes"):
-            ref = f"refs/{space}/{name}"
-            if await self._line("show-ref", "--verify", "--hash", ref) is not None:
-                return True
-        return False
+        ref = f"refs/{space}/{name}"
+        return await self._line("show-ref", "--verify", "--hash", ref) is not None
 
     async def default_branch(self) -> str | None:
         remote = await self._line("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
@@ -137,30 +144,39 @@ _HERE = re.compile(
 )
 
 
-async def find_target(text: str, git: GitFacts, *, named: bool) -> dict[str, Any] | None:
+class FoundTarget(Struct, frozen=True):
+    """A target at the start of a text, and the text that follows it."""
+
+    target: dict[str, Any]
+    rest: str = ""
+
+
+async def find_target(text: str, git: GitFacts, *, named: bool) -> FoundTarget | None:
     """Return the target that ``text`` starts with; more text may follow it.
 
     With ``named`` the user said that it is one (``/review-pr …``): text that is not a target raises
     :class:`IntentUnclear` then, and otherwise returns None.
     """
-    line = text.split("\n", 1)[0].strip()
+    line, _, below = text.partition("\n")
+    line = line.strip()
     if _HERE.match(line):
-        return await _since_default("HEAD", git)
+        return FoundTarget(await _since_default("HEAD", git), below)
     head = _OF_TARGET.sub("", line, count=1)
     if named and (spaced := _SPACED.match(head)) and await git.commit(spaced[3]):
-        head = "".join(spaced.groups())
+        head = "".join(spaced.groups()) + head[spaced.end() :]
     if match := _NUMBER.match(head):
-        return {"pr": int(match[1])}
+        return FoundTarget({"pr": int(match[1])}, f"{head[match.end() :]}\n{below}")
     word, *more = head.split(maxsplit=1) or [""]
+    rest = "\n".join((*more, below))
     word = re.sub(r"(?<!\.)\.\Z", "", word.strip("`'\",;:!?()<>"))
     if match := _URL.match(word):
-        return await _pull_request(match, git)
+        return FoundTarget(await _pull_request(match, git), rest)
     if (match := _RANGE.match(word)) and (
         named or match["tip"] or await git.commit(match["base"] or "")
     ):
-        return await _range(word, match, git)
+        return FoundTarget(await _range(word, match, git), rest)
     if target := await _branch_or_commit(word, git, alone=named or not more):
-        return target
+        return FoundTarget(target, rest)
     if not named:
         return None
     raise IntentUnclear(
@@ -220,11 +236,20 @@ async def resolve_range(spelled: str, git: GitFacts) -> dict[str, Any]:
 
 
 async def _range(spelled: str, match: re.Match[str], git: GitFacts) -> dict[str, Any]:
-    base = await _resolve(match["base"] or "HEAD", git)
-    tip = await _resolve(match["tip"] or "HEAD", git)
-    if match["dots"] == "...":
+    """Return the range between two commits; between two branches it begins where they part.
+
+    With two dots, git's own difference would show what the first has gained since as removed.
+    """
+    first, second = match["base"] or "HEAD", match["tip"] or "HEAD"
+    base, tip = await _resolve(first, git), await _resolve(second, git)
+    if match["dots"] == "..." or (await _moves(first, git) and await _moves(second, git)):
         base = await _common(base, tip, spelled, git)
     return {"range": spelled, "base": base, "tip": tip}
+
+
+async def _moves(name: str, git: GitFacts) -> bool:
+    """Whether a name is that of a branch, so that it stands for what is on it."""
+    return name == "HEAD" or await git.is_branch(name)
 
 
 async def _one_commit(commit: str, git: GitFacts) -> dict[str, Any]:
@@ -258,6 +283,10 @@ async def _since_default(bare: str, git: GitFacts) -> dict[str, Any]:
 
 async def _resolve(ref: str, git: GitFacts) -> str:
     commit = await git.commit(ref)
+    if commit is not None and await git.is_branch(ref) and await git.is_tag(ref):
+        raise IntentUnclear(
+            f"{ref} is a branch and a tag. Write heads/{ref} for the branch, or tags/{ref} for the tag."
+        )
     if commit is None:
         if await git.commit("HEAD") is None:
             raise IntentUnclear(

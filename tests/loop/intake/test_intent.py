@@ -81,9 +81,9 @@ async def test_ranges_keep_their_spelling_and_gain_commit_ids(repo: Repo) -> Non
     main, topic = repo.git("rev-parse", "main"), repo.git("rev-parse", "login")
     fork = repo.git("merge-base", "main", "login")
     for words, expected in {
-        "/review-pr main..login": ("main..login", main, topic),
+        "/review-pr main..login": ("main..login", fork, topic),
         "review main...login": ("main...login", fork, topic),
-        "/review-pr main .. login": ("main..login", main, topic),
+        "/review-pr main .. login": ("main..login", fork, topic),
         "/review-pr main ... login please": ("main...login", fork, topic),
         "/review-pr login ... mind the tests": ("main...login", fork, topic),
         "review HEAD~1..HEAD": ("HEAD~1..HEAD", fork, main),

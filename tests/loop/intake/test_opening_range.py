@@ -167,10 +167,10 @@ async def test_a_huge_range_is_cut_and_still_summed(repo: Repo) -> None:
 
 async def test_commits_of_the_base_are_pointed_out(repo: Repo) -> None:
     repo.git("branch", "topic")
-    repo.commit("Main goes on", {"b.py": "b = 1\n"})
+    main = repo.commit("Main goes on", {"b.py": "b = 1\n"})
     repo.git("switch", "-q", "topic")
     repo.commit("Topic", {"c.py": "c = 1\n"})
-    two = (await start("review main..topic", repo.root)).text
+    two = (await start(f"review {main}..topic", repo.root)).text
     assert "has 1 commit that the tip lacks" in two
     assert "- `b.py` (removed)" in two
     three = (await start("review main...topic", repo.root)).text
