@@ -100,6 +100,25 @@ class Finished(Struct, frozen=True):
         """Standard error as text, trimmed; bytes that are not UTF-8 are replaced."""
         return self.stderr.decode("utf-8", "replace").strip()
 
+    @property
+    def reason(self) -> str:
+        """Why it failed, in one line of at most 400 characters: the last three lines that it wrote.
+
+        A program that another one starts (a filter, a hook, a remote helper) says its cause first, and the
+        last line is the other's alone.
+        """
+        if self.timed_out:
+            return "it took too long"
+        if self.truncated:
+            return "its output is too large"
+        lines = [line.strip() for line in (self.error_text or self.text.strip()).splitlines()]
+        causes = [
+            line.removeprefix("fatal: ").removeprefix("error: ")
+            for line in lines
+            if line and not line.startswith("hint:")
+        ]
+        return "; ".join(causes[-3:])[-400:] or f"exit code {self.code}"
+
 
 async def run_program(
     argv: Sequence[str],

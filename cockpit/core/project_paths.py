@@ -13,9 +13,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cockpit.core.errors import StoreUnwritable
+from cockpit.core.errors import CockpitError, StoreUnwritable
+from cockpit.core.fenced_text import make_visible
 from cockpit.core.find_checkout import find_checkout
-from cockpit.core.project.safe_git import ask_git
+from cockpit.core.project.safe_git import ask_git, why_git_refuses
 from cockpit.core.state_folder import (
     DATABASE,
     VARIABLE,
@@ -40,6 +41,12 @@ GENERATED_FILES = """\
 /reviews/
 """
 """The ``.gitignore`` of ``.cockpit``."""
+
+
+class GitRefuses(CockpitError):
+    """There is a repository, and git does not work in it; the message has git's own words."""
+
+    code = "git_refuses"
 
 
 def user_folder(env: Mapping[str, str]) -> Path:
@@ -224,7 +231,7 @@ def locate_project(start: Path) -> ProjectPaths:
     """Find the project that contains ``start``.
 
     Without Git it is the nearest parent folder with state of the user's or with a ``.cockpit`` of theirs,
-    else ``start`` itself.
+    else ``start`` itself. Raises :class:`GitRefuses` where there is a repository that git does not take.
     """
     start = start.resolve()
     options = ("--show-toplevel", "--git-common-dir")
@@ -247,6 +254,13 @@ def locate_project(start: Path) -> ProjectPaths:
     checkout = find_checkout(str(start))
     if checkout is None:
         return ProjectPaths(root=start, home=start, git=False)
+    if checkout.repository and (why := why_git_refuses(start)):
+        advice = (
+            ". Change to one of them; `git worktree list` names them" if "work tree" in why else ""
+        )
+        raise GitRefuses(
+            f"git does not work in {start}, so nothing was done. It says: {make_visible(why)}{advice}"
+        )
     identity = Path(checkout.identity) if checkout.repository else None
     return ProjectPaths(
         root=Path(checkout.root), home=Path(checkout.home), git=False, common=identity

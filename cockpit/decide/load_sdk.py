@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cockpit.decide.model_endpoint import Endpoint, Vendor
+from cockpit.decide.provider_errors import refuse_document
 from cockpit.decide.provider_extras import EXTRA_OF_VENDOR, is_installed
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _open(endpoint: Endpoint) -> tuple[AsyncClient, RequestModel]:
     client = create_async_httpx2_client(
         timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(_CONNECT_S, endpoint.timeout_s))
     )
+    client.event_hooks["response"].append(refuse_document)
     return client, _model(endpoint, client)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,32 @@ from cockpit.decide.model import ModelError
 from cockpit.decide.model_endpoint import Endpoint
 
 if TYPE_CHECKING:
+    from httpx2 import Response
     from pydantic_ai.exceptions import ModelHTTPError
+
+_DOCUMENTS = ("application/json", "text/html")
+_LONGEST_PAGE = 300
+
+
+class NoStream(Exception):
+    """A service answered with a document, as routers do for errors; the text is its reason."""
+
+
+async def refuse_document(response: Response) -> None:
+    """Raise :class:`NoStream` for a successful answer that is a document in place of a stream.
+
+    The SDKs read no event out of it, and say only that nothing came.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not response.is_success or kind not in _DOCUMENTS:
+        return
+    text = (await response.aread()).decode("utf-8", "replace")
+    try:
+        reason = _error_message(json.loads(text))
+    except ValueError:
+        reason = ""
+    page = " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    raise NoStream(reason or page[:_LONGEST_PAGE] or f"an empty document of type {kind}")
 
 
 class Failure(Struct, frozen=True):
@@ -37,6 +64,8 @@ def failure_of(error: Exception, endpoint: Endpoint) -> Failure | None:
     import httpx2
     from pydantic_ai import exceptions as sdk
 
+    if isinstance(innermost := _find_innermost(error), NoStream):
+        return _failing(endpoint, str(innermost), None)
     if isinstance(error, sdk.ModelHTTPError):
         return _answered(error, endpoint)
     if isinstance(error, httpx2.TransportError | httpx2.StreamError | OSError):
@@ -175,8 +204,11 @@ def _error_message(body: object) -> str:
 
 def _deepest(error: BaseException) -> str:
     """Return the message of the innermost exception: the SDKs above it only say 'Connection error.'"""
-    words = str(error)
+    innermost = _find_innermost(error)
+    return str(innermost) or str(error) or type(innermost).__name__
+
+
+def _find_innermost(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
-        words = str(error) or words
-    return words or type(error).__name__
+    return error

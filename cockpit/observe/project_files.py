@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cockpit.access.confined_paths import PathRefused
-from cockpit.access.run_program import Finished, run_git
+from cockpit.access.run_program import run_git
 from cockpit.core.secrets import mask_key_blocks
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 
@@ -123,7 +123,7 @@ async def read_blob(ground: ProjectSnapshot, entry: FileEntry, most: int) -> byt
     """Read a blob of at most ``most`` bytes."""
     done = await run_git("cat-file", "blob", entry.oid, cwd=ground.root, max_bytes=most)
     if not done.ok:
-        raise SourceFailed(f"{entry.path!r} could not be read: {git_failure_reason(done)}")
+        raise SourceFailed(f"{entry.path!r} could not be read: {done.reason}")
     return done.stdout
 
 
@@ -148,17 +148,6 @@ async def read_contents(
         yield await _read_chunk(ground, chunk)
 
 
-def git_failure_reason(done: Finished) -> str:
-    """Explain in one line why a git command failed."""
-    if done.timed_out:
-        return "git took too long"
-    if done.truncated:
-        return "its output is too large"
-    lines = [line.strip() for line in done.error_text.splitlines() if line.strip()]
-    text = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    return (text or (lines[-1] if lines else f"git ended with {done.code}")).split(": ", 1)[-1]
-
-
 async def _at_revision(ground: ProjectSnapshot, rev: str, directory: str) -> list[FileEntry]:
     rows = await _ls_tree(ground, rev, directory, recurse=True)
     if not rows and directory != ".":
@@ -177,7 +166,7 @@ async def _ls_tree(
         "ls-tree", "-z", "-l", *flags, rev, *where, cwd=ground.root, max_bytes=_LIST_BYTES
     )
     if not done.ok:
-        raise SourceFailed(f"the files at {rev[:12]} cannot be listed: {git_failure_reason(done)}")
+        raise SourceFailed(f"the files at {rev[:12]} cannot be listed: {done.reason}")
     rows: list[tuple[str, str, int, str]] = []
     for row in _decoded(done.stdout).split("\0"):
         meta, tab, name = row.partition("\t")
@@ -210,7 +199,7 @@ async def _read_blobs(ground: ProjectSnapshot, chunk: list[FileEntry]) -> list[t
         max_bytes=sum(entry.size + 100 for entry in chunk),
     )  # fmt: skip
     if not done.ok:
-        raise SourceFailed(f"files could not be read from git: {git_failure_reason(done)}")
+        raise SourceFailed(f"files could not be read from git: {done.reason}")
     files: list[tuple[str, bytes]] = []
     at = 0
     for entry in chunk:

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from cockpit.access.git_folders import is_bare
 from cockpit.access.run_program import run_git
-from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import range_parts
 
@@ -67,7 +66,7 @@ async def check_repository(ground: ProjectSnapshot) -> None:
     """Raise :class:`SourceFailed` when the project is not in a git repository."""
     done = await run_git("rev-parse", "--git-dir", cwd=ground.root)
     if not done.ok:
-        why = git_failure_reason(done)
+        why = done.reason
         kind = "a bare" if is_bare(ground.root) else "not a git"
         plain = f"the project is {kind} repository"
         raise SourceFailed(plain if "not a git repository" in why else f"{plain} ({why})")

@@ -80,7 +80,7 @@ async def git(cwd: Path, *args: str, stdin: bytes | None = None) -> str:
     """As :func:`try_git`: its output. Raises :class:`WorktreeError` with git's own last words."""
     ended = await try_git(cwd, *args, stdin=stdin)
     if not ended.ok:
-        raise WorktreeError(f"git {args[0]} in {cwd} failed: {error_line(ended)}")
+        raise WorktreeError(f"git {args[0]} in {cwd} failed: {ended.reason}")
     return ended.text
 
 
@@ -93,21 +93,12 @@ async def shared_git(cwd: Path, *args: str) -> str:
         *_QUIET, *args, cwd=cwd, timeout_s=_TIMEOUT_S, env={"GIT_PROTOCOL_FROM_USER": "1"}
     )
     if not ended.ok:
-        raise WorktreeError(f"git {_verb(args)} failed: {error_line(ended)}")
+        raise WorktreeError(f"git {_verb(args)} failed: {ended.reason}")
     return ended.text
 
 
 def _verb(args: Sequence[str]) -> str:
     return next((word for word in args if not word.startswith("-")), "")
-
-
-def error_line(ended: Finished) -> str:
-    """Return why git failed, in one line of its own output."""
-    if ended.timed_out:
-        return f"it took longer than {_TIMEOUT_S:.0f} s"
-    lines = (ended.error_text or ended.text).strip().splitlines()
-    errors = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
-    return errors[-1][:300] if errors else f"exit {ended.code}"
 
 
 async def commit_of(cwd: Path, revision: str) -> str | None:
@@ -198,7 +189,7 @@ async def compare_commits(cwd: Path, base: str, tip: str = "HEAD") -> CommitDiff
     entries, end, patch = ended.stdout.partition(b"\0\0")
     whole = ended.ok or bool(ended.truncated and end)  # the list of files is, at least
     if not whole:
-        raise WorktreeError(f"git diff in {cwd} failed: {error_line(ended)}")
+        raise WorktreeError(f"git diff in {cwd} failed: {ended.reason}")
     difference = CommitDifference(*_parse_entries(entries), patch[:MOST_PATCH])
     if certain:
         _remember(_differences, (first, second), difference)
@@ -315,7 +306,7 @@ async def commit_all(cwd: Path, message: str, *, author: str = "") -> tuple[str,
     # Files that only looked changed leave nothing to commit, which git reports as an error.
     if (await try_git(cwd, "diff", "--cached", "--quiet")).code == 0:
         return ()
-    raise WorktreeError(f"git commit in {cwd} failed: {error_line(ended)}")
+    raise WorktreeError(f"git commit in {cwd} failed: {ended.reason}")
 
 
 def printable(message: str) -> str:

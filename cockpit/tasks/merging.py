@@ -17,7 +17,6 @@ from cockpit.store.chains.worktrees import Worktree
 from cockpit.tasks.git import (
     WorktreeError,
     commit_of,
-    error_line,
     git,
     is_ancestor,
     printable,
@@ -79,7 +78,7 @@ async def _merge(root: Path, revision: str, into: str, message: str) -> MergeRes
     await _undo_unfinished_merge(root)
     if not conflicts:
         name = revision.removeprefix("refs/heads/")
-        raise WorktreeError(f"{name} could not be merged into {into}: {error_line(ended)}")
+        raise WorktreeError(f"{name} could not be merged into {into}: {ended.reason}")
     return MergeResult(None, conflicts)
 
 

@@ -195,8 +195,7 @@ async def _outcome(
             for w in ("nothing to commit", "nothing added to commit", "no changes")
         ):
             return failed("permanent", "There was nothing to commit in these files.", **output)
-        last = (error or finished.text.strip()).splitlines()[-1:] or ["no reason given"]
-        return failed("permanent", f"git commit failed: {last[0][:200]}", **output)
+        return failed("permanent", f"git commit failed: {finished.reason}", **output)
     head = await run_git("rev-parse", "HEAD", cwd=root)
     commit = head.text.strip()
     return succeeded(

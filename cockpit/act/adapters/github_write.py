@@ -145,7 +145,7 @@ def _outcome(command: GhCommand, finished: Finished) -> Outcome:
         return succeeded(f"{name} done{said_where}.", **detail)
     error = finished.error_text
     lower = error.casefold()
-    last = error.splitlines()[-1][:300] if error else f"exit {finished.code}"
+    last = finished.reason
     if finished.code == 4 or "gh auth login" in lower:
         return failed("permanent", f"{name}: gh is not logged in. Run `gh auth login`.", **detail)
     if any(words in lower for words in _NOT_SENT):

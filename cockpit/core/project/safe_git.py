@@ -173,10 +173,22 @@ def ask_git(cwd: Path, *words: str) -> bytes | None:
     The programs of a repository's settings are not switched off as in ``run_git``: those that such a
     command could run are pinned.
     """
+    ended = _ask(cwd, *words)
+    return ended.stdout if ended is not None and ended.returncode == 0 else None
+
+
+def why_git_refuses(cwd: Path) -> str:
+    """Return git's own words on why it works in no checkout at ``cwd``; '' where it works, or is missing."""
+    ended = _ask(cwd, "rev-parse", "--show-toplevel")
+    if ended is None or ended.returncode == 0:
+        return ""
+    return ended.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+
+
+def _ask(cwd: Path, *words: str) -> subprocess.CompletedProcess[bytes] | None:
     try:
-        ended = subprocess.run(
+        return subprocess.run(
             git_argv(*words), cwd=cwd, env=git_environment(), capture_output=True, timeout=20
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return ended.stdout if ended.returncode == 0 else None

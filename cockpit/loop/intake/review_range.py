@@ -106,9 +106,8 @@ async def _ask(where: Path, spelled: str, *args: str, whole: bool = True) -> str
         # Far over the 50 KiB that are shown, so the rest is not needed.
         return done.text
     if done.code != 0:
-        message = (done.error_text.splitlines() or ["no reason given"])[-1]
         raise OpeningFailed(
-            f"git cannot show the changes of {spelled}: {mask(make_visible(message))}"
+            f"git cannot show the changes of {spelled}: {mask(make_visible(done.reason))}"
         )
     return done.text
 

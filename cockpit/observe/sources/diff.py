@@ -14,7 +14,6 @@ from cockpit.observe.count_tokens import estimate_lines
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.path_globs import matches_glob
 from cockpit.observe.preview_cost import Preview, estimate_preview
-from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.revision_ranges import RevisionRange, resolve_range
 from cockpit.observe.scope_items import ScopeItem
@@ -124,7 +123,7 @@ async def _git_diff(between: RevisionRange, ground: ProjectSnapshot, *form: str)
             f"the diff is larger than {MAX_DIFF_BYTES // 1_000_000} MB; compare nearer revisions"
         )
     if not done.ok:
-        raise SourceFailed(f"the diff could not be made: {git_failure_reason(done)}")
+        raise SourceFailed(f"the diff could not be made: {done.reason}")
     return done
 
 

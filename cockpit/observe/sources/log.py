@@ -9,7 +9,6 @@ from cockpit.core.canonical_json import text_digest
 from cockpit.core.text import pluralize
 from cockpit.observe.normalise_facts import make_fact
 from cockpit.observe.preview_cost import Preview, estimate_preview
-from cockpit.observe.project_files import git_failure_reason
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.revision_ranges import check_repository, resolve_commit
 from cockpit.observe.scope_items import ScopeItem, range_parts
@@ -43,7 +42,7 @@ class LogSource(Struct, frozen=True):
             "--", cwd=ground.root,
         )  # fmt: skip
         if not done.ok:
-            raise SourceFailed(f"the log could not be read: {git_failure_reason(done)}")
+            raise SourceFailed(f"the log could not be read: {done.reason}")
         commits = [row.split("\x1f", 4) for row in done.text.split("\0") if row]
         if not commits:
             raise SourceFailed(f"there are no commits in {item.ref}")
@@ -83,7 +82,7 @@ async def _count(revisions: str, ground: ProjectSnapshot) -> int:
         "rev-list", "--count", "--end-of-options", revisions, "--", cwd=ground.root
     )
     if not done.ok:
-        raise SourceFailed(f"the commits could not be counted: {git_failure_reason(done)}")
+        raise SourceFailed(f"the commits could not be counted: {done.reason}")
     return int(done.text)
 
 

@@ -38,7 +38,6 @@ from cockpit.tasks.git import (
     WorktreeError,
     commit_all,
     commit_of,
-    error_line,
     git,
     is_ancestor,
     printable,
@@ -175,7 +174,7 @@ class _TakeAdapter(_ChangeAdapter):
         if checkout is None:
             words = ("update-ref", "-m", "cockpit: take", f"refs/heads/{name}", target, base)
             ended = await try_git(self.place.home, *words)
-            return "" if ended.ok else f"{name} could not be moved: {error_line(ended)}"
+            return "" if ended.ok else f"{name} could not be moved: {ended.reason}"
         folders = await asyncio.to_thread(locate_git_folders, checkout)
         head = None if folders is None else await asyncio.to_thread(read_head, folders)
         if head != f"refs/heads/{name}":
@@ -195,7 +194,7 @@ def _explain_refusal(ended: Finished, name: str, checkout: Path) -> str:
             f"Your own uncommitted changes in {checkout} are in the way ({shown}); nothing was merged."
             " Commit or stash them, then approve it again."
         )
-    return f"{name} could not be moved in {checkout}: {error_line(ended)}. Nothing was merged."
+    return f"{name} could not be moved in {checkout}: {ended.reason}. Nothing was merged."
 
 
 class _DropAdapter(_ChangeAdapter):

@@ -27,7 +27,6 @@ from cockpit.core.text import pluralize
 from cockpit.tasks.git import (
     WorktreeError,
     commit_of,
-    error_line,
     git,
     is_ancestor,
     reset_index_flags,
@@ -237,7 +236,7 @@ async def snapshot_tree(root: Path, tip: str) -> tuple[str, tuple[str, ...]]:
                 *words, cwd=root, stdin=stdin, timeout_s=300.0, env={"GIT_INDEX_FILE": str(index)}
             )
             if not ended.ok:
-                raise WorktreeError(f"git {words[0]} in {root} failed: {error_line(ended)}")
+                raise WorktreeError(f"git {words[0]} in {root} failed: {ended.reason}")
             written = ended.text.strip()
     finally:
         for left in (index, index.with_name(f"{index.name}.lock")):
@@ -267,7 +266,7 @@ async def merge_trees(root: Path, base: str, tip: str, tree: str) -> MergedTrees
     ended = await try_git(root, *words)
     fields = [field for field in ended.text.split("\0") if field]
     if ended.code not in (0, 1) or not fields:
-        raise WorktreeError(f"git merge-tree in {root} failed: {error_line(ended)}")
+        raise WorktreeError(f"git merge-tree in {root} failed: {ended.reason}")
     if ended.ok:
         return MergedTrees(fields[0].strip())
     return MergedTrees("", tuple(sorted(mask(path) for path in set(fields[1:]))))
@@ -277,7 +276,7 @@ async def _list_entries(root: Path, fork: str, tree: str) -> list[_Entry]:
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
     ended = await try_git(root, *words, fork, tree)
     if not ended.ok:
-        raise WorktreeError(f"git diff-tree in {root} failed: {error_line(ended)}")
+        raise WorktreeError(f"git diff-tree in {root} failed: {ended.reason}")
     fields = iter(ended.stdout.rstrip(b"\0").decode("utf-8", "replace").split("\0"))
     entries = []
     for head in fields:

@@ -15,7 +15,6 @@ from cockpit.tasks.agent_changes.branch_change import find_branch, is_solving
 from cockpit.tasks.agent_changes.read_change import require_on_branch
 from cockpit.tasks.git import (
     WorktreeError,
-    error_line,
     git,
     try_git,
     uncommitted_files,
@@ -43,7 +42,7 @@ async def begin_solving(store: Store, place: ProjectPaths, name: str) -> tuple[s
             )
         ended = await try_git(root, "merge", "--no-commit", "--no-ff", "--no-verify", "-q", into)
         if not ended.ok and not await is_solving(root):
-            raise WorktreeError(f"The merge could not begin: {error_line(ended)}")
+            raise WorktreeError(f"The merge could not begin: {ended.reason}")
         return await _list_unmerged(root)
 
 
