@@ -24,7 +24,7 @@ from cockpit.store.chains.chains import Chain
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.tasks.git import WorktreeError, git, try_git
-from cockpit.tasks.worktree import ensure_chain_worktree, head_commit
+from cockpit.tasks.worktree import branch_prefix, ensure_chain_worktree, head_commit
 
 
 class ChainRefused(CockpitError):
@@ -70,8 +70,9 @@ async def create_chain(
     base_commit = await head_commit(place)
     symbolic = await try_git(place.root, "symbolic-ref", "--quiet", "--short", "HEAD")
     branch = symbolic.text.strip()
+    prefix = await branch_prefix(place)
     branches = await git(
-        place.home, "for-each-ref", "--format=%(refname:short)", "refs/heads/cockpit/"
+        place.home, "for-each-ref", "--format=%(refname:short)", f"refs/heads/{prefix}"
     )
     taken = frozenset(branches.splitlines())
 
@@ -90,6 +91,7 @@ async def create_chain(
             max_wall_s=options.max_wall_s,
             base_branch=branch,
             base_commit=base_commit,
+            prefix=prefix,
             taken=taken,
         )
         if within is not None:

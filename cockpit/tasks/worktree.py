@@ -50,7 +50,7 @@ from cockpit.tasks.linked_worktree import (
 )
 
 PREFIX = "cockpit/"
-"""What the branches that cockpit makes begin with."""
+_OTHER_PREFIX = "cockpit-work/"
 _MOST_NAMES = 200
 _MOST_AGENTS = 1_000
 
@@ -60,6 +60,20 @@ class CleanupResult(Struct, frozen=True):
 
     removed: tuple[str, ...]
     kept: tuple[tuple[str, str], ...]
+
+
+async def branch_prefix(place: ProjectPaths) -> str:
+    """Return the start of the names of branches that cockpit makes in this repository.
+
+    Git keeps no branch below another one: beside a branch of the user's that is called ``cockpit`` they
+    have another start.
+    """
+    return _OTHER_PREFIX if await commit_of(place.home, "refs/heads/cockpit") else PREFIX
+
+
+def worktree_name(branch: str) -> str:
+    """Return the name of the worktree in which a branch of cockpit's is checked out."""
+    return (branch.partition("/")[2] or branch).replace("/", "-")
 
 
 async def ensure_task_worktree(
@@ -85,7 +99,7 @@ async def ensure_task_worktree(
         base = await commit_of(place.home, f"refs/heads/{chain_branch}")
         if base is None:
             raise WorktreeError(f"There is no branch {chain_branch} to start {task_id} from.")
-        branch = await _free_name(place, f"{PREFIX}{task_id}")
+        branch = await _free_name(place, f"{await branch_prefix(place)}{task_id}")
         path = str(worktrees_folder(place) / task_id)
         worktree = await store.write(
             lambda tx: worktrees.register(
@@ -112,7 +126,7 @@ async def ensure_chain_worktree(
     without a chain moves on to the user's current commit, if that contains it. Raises
     :class:`WorktreeError`.
     """
-    name = branch.removeprefix(PREFIX).replace("/", "-")
+    name = worktree_name(branch)
     async with worktree_lock(place):
         existing = store.read_now(lambda connection: worktrees.find(connection, name))
         if existing is not None and existing.status == "active":
@@ -181,6 +195,7 @@ async def unmerged_branches(store: Store, place: ProjectPaths) -> tuple[str, ...
         "--no-merged=HEAD",
         "--format=%(refname) %(objectname)",
         f"refs/heads/{PREFIX}",
+        f"refs/heads/{_OTHER_PREFIX}",
     )
     tips = dict(line.split(" ") for line in left.splitlines())
     return tuple(

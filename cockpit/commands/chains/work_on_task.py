@@ -28,25 +28,24 @@ if TYPE_CHECKING:
     from cockpit.store.db.database import Store
     from cockpit.tasks.task_context import TaskOutcome
 
-BRANCH = "cockpit/work"
-"""The branch that tasks of ``cockpit work --task`` are merged into."""
-
 
 def work_on_task(
     task_id: str, approve: str | None, model: str | None, runner: str | None, as_json: bool
 ) -> Exit:
-    """Do the task in a worktree and on a branch of its own, and merge it into :data:`BRANCH`.
+    """Do the task in a worktree and on a branch of its own, and merge it into ``cockpit/work``.
 
     Returns the exit code. Ctrl+C stops after the step in progress, a second one at once; the same
     command resumes the task either way. Specified in ``docs/reference/roles.md``.
     """
     from cockpit.tasks.finish_task import SetAside
+    from cockpit.tasks.worktree import branch_prefix
 
     place = require_repository()
     settings = load_project_settings(place, {"[approval] policy": approve, "[model] name": model})
     check_prerequisites(settings, place, runner)
+    branch = f"{asyncio.run(branch_prefix(place))}work"
     with open_store(place) as store:
-        outcome = asyncio.run(_do_logged(store, place, settings, task_id, runner))
+        outcome = asyncio.run(_do_logged(store, place, settings, task_id, runner, branch))
         worktree = store.read_now(lambda connection: worktrees.find(connection, outcome.task_id))
     if as_json:
         show_json(
@@ -56,7 +55,7 @@ def work_on_task(
                 "summary": outcome.summary,
                 "reason": outcome.reason,
                 "merged_commit": outcome.merged_commit,
-                "branch": BRANCH,
+                "branch": branch,
                 "tokens": outcome.tokens,
                 "cost_usd": outcome.cost_usd,
             }
@@ -64,7 +63,7 @@ def work_on_task(
     else:
         show(f"{outcome.task_id} is {outcome.status}. {outcome.summary}")
         if outcome.merged_commit:
-            show(f"Merge it with: git merge {BRANCH}")
+            show(f"Merge it with: git merge {branch}")
         elif worktree is not None and outcome.status == "blocked":
             show(f"Its changes are in {worktree.path}, on branch {worktree.branch}.")
     codes = {"done": Exit.DONE, "blocked": Exit.REFUSED, "interrupted": Exit.INTERRUPTED}
@@ -196,16 +195,26 @@ async def say_uncommitted(place: ProjectPaths, subject: str) -> None:
 
 
 async def _do_logged(
-    store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
+    store: Store,
+    place: ProjectPaths,
+    settings: Settings,
+    task_id: str,
+    runner: str | None,
+    branch: str,
 ) -> TaskOutcome:
     from cockpit.loop.views.copy_journal import recorded
 
     async with recorded(store, settings.runtime):
-        return await _do(store, place, settings, task_id, runner)
+        return await _do(store, place, settings, task_id, runner, branch)
 
 
 async def _do(
-    store: Store, place: ProjectPaths, settings: Settings, task_id: str, runner: str | None
+    store: Store,
+    place: ProjectPaths,
+    settings: Settings,
+    task_id: str,
+    runner: str | None,
+    branch: str,
 ) -> TaskOutcome:
     from cockpit.tasks.run_task import run_task
     from cockpit.tasks.task_context import TaskContext
@@ -218,7 +227,7 @@ async def _do(
         settings=settings.runtime,
         chain_id="",
         ordinal=0,
-        chain_branch=BRANCH,
+        chain_branch=branch,
         approve=settings.runtime.policy,
         model=settings.runtime.model.model,
         runner=runner,

@@ -156,19 +156,20 @@ def create(
     max_wall_s: float | None,
     base_branch: str,
     base_commit: str,
+    prefix: str = "cockpit/",
     taken: Collection[str] = (),
 ) -> Chain:
     """Create a chain that runs and is owned by this process.
 
-    Its branch is ``cockpit/ch-N``, with a number appended when that name is in ``taken``. Limits
+    Its branch is ``ch-N`` behind ``prefix``, with a number appended when that name is in ``taken``. Limits
     are those of :class:`Chain`.
     """
     (highest,) = tx.execute("SELECT max(number) FROM chains").fetchone()
     number, now = (highest or 0) + 1, tx.now()
     chain_id = f"ch-{number}"
-    branch, more = f"cockpit/{chain_id}", count(2)
+    branch, more = f"{prefix}{chain_id}", count(2)
     while branch in taken:
-        branch = f"cockpit/{chain_id}-{next(more)}"
+        branch = f"{prefix}{chain_id}-{next(more)}"
     tx.execute(
         "INSERT INTO chains(chain_id, number, scope_kind, scope_id, headless, batch, approve, model,"
         " runner, max_chains, max_cost, max_wall_s, base_branch, base_commit, branch, owner,"

@@ -10,7 +10,7 @@ from pathlib import Path
 from cockpit.loop.external_agent_interface import CHECKOUT, WORKTREE
 from cockpit.loop.wave_context import Engine
 from cockpit.store.sessions import sessions
-from cockpit.tasks.worktree import PREFIX, ensure_chain_worktree
+from cockpit.tasks.worktree import branch_prefix, ensure_chain_worktree
 
 
 async def choose_folder(engine: Engine, agent: str, where: str) -> Path | None:
@@ -28,7 +28,6 @@ async def choose_folder(engine: Engine, agent: str, where: str) -> Path | None:
         if where == CHECKOUT or not is_taken or not place.git:
             return None
     name = engine.store.ids.new("w").removeprefix("w-")
-    worktree = await ensure_chain_worktree(
-        engine.store, place, f"{PREFIX}{agent}-{name}", chain_id=""
-    )
+    branch = f"{await branch_prefix(place)}{agent}-{name}"
+    worktree = await ensure_chain_worktree(engine.store, place, branch, chain_id="")
     return Path(worktree.path)

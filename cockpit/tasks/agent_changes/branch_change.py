@@ -30,7 +30,7 @@ from cockpit.tasks.agent_changes.read_change import (
     tree_of,
 )
 from cockpit.tasks.git import WorktreeError, commit_of, git, try_git
-from cockpit.tasks.worktree import PREFIX
+from cockpit.tasks.worktree import worktree_name
 
 _MOST_COMMITS = 500
 _MOST_CONFLICTS = 20
@@ -96,7 +96,7 @@ def _find(connection: sqlite3.Connection, place: ProjectPaths, name: str) -> Bra
     head = (None if folders is None else read_head(folders)) or ""
     if name.startswith("ch-"):
         chain = chains.load(connection, name)
-        tree = worktrees.find(connection, chain.branch.removeprefix(PREFIX).replace("/", "-"))
+        tree = worktrees.find(connection, worktree_name(chain.branch))
         if tree is None:
             raise WorktreeError(f"{name} has no branch yet: it has merged nothing.")
         into = f"refs/heads/{chain.base_branch}" if chain.base_branch else head

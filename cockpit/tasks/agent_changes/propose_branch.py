@@ -6,8 +6,11 @@ The proposal belongs to a session of its own, whose target names the worktree. S
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+from cockpit.access.git_folders import locate_git_folders
+from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.wave_context import Engine
 from cockpit.store.chains.worktrees import Worktree
 from cockpit.store.context import profiles
@@ -48,6 +51,8 @@ async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> st
     is_merged = branch.tree.task_id is not None and branch.tree.status == "merged"
     if is_merged and not drop:
         raise WorktreeError(f"{branch.name} is merged already, into {_short(branch.into)}.")
+    if not drop and (trouble := await asyncio.to_thread(why_not_into, engine.place, branch.into)):
+        raise WorktreeError(f"{name} was not taken: {trouble}")
     tree = branch.tree if is_merged else await _check_out(engine, branch)
     if not is_merged and await is_solving(Path(tree.path)):
         raise WorktreeError(
@@ -69,6 +74,28 @@ async def propose_branch(engine: Engine, name: str, *, drop: bool = False) -> st
     if drop and shown.body["type"] == TAKE:
         await engine.store.write(lambda tx: _ask_to_drop(tx, shown))
     return session_id
+
+
+def why_not_into(place: ProjectPaths, into: str) -> str:
+    """Return why nothing can be merged into a reference now, and what to do; '' where it can."""
+    if not into.startswith("refs/heads/"):
+        return (
+            "your checkout is on no branch (a detached HEAD), and a branch is merged into one. Check one out"
+            " (`git switch main`, or `git switch -c NAME` to keep this commit), and take it again."
+        )
+    for folder in {place.root, place.home}:
+        folders = locate_git_folders(folder)
+        for kind in ("rebase-merge", "rebase-apply") if folders is not None else ():
+            try:
+                name = Path(folders.own, kind, "head-name").read_text(encoding="utf-8").strip()
+            except OSError:
+                continue
+            if name == into:
+                return (
+                    f"{_short(into)} is being rebased in {folder}, which would lose the merge. Finish it"
+                    " (`git rebase --continue` or `--abort`), and take it again."
+                )
+    return ""
 
 
 async def _check_out(engine: Engine, branch: Branch) -> Worktree:
