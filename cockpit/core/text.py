@@ -24,6 +24,18 @@ def end_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
+def keep_ends(text: str, most: int) -> str:
+    """Return ``text``, or a quarter of ``most`` characters from its start and the rest from its end.
+
+    What matters of long output stands at its end: a status, a failing test, the last question.
+    """
+    if len(text) <= most:
+        return text
+    start = most // 4
+    left_out = len(text) - most
+    return f"{text[:start]}\n[… {left_out:,} characters are left out …]\n{text[start - most :]}"
+
+
 def is_plain(text: str) -> bool:
     """Whether ``text`` is written as it would be judged.
 

@@ -54,9 +54,13 @@ class RoleResult(Struct, frozen=True):
     """Those of them that it neither got later nor did another way that the user approved."""
 
 
+_LAST_WORDS = 400
+
+
 def ended_without_finish(result: RoleResult) -> str:
     """Return the reason that a role's work does not count, in its own last words."""
-    words = f" Its last words: {result.summary}" if result.summary else ""
+    last = result.summary[-_LAST_WORDS:]
+    words = f" Its last words: {'…' if last != result.summary else ''}{last}" if last else ""
     return f"It ended in words without saying that it is done, and needs an answer.{words}"
 
 

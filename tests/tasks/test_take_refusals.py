@@ -1,4 +1,4 @@
-"""What a checkout can be like when a branch is made or taken: refused before the approval, with the way out."""
+"""How a checkout can be when a branch is taken: refused before the approval, with the way out."""
 
 from __future__ import annotations
 

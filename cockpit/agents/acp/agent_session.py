@@ -38,7 +38,7 @@ from cockpit.agents.streams.journal_agent_stream import AgentRun
 from cockpit.core.errors import IllegalTransition
 from cockpit.core.json_fields import JsonObject, get_object, get_text
 from cockpit.core.secrets import mask
-from cockpit.core.text import end_sentence
+from cockpit.core.text import end_sentence, keep_ends
 from cockpit.learn.notes.reflect import reflect
 from cockpit.loop.permissions.withdrawal import (
     AGENT_ENDED,
@@ -414,15 +414,15 @@ class AgentSession:
 
 
 def _complete(tx: Tx, session_id: str, status: str, summary: str) -> None:
-    detail = SessionCompleted(status=status, summary=mask(summary)[:MOST_MESSAGE])
-    result = {"status": status, "summary": summary[:MOST_MESSAGE]}
+    detail = SessionCompleted(status=status, summary=keep_ends(mask(summary), MOST_MESSAGE))
+    result = {"status": status, "summary": keep_ends(summary, MOST_MESSAGE)}
     learn_session(tx, sessions.load(tx.connection, session_id), status)
     reflect(tx, sessions.set_status(tx, session_id, "completed", detail=detail, result=result))
 
 
 def fail_session(tx: Tx, session_id: str, code: str, message: str) -> None:
     """End the session as failed."""
-    words = mask(message)[:MOST_MESSAGE]
+    words = keep_ends(mask(message), MOST_MESSAGE)
     sessions.set_status(
         tx,
         session_id,

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from cockpit.core.json_fields import JsonObject, get_count, get_object, get_objects, get_text
 from cockpit.core.secrets import mask
+from cockpit.core.text import keep_ends
 
 MOST_CALLS = 500
 """Calls of a session that are remembered; the oldest are forgotten first."""
@@ -91,19 +92,15 @@ class ToolCall(Struct):
 
     def output(self) -> str:
         """Return the text of its result."""
-        texts, left = [], _MOST_OUTPUT
-        for block in get_objects(self.body, "content"):
-            text = get_text(get_object(block, "content"), "text")
-            if text and left > 0:
-                texts.append(text[:left])
-                left -= len(text)
+        blocks = get_objects(self.body, "content")
+        texts = [text for each in blocks if (text := get_text(get_object(each, "content"), "text"))]
         if not texts:
             raw = self.body.get("rawOutput")
             text = raw if isinstance(raw, str) else ""
             if isinstance(raw, dict):
                 text = get_text(raw, "output") or get_text(raw, "stdout")
-            texts = [text[:_MOST_OUTPUT]]
-        return "\n".join(texts)
+            texts = [text]
+        return keep_ends("\n".join(texts), _MOST_OUTPUT)
 
     def exit_code(self) -> int | None:
         """Return the exit code of a command, where the agent says it."""

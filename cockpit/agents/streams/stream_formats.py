@@ -5,6 +5,7 @@ See ``docs/reference/agents.md``.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Protocol
 
 from cockpit.agents.streams.claude_stream import TYPES as CLAUDE_TYPES
@@ -19,6 +20,7 @@ from cockpit.agents.streams.stream_events import (
     UnreadableLine,
 )
 from cockpit.core.json_fields import get_text, parse_object
+from cockpit.core.text import keep_ends
 
 LONGEST_TEXT = 200_000
 """Characters of one message; the rest is left out."""
@@ -49,26 +51,36 @@ class Stream(Protocol):
 
 
 class TextStream:
-    """Plain text: all of it is one message, and exit code 0 is its end."""
+    """Plain text: all of it is one message, and exit code 0 is its end.
+
+    Of a long text the start is streamed, and the message keeps start and end: the status is its last line.
+    """
 
     reports_cost = False
     reports_tools = False
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._length = 0
+        self._start = ""
+        self._end: deque[str] = deque()
+        self._end_length = self._left_out = 0
 
     def feed(self, line: str) -> list[StreamEvent]:
-        """Return the line as a piece of the message."""
-        if self._length > LONGEST_TEXT:
-            return []
-        self._length += len(line) + 1
-        self._lines.append(line)
-        return [TextPiece(line + "\n")]
+        """Return the line as a piece of the message; none once the message is long."""
+        line += "\n"
+        if not self._end and len(self._start) + len(line) <= LONGEST_TEXT // 4:
+            self._start += line
+            return [TextPiece(line)]
+        self._end.append(line)
+        self._end_length += len(line)
+        while self._end_length > LONGEST_TEXT // 2 and len(self._end) > 1:
+            self._left_out += len(self._end[0])
+            self._end_length -= len(self._end.popleft())
+        return []
 
     def close(self, exit_code: int) -> Finish | None:
-        """Return the whole text; None after a failure."""
-        text = "\n".join(self._lines).strip()
+        """Return the text; None after a failure."""
+        left_out = f"[… {self._left_out:,} characters are left out …]\n" if self._left_out else ""
+        text = f"{self._start}{left_out}{''.join(self._end)}".strip()
         return Finish(True, text) if exit_code == 0 else None
 
 
@@ -130,10 +142,8 @@ def open_stream(name: str) -> Stream:
 
 
 def shorten_message(message: AgentMessage) -> AgentMessage:
-    """Return the message, cut after :data:`LONGEST_TEXT`."""
-    if len(message.text) <= LONGEST_TEXT:
-        return message
-    return AgentMessage(message.text[:LONGEST_TEXT] + "…")
+    """Return the message, of which :data:`LONGEST_TEXT` characters are kept, from both ends."""
+    return AgentMessage(keep_ends(message.text, LONGEST_TEXT))
 
 
 def _detect(line: str) -> Stream | None:
