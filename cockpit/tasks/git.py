@@ -33,7 +33,7 @@ _FALLBACK_IDENTITY = {
     for what, value in (("NAME", "cockpit"), ("EMAIL", "cockpit@localhost"))
 }
 _NO_IDENTITY = ("tell me who you are", "unable to auto-detect email", "empty ident name")
-_IGNORED_NAMES = frozenset(
+GENERATED_NAMES = frozenset(
     [
         *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage"),
         *("node_modules", ".venv", "venv", ".tox", ".nox", ".DS_Store", ".gradle", ".idea"),
@@ -198,7 +198,7 @@ async def compare_commits(cwd: Path, base: str, tip: str = "HEAD") -> CommitDiff
 
 def _parse_entries(entries: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Parse the entries of ``git diff --raw -z`` into ``paths`` and ``names`` of a difference."""
-    text = entries.rstrip(b"\0").decode("utf-8", "replace")
+    text = entries.rstrip(b"\0").decode("utf-8", "backslashreplace")
     fields = iter(text.split("\0") if text else ())
     paths, names = [], set()
     for field in fields:
@@ -223,30 +223,43 @@ _ancestries: dict[tuple[str, str], bool] = {}
 
 async def uncommitted_files(cwd: Path) -> tuple[str, ...]:
     """The files in ``cwd`` that no commit holds as they are; what programs leave behind is not one."""
-    return tuple(sorted(path for _, path in await _status_entries(cwd)))
+    return tuple(sorted(show_name(path) for _, path in await _status_entries(cwd)))
+
+
+def show_name(path: str) -> str:
+    """Return a file's name as text: to git it is bytes, and those that are no UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 async def _status_entries(cwd: Path) -> list[tuple[str, str]]:
     """As :func:`uncommitted_files`, each with git's two status letters."""
-    listed = await git(
+    listed = await _list_names(
         cwd, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"
     )
     entries = []
-    for entry in listed.split("\0"):
+    for entry in listed:
         state, path = entry[:2], entry[3:]
         left = state == "??" and (
-            path.endswith(("/", ".pyc")) or not _IGNORED_NAMES.isdisjoint(path.split("/"))
+            path.endswith(("/", ".pyc")) or not GENERATED_NAMES.isdisjoint(path.split("/"))
         )
         if path and not left:
             entries.append((state, path))
     return entries
 
 
+async def _list_names(cwd: Path, *words: str) -> list[str]:
+    """Return git's output of names that end with NUL. Raises :class:`WorktreeError`."""
+    ended = await try_git(cwd, *words)
+    if not ended.ok:
+        raise WorktreeError(f"git {words[0]} in {cwd} failed: {ended.reason}")
+    return os.fsdecode(ended.stdout).split("\0")
+
+
 async def reset_index_flags(cwd: Path) -> None:
     """Let git look at every file of a tree of cockpit's own: what ran there can have told it not to."""
     if (signature := _sign_index(cwd)) is not None and signature in _plain_indexes:
         return
-    listed = (await git(cwd, "ls-files", "-v", "-z")).split("\0")
+    listed = await _list_names(cwd, "ls-files", "-v", "-z")
     assumed = [entry[2:] for entry in listed if entry[:1].islower()]
     skipped = [entry[2:] for entry in listed if entry[:1] in ("s", "S")]
     question = ("config", "--type=bool", "core.sparseCheckout")
@@ -288,7 +301,7 @@ async def commit_all(cwd: Path, message: str, *, author: str = "") -> tuple[str,
     entries = await _status_entries(cwd)
     if not entries:
         return ()
-    paths = tuple(sorted(path for _, path in entries))
+    paths = tuple(sorted(show_name(path) for _, path in entries))
     # What is staged as a whole is there already, and git knows no more of a file that is to go.
     unstaged = [path for state, path in entries if state[1] != " "]
     if unstaged:

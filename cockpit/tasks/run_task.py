@@ -62,8 +62,9 @@ from cockpit.tasks.run_tests import run_tests
 from cockpit.tasks.steps import NextStep, next_step
 from cockpit.tasks.task_context import EMBEDDED, TaskContext, TaskOutcome
 from cockpit.tasks.test_protection import restore_tests
+from cockpit.tasks.unheld_files import add_unheld, list_unheld
 from cockpit.tasks.verdict import parse_verdict
-from cockpit.tasks.work_done import judge_work
+from cockpit.tasks.work_done import judge_work, name_unheld
 from cockpit.tasks.worktree import ensure_chain_worktree
 
 MAX_STEP_ERRORS = 3
@@ -331,6 +332,9 @@ class _TaskRun:
         committed = await self._commit(worktree, subject, result.summary if finished else "")
         root = Path(worktree.path)
         work = await judge_work(result, root, worktree.base_commit, self._task_type(task))
+        if work.outcome in ("done", "nothing_to_do"):
+            unheld = await list_unheld(root, worktree.base_commit)
+            work = name_unheld(work, unheld, root) if unheld else work
         tip = await commit_of(root, "HEAD")
         await self._end_step(
             step,
@@ -485,6 +489,9 @@ class _TaskRun:
 
     async def _commit(self, worktree: Worktree, subject: str, body: str = "") -> tuple[str, ...]:
         """Commit uncommitted work, so that it survives the worktree; return its files."""
+        task = self._load_task()
+        words = "\n".join((task.title, task.description, task.acceptance_criteria))
+        await add_unheld(Path(worktree.path), words)
         title = f"{self._task_id}: {' '.join(subject.split())[:80]}"
         parts = [title, fill(one_line(body), 76), f"Cockpit-Task: {self._task_id}"]
         files = await commit_all(

@@ -22,6 +22,7 @@ from cockpit.tasks.git import MOST_PATCH, CommitDifference, compare_commits
 from cockpit.tasks.role_result import RoleResult, ended_without_finish
 
 _MAX_REFUSED = 5
+_MOST_NAMED = 20
 
 
 class Work(Struct, frozen=True):
@@ -62,6 +63,19 @@ async def judge_work(result: RoleResult, root: Path, base: str, task_type: TaskT
     if deleted:
         detail["deleted_tests"] = deleted
     return Work(outcome, summary, detail)
+
+
+def name_unheld(work: Work, unheld: Sequence[str], root: Path) -> Work:
+    """Return the work as blocked: it has files that no commit holds, and that would go with the worktree."""
+    more = len(unheld) - _MOST_NAMED
+    names = ", ".join(unheld[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return Work(
+        "blocked",
+        f"Git leaves out files of this work: {names}. An ignore rule matches them, or a folder is a"
+        f" repository of its own. They are kept in {root}. Add them there (`git add --force`) or name them in"
+        " the task, then unblock it; delete them if they are not needed.",
+        {**work.detail, "unheld": list(unheld)},
+    )
 
 
 def _outcome(result: RoleResult, changed: bool, only_blank: bool, must_change: bool) -> str:
