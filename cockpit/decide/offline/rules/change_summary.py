@@ -24,8 +24,7 @@ _HEADING = re.compile(
 def size(change: Change) -> str:
     """``3 files, +10 −2``."""
     count = len(change.paths)
-    added = sum(len(file.added) for file in change.files)
-    removed = sum(len(file.removed) for file in change.files)
+    added, removed = change.counts
     return f"{pluralize(count, 'file')}, +{added} −{removed}"
 
 
@@ -77,6 +76,8 @@ def _line(change: Change, file: FileDiff) -> str:
     first = file.hunks[0].new_start if file.hunks and file.status != "removed" else 0
     place = f"`{file.path}:{first}`" if first else f"`{file.path}`"
     sizes = "binary" if file.binary else f"+{len(file.added)} −{len(file.removed)}"
+    if file.path in change.partial:
+        sizes += " seen, in part"
     old = {name.name for sign in "- " for name in defined(file, sign)}
     new = list(dict.fromkeys(name.name for name in defined(file, "+") if name.name not in old))
     remaining = {name.name for sign in "+ " for name in defined(file, sign)}

@@ -75,7 +75,7 @@ def _verdict(change: Change, blocking: Sequence[Finding], questions: Sequence[Fi
     if blocking:
         return "request changes"
     # Text that was not read is never approved.
-    return "comment" if questions or any(_cut(change)) else "approve"
+    return "comment" if questions or not change.is_seen else "approve"
 
 
 def _verdict_lines(
@@ -101,13 +101,15 @@ def _verdict_lines(
             why = (
                 f"**Approve**, at the reviewer's wish. The rules would have held back for {things}:"
             )
+        case "approve" if not change.is_seen:
+            why = "**Approve**, at the reviewer's wish; not all of the change was seen."
         case "approve":
             why = "**Approve.** No rule found anything that speaks against merging."
         case _ if blocking:
             why = f"**Comment**, at the reviewer's wish. {things.capitalize()} to look at:"
         case _ if questions:
             why = f"**Comment.** Nothing blocks; {question_count} below."
-        case _ if any(_cut(change)):
+        case _ if not change.is_seen:
             why = "**Comment.** Nothing that was seen blocks, and not all of the change was seen."
         case _:
             why = "**Comment.** Nothing blocks; a few remarks below."
@@ -124,8 +126,15 @@ def _cut(change: Change) -> Iterable[str]:
         names = ", ".join(f"`{path}`" for path in unseen[:5])
         more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         yield f"The diff was cut: {names}{more} not seen."
-    elif change.cut:
-        yield "The diff was cut at 50 KiB; its last file was seen in part."
+    if change.partial:
+        names = ", ".join(f"`{path}`" for path in change.partial[:5])
+        yield f"The diff was cut: {names} seen in part."
+    if not unseen and not change.partial and not change.is_seen:
+        (added, removed), (seen_added, seen_removed) = change.counts, change.seen
+        yield (
+            f"The diff shows +{seen_added} −{seen_removed} of +{added} −{removed} lines; the rest was not"
+            " seen."
+        )
 
 
 def _unseen(change: Change) -> Iterable[str]:

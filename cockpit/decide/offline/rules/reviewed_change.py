@@ -17,8 +17,6 @@ from cockpit.core.fenced_text import unfence_text, unspan
 from cockpit.decide.model import PacketFact
 from cockpit.decide.offline.rules.parse_diff import FileDiff, Line, parse_diff
 
-CUT_NOTICE = "[Diff truncated at 50KB."
-
 _TEST_NAME = re.compile(
     r"(?:^|[._-])(?:tests?|specs?)(?:[._-]|\Z)|(?:Test|Tests|Spec)\Z|\Aconftest\Z", re.ASCII
 )
@@ -31,6 +29,9 @@ _CODE_SUFFIXES = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LISTED = re.compile(r"- (?P<path>.+?)(?: \((?:added|removed|binary|renamed|mode|sub|sym)[^)]*\))?")
+_STATED = re.compile(
+    r"\A\d+ files? changed, (?P<added>\d+) insertions?, (?P<removed>\d+) deletions?"
+)
 _REFERENCE = re.compile(r"(?P<path>[^\s:][^:\n]*?):(?P<line>\d+)(?:-\d+)?: ?(?P<text>.*)")
 _NAMES = re.compile(r"\\b\(\?:(?P<names>\w+(?:\|\w+)*)\)\\b")
 
@@ -67,15 +68,17 @@ class Reference(Struct, frozen=True):
 class Change(Struct, frozen=True):
     """A diff with its surroundings, all as the change leaves them.
 
-    ``listed`` are the changed paths as the opening lists them, which is more than ``files`` where
-    the diff was ``cut``. ``whole`` are complete texts by path; ``lines`` numbered lines by path, from
-    the diff and from every fact that shows part of a file. ``references`` and ``looked_up`` come from
-    symbol and search facts: what they showed, and the names that were searched for.
+    ``listed`` are the changed paths as the opening lists them, which is more than ``files`` where the diff
+    was cut; ``stated`` are git's own counts of added and removed lines, None where the opening has none.
+    ``partial`` are files of which the diff shows a part. ``whole`` are complete texts by path; ``lines``
+    numbered lines by path, from the diff and from every fact that shows part of a file. ``references`` and
+    ``looked_up`` come from symbol and search facts: what they showed, and the names that were searched for.
     """
 
     files: tuple[FileDiff, ...]
     listed: tuple[str, ...] = ()
-    cut: bool = False
+    stated: tuple[int, int] | None = None
+    partial: tuple[str, ...] = ()
     whole: Mapping[str, str] = field(default_factory=dict)
     lines: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     references: tuple[Reference, ...] = ()
@@ -84,6 +87,25 @@ class Change(Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*(file.path for file in self.files), *self.listed]))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Added and removed lines: git's own counts, or those of what was seen."""
+        return self.stated or self.seen
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """Added and removed lines that the diff shows."""
+        return (
+            sum(len(file.added) for file in self.files),
+            sum(len(file.removed) for file in self.files),
+        )
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether every changed line is in the diff."""
+        unseen = set(self.listed) - {file.path for file in self.files}
+        return not unseen and not self.partial and self.counts == self.seen
 
     def added(self, *, code_only: bool = True) -> Iterator[tuple[FileDiff, Line]]:
         """Every added line with its file."""
@@ -133,11 +155,11 @@ def change_of(facts: Sequence[PacketFact]) -> Change:
             del whole[file.path]
     references, looked_up = _lookups(facts)
     listed = _listed(opening)
-    missing = bool(listed) and not {file.path for file in files} >= set(listed)
     return Change(
         files=files,
         listed=listed,
-        cut=CUT_NOTICE in diff_text and (missing or _torn(files)),
+        stated=_stated(opening),
+        partial=tuple(file.path for file in files if _is_torn(file)),
         whole=whole,
         lines=lines,
         references=references,
@@ -170,13 +192,18 @@ def _is_whole(fact: PacketFact) -> bool:
     return fact.level == "full" and fact.provenance.get("level", "full") == "full"
 
 
-def _torn(files: Iterable[FileDiff]) -> bool:
+def _is_torn(file: FileDiff) -> bool:
     """True when a hunk has fewer lines than its head promises."""
     return any(
         sum(line.sign != "-" for line in hunk.lines) < hunk.new_count
-        for file in files
+        or sum(line.sign != "+" for line in hunk.lines) < hunk.old_count
         for hunk in file.hunks
     )
+
+
+def _stated(opening: str) -> tuple[int, int] | None:
+    match = _STATED.search(opening.partition("\n**Files Changed:**\n")[2])
+    return (int(match["added"]), int(match["removed"])) if match else None
 
 
 def _size(file: FileDiff | None) -> int:

@@ -61,9 +61,10 @@ def spelled(path: str) -> str:
 
 
 def _unseen(change: Change, target: Mapping[str, Any]) -> Iterator[Item]:
-    """Files that the cut left out of the diff, sources first."""
+    """Files that the cut left out of the diff, whole or in part, sources first."""
     paths = {file.path for file in change.files}
-    missing = [path for path in change.listed if path not in paths and is_code(path)]
+    left_out = {*change.listed} - paths | {*change.partial}
+    missing = [path for path in change.listed if path in left_out and is_code(path)]
     for path in sorted(missing, key=lambda path: (is_test(path), path))[:3]:
         between = f"{target['base']}..{target['tip']}" if target.get("base") else ""
         source = f"pr:{target['pr']}" if "pr" in target else f"diff:{between}"
