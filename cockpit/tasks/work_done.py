@@ -5,6 +5,8 @@ See ``docs/reference/roles.md``.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,18 @@ from cockpit.core.text import pluralize
 from cockpit.loop.intake.task_types import TaskType
 from cockpit.store.chains.task_runs import Step
 from cockpit.store.sessions.sessions import NEEDS_ANSWER
-from cockpit.tasks.git import MOST_PATCH, CommitDifference, compare_commits
+from cockpit.tasks.git import MOST_PATCH, CommitDifference, compare_commits, show_name, try_git
 from cockpit.tasks.role_result import RoleResult, ended_without_finish
 
 _MAX_REFUSED = 5
+_LARGEST_TEST = 2_000_000
+_COMMENTS = (b"#", b"//", b"/*", b"*", b"--", b"<!--", b";", b"%")
+_TEST_DEFINITION = re.compile(
+    rb"^[ \t]*(?:async\s+def|def)\s+test|^[ \t]*(?:it|test|specify|describe)(?:\.\w+)?\s*\("
+    rb"|^func\s+(?:Test|Example|Fuzz)|#\[(?:\w+::)?test|^\s*@(?:Test|ParameterizedTest)\b|^\s*TEST(?:_F|_P)?\("
+    rb"|^\s*(?:it|test)\s+[\"']|\bpublic\s+function\s+test|^\s*\[(?:Fact|Theory|Test)",
+    re.MULTILINE,
+)
 _MOST_NAMED = 20
 
 
@@ -62,7 +72,60 @@ async def judge_work(result: RoleResult, root: Path, base: str, task_type: TaskT
         detail["refused"] = list(result.refused)
     if deleted:
         detail["deleted_tests"] = deleted
+    if slight := describe_slight_change(change):
+        detail["slight"] = slight
+    if outcome == "done" and (lost := await find_lost_tests(root, base, files)):
+        return Work(
+            "blocked", f"{lost} Restore them, or unblock the task if that is meant.", detail
+        )
     return Work(outcome, summary, detail)
+
+
+async def find_lost_tests(root: Path, base: str, names: Sequence[str]) -> str:
+    """Return which tests a change takes away, so that a green run says nothing; empty where none are.
+
+    ``names`` are the changed files. Files of tests that lost all of theirs count, and a project that had
+    tests and has none. A deleted file beside others is for the reviewers, who are told of it.
+    """
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    for name in filter(is_test, names):
+        shown = await try_git(root, "show", f"{base}:{name}")
+        before[name] = count_tests(shown.stdout) if shown.ok else 0
+        file = root / name
+        is_there = file.is_file() and not file.is_symlink()
+        after[name] = count_tests(file.read_bytes()) if is_there else 0
+        if before[name] and not after[name] and is_there:
+            return f"{show_name(name)} had {pluralize(before[name], 'test')} and has none any more."
+    if not sum(before.values()) or sum(after.values()):
+        return ""
+    listed = os.fsdecode((await try_git(root, "ls-files", "-z")).stdout).split("\0")
+    others = (root / name for name in listed if name not in before and is_test(name))
+    if any(file.is_file() and count_tests(file.read_bytes()) for file in others):
+        return ""
+    return f"The change deletes all of the project's tests ({', '.join(map(show_name, before))})."
+
+
+def count_tests(content: bytes) -> int:
+    """Count the definitions of tests in a file, in the common languages."""
+    return len(_TEST_DEFINITION.findall(content[:_LARGEST_TEST]))
+
+
+def describe_slight_change(change: CommitDifference) -> str:
+    """Return what the whole change is, where that is a mode, an empty file or a comment; else empty."""
+    if not change.names or len(change.patch) >= MOST_PATCH or b"\nBinary files " in change.patch:
+        return ""
+    changed = [
+        line[1:].strip()
+        for line in change.patch.split(b"\n")
+        if line[:1] in (b"+", b"-") and line[:4] not in (b"+++ ", b"--- ")
+    ]
+    if not changed:
+        is_mode = b"\nold mode " in b"\n" + change.patch.replace(b"\0", b"\n")
+        return "a file's mode" if is_mode else "an empty file"
+    if all(line.startswith(_COMMENTS) for line in changed if line):
+        return "comments"
+    return ""
 
 
 def name_unheld(work: Work, unheld: Sequence[str], root: Path) -> Work:
@@ -139,6 +202,8 @@ def observations(steps: Sequence[Step]) -> str:
             f"The implementer changed nothing and says that there is nothing to do: {reason} Pass only if"
             " the task is done without a change."
         )
+    if slight := last.detail.get("slight"):
+        lines.append(f"The whole change is {slight}. Pass only if the task asks for no more.")
     if refused := last.detail.get("refused"):
         lines.append(_refusals(refused))
     if deleted := last.detail.get("deleted_tests"):
