@@ -6,6 +6,7 @@ import sqlite3
 from enum import IntEnum
 
 from cockpit.core.errors import CockpitError
+from cockpit.loop.views.review_text import is_missing_on_github
 from cockpit.store.journal.event_types import Action
 from cockpit.store.sessions import proposals, sessions
 
@@ -108,6 +109,8 @@ def exit_code_of_session(connection: sqlite3.Connection, session_id: str) -> Exi
     }
     if "expired" in verdicts:
         return Exit.WAITING
+    if is_missing_on_github(connection, session_id):
+        return Exit.FAILED
     refusal = connection.execute(
         "SELECT 1 FROM journal WHERE session_id=? AND action=? LIMIT 1",
         (session_id, str(Action.ACTION_REFUSED)),

@@ -41,7 +41,7 @@ from cockpit.core.project.project_trust import list_untrusted
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.session_loop import SessionPruned
-from cockpit.loop.views.review_text import ReviewText, find_review
+from cockpit.loop.views.review_text import ReviewText, find_review, is_missing_on_github
 from cockpit.loop.views.session_report import session_document
 from cockpit.loop.views.story import Storyteller
 from cockpit.store.journal import journal
@@ -156,8 +156,14 @@ async def _drive(
             document = await runtime.store.read(lambda c: session_document(c, session_id))
             untrusted = [file.name for file in list_untrusted(runtime.place.home)]
             show_json({**document, "untrusted": untrusted})
-        elif output == "text" and prints_review:
-            _print_review(await runtime.store.read(lambda c: find_review(c, session_id)))
+        elif output == "text":
+            draft = await runtime.store.read(lambda c: find_review(c, session_id))
+            unposted = await runtime.store.read(lambda c: is_missing_on_github(c, session_id))
+            if prints_review:
+                _print_review(draft)
+            elif unposted and draft is not None:
+                say("It is not posted. This is the draft:")
+                SafeStream(sys.stdout).write(draft.text.rstrip("\n") + "\n")
         stored = await runtime.store.read(lambda c: sessions.load(c, session_id))
         code = await runtime.store.read(lambda c: exit_code_of_session(c, session_id))
     if ending.interrupted and stored.status == "stopped":

@@ -12,6 +12,7 @@ from cockpit.loop.phases.reading_calls import asks_to_read
 from cockpit.loop.planner.follow_session import learn_session, revise_estimate
 from cockpit.loop.planner.plan_tool import check_finish, find_plan_end
 from cockpit.loop.reentry.kept_actions import release_all
+from cockpit.loop.views.review_text import is_missing_on_github
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal.details.sessions import SessionCompleted
@@ -21,6 +22,7 @@ from cockpit.store.sessions.plans import Plan
 CONTINUED = "wave.continued"
 """The event that begins the next wave of a session that continues without the user."""
 
+_NOT_POSTED = "Not posted: GitHub has taken nothing of this session."
 _NOTHING_CHANGED = "Nothing was changed: this session wrote no file and made no commit."
 
 
@@ -40,6 +42,8 @@ def learn(tx: Tx, context: WaveContext, *, changed_nothing: bool = False) -> Non
     end = find_plan_end(tx, context, plan) or end
     if end is not None:
         status, summary = check_finish(tx, context.session, end)
+        if status == "done" and is_missing_on_github(tx.connection, session_id):
+            status, summary = "blocked", f"{_NOT_POSTED} The agent's words: {summary}"
         if changed_nothing:
             summary = f"{summary.rstrip()}\n\n{_NOTHING_CHANGED}"
             status = "blocked" if context.session.task_id else status

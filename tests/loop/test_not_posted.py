@@ -1,0 +1,71 @@
+"""A task whose result belongs on GitHub is done only when GitHub has taken it, whatever the agent says."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cockpit import Answer, OmniLoop
+
+GH = """#!/bin/sh
+case "$1 $2" in
+  "issue create") %s ;;
+  *) echo '[]' ;;
+esac
+"""
+SCENARIO = """
+[[turn]]
+text = "I open it."
+[[turn.call]]
+name = "github"
+arguments = { command = "gh issue create --title 'Add b' --body 'What b is for'" }
+[[turn]]
+when = { called = ["github"] }
+text = "It is open."
+[[turn.call]]
+name = "finish"
+arguments = { status = "done", summary = "Issue opened." }
+"""
+
+
+def git(root: Path, *words: str) -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "api"
+    git(tmp_path, "init", "-q", "-b", "main", "api")
+    git(root, "commit", "-q", "--allow-empty", "-m", "First")
+    git(root, "remote", "add", "origin", "https://github.com/acme/api")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("gh", "decision", "status"),
+    [
+        ("echo https://github.com/acme/api/issues/7", "approve", "done"),
+        ("echo 'create failed: no permission' >&2; exit 1", "approve", "blocked"),
+        ("echo https://github.com/acme/api/issues/7", "reject", "blocked"),
+    ],
+)
+async def test_an_issue_that_github_has_not_is_not_done(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gh: str, decision: str, status: str
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gh").write_text(GH % gh)
+    (programs / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(SCENARIO)
+    loop = OmniLoop(
+        project=root, model=f"script:{scenario}", approve=lambda request: Answer(decision, "no")
+    )
+    result = await loop.run("/create-issue b is missing", max_steps=4)
+    assert result.status == status, result
+    assert result.answer == "What b is for"
