@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cockpit.access.principals import Caller, journal_actor
-from cockpit.access.token_scopes import ADMIN, APPROVE
+from cockpit.access.token_scopes import ADMIN, APPROVE, NotAllowed
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.errors import AlreadyDecided, Altered
 from cockpit.core.secrets import mask
@@ -126,8 +126,10 @@ def decide_profile_change(
     proposal = proposals.load(tx.connection, proposal_id)
     by = journal_actor(decider) if isinstance(decider, Caller) else decider
     if decision == "approved":
-        if isinstance(decider, Caller) and row.effective_waves == 0:
-            decider.require(ADMIN, "change a profile permanently")
+        if isinstance(decider, Caller):
+            _refuse_own(decider, row)
+            if row.effective_waves == 0:
+                decider.require(ADMIN, "change a profile permanently")
         return _approve(
             tx,
             settings,
@@ -140,6 +142,15 @@ def decide_profile_change(
         )
     proposals.decide(tx, proposal_id, decision, by=by, shown_digest=shown_digest, reason=reason)
     return _reject(tx, row, _origin_of(proposal), code=decision, reason=reason, by=by)
+
+
+def _refuse_own(decider: Caller, row: ChangeProposal) -> None:
+    """Raise ``NotAllowed`` for a service that approves what it proposed itself."""
+    if decider.kind != "person" and decider.namespace == row.requested_by:
+        raise NotAllowed(
+            f"{decider.namespace} proposed {row.proposal_id} itself and may not approve it. The user"
+            " approves it, or another token."
+        )
 
 
 def reconcile_profile_changes(tx: Tx, settings: RuntimeSettings) -> list[DecisionOutcome]:
