@@ -20,6 +20,7 @@ TITLES: dict[str, str] = {
 # Providers echo keys shortened or starred out; those are shorter than what is masked elsewhere.
 _KEY_SHAPES = re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_\-*]{6,}|(?i:bearer)\s+[A-Za-z0-9._\-]{8,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_SHORTEST_KEY = 8
 _MAX_MESSAGE_CHARS = 400
 
 
@@ -52,7 +53,8 @@ class Endpoint:
 
     def clean(self, words: str) -> str:
         """Return a provider's message as it may be shown: key masked, one line, 400 characters."""
-        if self.key:
+        # A short one stands for no key (`ollama`, `none`), and is a word of other sentences.
+        if len(self.key) >= _SHORTEST_KEY:
             words = words.replace(self.key, "[key]")
         words = _CONTROL.sub(" ", _KEY_SHAPES.sub("[key]", mask(words)))
         words = " ".join(words.split())

@@ -79,7 +79,12 @@ async def list_files(
         if len(wanted) <= _FEW_FILES:  # a change of threads takes longer
             return _stat(ground, wanted)
         return await asyncio.to_thread(_stat, ground, wanted)
-    if done.truncated or done.timed_out:
+    if done.timed_out:
+        raise SourceFailed(
+            "git took too long to list the files: the project is very large, or a pipe stands where git reads"
+            " a file (such as .gitignore)"
+        )
+    if done.truncated:
         raise SourceFailed("the project has too many files to list")
     return await asyncio.to_thread(_walk, ground, directory, keep)
 

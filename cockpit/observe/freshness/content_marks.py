@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -93,12 +92,13 @@ def _mark_project(top: str) -> str:
 def _read_ignored(path: str, mark: str) -> frozenset[str]:
     """Return the folders of generated files that a ``.gitignore`` names; read once for each ``mark``."""
     try:
-        with Path(path).open("rb") as file:
+        # A pipe in its place is not waited for.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             data = file.read(LARGEST_LIST + 1)
     except OSError:
         return frozenset()
-    lines = data.decode("utf-8", "replace").splitlines()
-    if len(data) > LARGEST_LIST or any(line.startswith("!") for line in lines):
+    lines = (data or b"").decode("utf-8", "replace").splitlines()
+    if len(data or b"") > LARGEST_LIST or any(line.startswith("!") for line in lines):
         return frozenset()  # something below one of them may be wanted again
     return GENERATED & {line.strip().strip("/") for line in lines}
 
