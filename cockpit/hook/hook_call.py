@@ -54,8 +54,16 @@ def serve(words: list[str]) -> NoReturn:
         else:
             place = find_checkout(event_payload.session_folder(event))
             if place is not None:
-                options = {"approve": "--approve" in words, "guard": "--guard" in words}
-                _print(answer(event, place, **options))
+                _print(
+                    answer(
+                        event,
+                        place,
+                        approve="--approve" in words,
+                        guard="--guard" in words,
+                        policy=_value(words, "--policy"),
+                        config=_value(words, "--config"),
+                    )
+                )
     except BaseException as error:
         if place is not None:
             hook_log.append_line(place.state, f"a call failed: {type(error).__name__}: {error}")
@@ -65,12 +73,19 @@ def serve(words: list[str]) -> NoReturn:
 
 
 def answer(
-    event: Event, place: Checkout, *, approve: bool = False, guard: bool = False
+    event: Event,
+    place: Checkout,
+    *,
+    approve: bool = False,
+    guard: bool = False,
+    policy: str = "",
+    config: str = "",
 ) -> dict[str, Any] | None:
     """Store the event and return the answer for the agent; None for no answer.
 
     ``approve``: what nothing else answers waits for the user, where a cockpit is open. ``guard``: a read of
-    what the agent has in its context is refused.
+    what the agent has in its context is refused. ``policy`` and ``config`` are as for
+    :func:`cockpit.hook.read_policy.read_policy`.
     """
     reply: dict[str, Any] | None = None
     body = event.body()
@@ -81,7 +96,7 @@ def answer(
     elif event.name in ("PreToolUse", "PermissionRequest"):
         from cockpit.hook.permission_policy import decide_permission
 
-        decision = decide_permission(event, place)
+        decision = decide_permission(event, place, policy=policy, config=config)
         if decision is not None:
             reply, body = decision.answer(event.name), decision.body(event)
     if guard and reply is None:
@@ -193,6 +208,12 @@ def _root(event: Event, place: Checkout) -> str:
         if checkout is not None and checkout.state == place.state:
             return checkout.root
     return place.root
+
+
+def _value(words: list[str], option: str) -> str:
+    """Return the word behind an option; '' without it."""
+    at = words.index(option) + 1 if option in words else len(words)
+    return words[at] if at < len(words) else ""
 
 
 def _named(words: list[str]) -> str:

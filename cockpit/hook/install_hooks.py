@@ -106,15 +106,24 @@ def list_installed(settings: Settings) -> list[str]:
 
 
 def with_ours(
-    settings: Settings, program: str, *, approve: bool = False, guard: bool = False
+    settings: Settings,
+    program: str,
+    *,
+    approve: bool = False,
+    guard: bool = False,
+    config: str = "",
 ) -> str:
     """Return the file's text with cockpit's hooks in it, once and as this version writes them.
 
     ``approve``: permissions wait for the user in an open cockpit. ``guard``: redundant reads are refused.
+    ``config`` is the folder of the user's settings, where the hooks read the policy.
     """
     body = _without(settings.body)
     hooks = body.setdefault("hooks", {})
-    for event, groups in hook_groups(settings.agent, program, approve=approve, guard=guard).items():
+    groups_by_event = hook_groups(
+        settings.agent, program, approve=approve, guard=guard, config=config
+    )
+    for event, groups in groups_by_event.items():
         hooks[event] = [*hooks.get(event, []), *groups]
     return _written(body, settings.before)
 

@@ -45,8 +45,13 @@ def _answer(event: str, **detail: Any) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, **detail}}
 
 
-def decide_permission(event: Event, place: Checkout) -> PermissionDecision | None:
-    """Answer a tool call before it runs, or a permission request; None for no answer."""
+def decide_permission(
+    event: Event, place: Checkout, *, policy: str = "", config: str = ""
+) -> PermissionDecision | None:
+    """Answer a tool call before it runs, or a permission request; None for no answer.
+
+    ``policy`` and ``config`` are as for :func:`cockpit.hook.read_policy.read_policy`.
+    """
     from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 
     if words := find_tool_denial(event.tool, event.arguments, event.command):
@@ -55,7 +60,7 @@ def decide_permission(event: Event, place: Checkout) -> PermissionDecision | Non
         return None
     from cockpit.hook.read_policy import read_policy
 
-    approval = read_policy(place.home)
+    approval = read_policy(place.home, policy, config)
     if approval not in ("reads", "all"):
         return None
     judged = judge_tool(event.tool, event.arguments, event.command, root=place.root, cwd=event.cwd)

@@ -1,28 +1,33 @@
 """Read the approval policy without the other settings, whose loading takes longer than a hook call.
 
-The layers are those of :mod:`cockpit.config.load_settings`: the user's file, the project's file (which
-can only tighten to ``ask``), the environment. An unreadable value is ``ask``.
+The layers are those of :mod:`cockpit.config.load_settings`: the user's file, and the project's file (which
+can only tighten to ``ask``). The environment is an agent's, and a repository's settings of that agent can set
+it: it tightens, and does not loosen. An unreadable value is ``ask``.
 """
 
 from __future__ import annotations
 
 import os
-
-from cockpit.core.state_folder import config_root
+import sys
 
 POLICIES = ("ask", "trusted", "reads", "all")
 _LARGEST = 1_000_000
 
 
-def read_policy(home: str) -> str:
-    """Return the policy of the project whose main checkout is ``home``."""
-    named = os.environ.get("COCKPIT_APPROVE", "").strip()
-    if named:
-        return named if named in POLICIES else "ask"
+def read_policy(home: str, policy: str = "", config: str = "") -> str:
+    """Return the policy of the project whose main checkout is ``home``.
+
+    ``policy`` is that of the run that cockpit started the agent for. ``config`` is the folder of the user's
+    settings as it was when the hook was installed; without it, it is the usual one of the user's account.
+    """
+    if policy:
+        return policy if policy in POLICIES else "ask"
+    if os.environ.get("COCKPIT_APPROVE", "").strip() not in ("", *POLICIES[1:]):
+        return "ask"
     project = _of(os.path.join(home, ".cockpit", "config.toml"))
     if project:
         return "ask"  # all that a project may set, and what a wrong value comes to
-    mine = _of(os.path.join(_user_folder(), "config.toml"))
+    mine = _of(os.path.join(config or _usual_folder(), "config.toml"))
     return mine if mine in POLICIES else "ask"
 
 
@@ -41,8 +46,14 @@ def _of(path: str) -> str:
     return set_to if isinstance(set_to, str) else "?"
 
 
-def _user_folder() -> str:
-    named = os.environ.get("COCKPIT_CONFIG_DIR", "").strip()
-    if named:
-        return os.path.expanduser(named)
-    return config_root()
+def _usual_folder() -> str:
+    """Return where settings are without any variable: not even ``HOME`` is the user's own here."""
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return os.devnull
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", "cockpit")
+    return os.path.join(home, ".config", "cockpit")

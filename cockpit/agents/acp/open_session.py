@@ -95,6 +95,7 @@ async def open_agent_session(
             prompt="",
             scopes=scopes,
             lasts_s=_TOKEN_S,
+            policy=session.policy,
         )
         opened: AgentSession | None = None
         try:

@@ -112,7 +112,7 @@ async def confine_agent(
     places, ports = _places(runner, agent, environment)
     listed = GateList(
         places,
-        _calls(),
+        _calls(environment.get("COCKPIT_APPROVE", "ask")),
         worktree,
         # Programs of ours, outside: they find the project's store by this process's own variables.
         {**os.environ, **_ours(environment), "CLAUDE_PROJECT_DIR": str(worktree)},
@@ -195,9 +195,10 @@ def _ours(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith("COCKPIT_")}
 
 
-def _calls() -> dict[str, tuple[str, ...]]:
+def _calls(policy: str) -> dict[str, tuple[str, ...]]:
     ours = (sys.executable, "-P", "-m", "cockpit")
-    return {"mcp": (*ours, "mcp"), "hook": (*ours, "hook", "--agent", "claude")}
+    hook = ("hook", "--agent", "claude", "--policy", policy)
+    return {"mcp": (*ours, "mcp"), "hook": (*ours, *hook)}
 
 
 def _write_inner_files(base: Path, values: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ See ``docs/reference/hooks.md``.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from typing import Any
 
 from cockpit.store.db.database import Store
@@ -28,15 +29,25 @@ _POLL_S = 0.05
 
 
 def hook_groups(
-    agent: str, program: str, *, asks: bool = False, approve: bool = False, guard: bool = False
+    agent: str,
+    program: str,
+    *,
+    asks: bool = False,
+    approve: bool = False,
+    guard: bool = False,
+    policy: str = "",
+    config: str = "",
 ) -> dict[str, list[dict[str, Any]]]:
     """Return our hooks by event, each a list with one matcher group. ``program`` starts cockpit.
 
     ``asks``: the agent asks for permissions by its protocol, and no hook answers them. ``approve``: a
     permission that the agent asks for waits for the user in an open cockpit. ``guard``: a read of what the
-    agent has in its context is refused.
+    agent has in its context is refused. ``policy`` is what a run of cockpit's lets pass, and ``config`` the
+    folder of the user's settings: a hook takes neither from its environment, which a repository can set.
     """
     options = [*(["--approve"] if approve else []), *(["--guard"] if guard else [])]
+    options += ["--policy", policy] if policy else []
+    options += ["--config", shlex.quote(config)] if config else []
     command = " ".join([f"{program} hook --agent {agent}", *options])
     handler: dict[str, Any] = {
         "type": "command",

@@ -115,6 +115,8 @@ async def run_agent(
             scopes=scopes,
             # Waiting for the user is not the agent's time.
             lasts_s=runner.timeout_s + (_MOST_WAITING_S if runner.protocol else 0),
+            # What a protocol asks for is decided in the queue; hooks only deny.
+            policy="ask" if runner.protocol else policy,
             asks=bool(runner.protocol),
         )
         sandbox = await detect(environment or {}, choices)

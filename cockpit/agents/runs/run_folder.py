@@ -81,11 +81,13 @@ async def create_run_folder(
     prompt: str,
     scopes: frozenset[str],
     lasts_s: float,
+    policy: str,
     asks: bool = False,
 ) -> RunFolder:
     """Create the folder and its token, and remove what an earlier run of the session left.
 
-    ``asks``: the agent asks for permissions by its protocol, so no hook answers them.
+    ``asks``: the agent asks for permissions by its protocol, so no hook answers them. ``policy`` is what
+    its hooks let pass.
     """
     folder = place.state / "runs" / session_id
     kill_leftover_agent(folder)
@@ -102,7 +104,7 @@ async def create_run_folder(
     server = our_server(run_folder)
     _write(folder / "prompt.md", prompt)
     _write(folder / "mcp.json", json.dumps({"mcpServers": {SERVER: server}}))
-    hooks = hook_groups("claude", shlex.join(_COCKPIT), asks=asks)
+    hooks = hook_groups("claude", shlex.join(_COCKPIT), asks=asks, policy=policy)
     _write(folder / "hooks.json", json.dumps({"hooks": hooks}))
     return run_folder
 

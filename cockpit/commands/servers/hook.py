@@ -15,6 +15,7 @@ import click
 from cockpit.cli_options import AS_JSON, examples
 from cockpit.commands.open_project import WrongUse, find_project, open_store
 from cockpit.commands.terminal import format_table, is_terminal, say, show, show_json
+from cockpit.core.project_paths import user_folder
 from cockpit.core.text import pluralize
 from cockpit.hook import install_hooks, spool
 from cockpit.hook.event_payload import AGENTS
@@ -54,8 +55,12 @@ _YES = click.option("--yes", is_flag=True, help="Write without asking. The diff 
 @click.option(
     "--guard", is_flag=True, help="Refuse reads of text that the agent has in its context."
 )
+@click.option("--policy", default="", hidden=True, help="Apply this policy: of a run of cockpit's.")
+@click.option("--config", default="", hidden=True, help="Read the user's settings in this folder.")
 @click.pass_context
-def hook(ctx: click.Context, agent: str, approve: bool, guard: bool) -> None:
+def hook(
+    ctx: click.Context, agent: str, approve: bool, guard: bool, policy: str, config: str
+) -> None:
     """Manage the hooks that external agents call.
 
     Claude Code and Codex call `cockpit hook` itself with an event on standard input; it always ends with 0.
@@ -71,6 +76,8 @@ def hook(ctx: click.Context, agent: str, approve: bool, guard: bool) -> None:
     from cockpit.hook.hook_call import serve
 
     options = [*(["--approve"] if approve else []), *(["--guard"] if guard else [])]
+    options += ["--policy", policy] if policy else []
+    options += ["--config", config] if config else []
     serve(["--agent", agent, *options])
 
 
@@ -107,7 +114,11 @@ def install(agent: str, scope: Scope, yes: bool, approve: bool, guard: bool) -> 
     unchanged text that it has in its context are refused, once each.
     """
     settings = _settings(agent, scope)
-    text = install_hooks.with_ours(settings, _program(scope), approve=approve, guard=guard)
+    # In settings that others share, the folder of this user has no place.
+    config = "" if scope == "project" else str(user_folder(os.environ).absolute())
+    text = install_hooks.with_ours(
+        settings, _program(scope), approve=approve, guard=guard, config=config
+    )
     _change(settings, text, yes)
     if scope != "user" and install_hooks.list_installed(_settings(agent, scope)):
         with open_store(find_project(settled=False)):
