@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import examples
 from faults.simulation import Simulation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
 
-STEPS = 60
+STEPS = examples(40)
 """``make chaos`` takes 10,000."""
 
 
