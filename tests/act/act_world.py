@@ -13,7 +13,6 @@ from typing import Any
 
 from copied_repository import copy_repository
 
-from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.model_tools import parse_call
 from cockpit.act.preview import ActionPreview, preview_action
 from cockpit.store.db.database import Store
@@ -140,18 +139,3 @@ def journalled(store: Store) -> list[str]:
 def environment() -> dict[str, str]:
     """This process's variables."""
     return dict(os.environ)
-
-
-__all__ = [
-    "Dispatcher",
-    "environment",
-    "git",
-    "install_gh",
-    "journalled",
-    "make_project",
-    "now",
-    "plant_wave",
-    "queue",
-    "receipts",
-    "show",
-]
