@@ -49,17 +49,8 @@ STEERED = re.compile(r"\]0;owned|\]52;c")
 """What is left of a sequence whose first character alone was taken out."""
 
 ACP = (
-    *(
-        "message",
-        "thought",
-        "tool-title",
-        "tool-kind",
-        "tool-id",
-        "location",
-        "output",
-        "diff-path",
-    ),
-    *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
+    *("message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output"),
+    *("diff-path", "diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
     *("command-help", "update-kind", "asked-title", "asked-command", "asked-why", "option-id"),
     *("option-name", "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr"),
     *("form-message", "form-title", "form-text", "form-option", "form-key", "form-address"),
@@ -68,21 +59,13 @@ HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript"
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
 STDIO = ("text", "tool", "input", "output", "model", "answer")
 CODEX = ("text", "command", "cwd", "reason", "path", "error")
-REGISTRY = ("title", "install", "tried", "notes", "how", "file-name", "field")
 
 
 SPOKEN = ("acp:message", "hook:prompt", "stdio:text", "stdio:answer", "codex:text")
 """Channels of messages, which a story prints whole under their speaker."""
 UNSEEN = {
-    *(
-        "acp:option-id",
-        "acp:asked-path",
-        "acp:stderr",
-        "hook:tool-input",
-        "hook:tool-name",
-        "hook:cwd",
-    ),
-    *("hook:model", "socket:session", "acp:form-key"),
+    *("acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name"),
+    *("hook:cwd", "hook:model", "socket:session", "acp:form-key"),
 }
 """Channels whose text cockpit shows nowhere."""
 
@@ -106,11 +89,7 @@ def updates() -> list[dict[str, Any]]:
         return hostile(f"acp:{channel}")
 
     def option(kind: str, at: int) -> dict[str, str]:
-        return {
-            "optionId": f"{at}{word('option-id')}",
-            "name": word("option-name"),
-            "kind": kind,
-        }
+        return {"optionId": f"{at}{word('option-id')}", "name": word("option-name"), "kind": kind}
 
     diff = {
         "type": "diff", "path": f"/{word('diff-path')}", "oldText": "a\n", "newText": word("diff-text"),
@@ -207,29 +186,6 @@ def questions() -> list[dict[str, Any]]:
     ]
 
 
-def toml(text: str) -> str:
-    """A basic string of TOML: no raw control, and no pair of surrogates."""
-    return "".join(f"\\U{ord(each):08x}" if not each.isalnum() else each for each in text).join(
-        '""'
-    )
-
-
-def write_registry(acp: Acp) -> None:
-    """Files of the user's own agents: one that is used, and two that are not."""
-    folder = acp.config / "agents"
-    folder.mkdir(parents=True, exist_ok=True)
-    words = {name: toml(hostile(f"registry:{name}")) for name in REGISTRY}
-    (folder / "hostile.toml").write_text(
-        f"title = {words['title']}\n[acp]\ncommand = ['no-such-program']\ninstall = {words['install']}\n"
-        f"tried = {words['tried']}\nnotes = {words['notes']}\n[login]\nhow = {words['how']}\n",
-        encoding="utf-8",
-    )
-    (folder / f"{hostile('registry:file-name').replace(chr(0), '')[:120]}.toml").write_text("title")
-    (folder / "field.toml").write_text(
-        f"title = 'x'\n{words['field']} = 1\n[acp]\ncommand = ['x']\n", encoding="utf-8"
-    )
-
-
 class Played:
     """What was printed by each command, and drawn by each view of the screen."""
 
@@ -238,17 +194,17 @@ class Played:
         self.printed: dict[str, str] = {}
         self.unhandled: list[str] = []
         self.connections: list[socket.socket] = []
+        self.proposals: list[str] = []
+        self.sessions: list[str] = []
         self.env = {**kept_variables(), "COCKPIT_CONFIG_DIR": str(acp.config)}
 
-    async def run(self, *words: str, stdin: bytes = b"", **variables: str) -> str:
-        """Run ``cockpit`` as the user does; what it prints is looked at."""
-        done = await asyncio.to_thread(
-            run_cockpit.run_bytes, words, cwd=self.acp.world.root, env={**self.env, **variables},
+    def run(self, *words: str, stdin: bytes = b"", **variables: str) -> None:
+        """Run ``cockpit`` as the user does, and keep what it prints."""
+        done = run_cockpit.run_bytes(
+            words, cwd=self.acp.world.root, env={**self.env, **variables},
             patience_s=PATIENCE_S, stdin=stdin,
         )  # fmt: skip
-        output = done.stdout.decode() + done.stderr.decode()
-        self.printed[" ".join(words)] = output
-        return output
+        self.printed[" ".join(words)] = done.stdout.decode() + done.stderr.decode()
 
     async def hooks(self) -> None:
         """Agents in the user's own terminals report what they do."""
@@ -275,7 +231,7 @@ class Played:
         ):  # fmt: skip
             body = json.dumps({**common, "hook_event_name": event, **more}).encode()
             terminal = {"TMUX": hostile("x").replace("\x00", ""), "TMUX_PANE": "%1\x1b]0;owned\x07"}
-            await self.run("hook", "--agent", agent, stdin=body, **terminal)
+            await asyncio.to_thread(self.run, "hook", "--agent", agent, stdin=body, **terminal)
         world = self.acp.world
         await asyncio.to_thread(ingest_all, world.store, world.place.state)
 
@@ -394,30 +350,26 @@ class Played:
         )  # fmt: skip
 
     async def look(self) -> None:
-        """Show everything that waits, by commands and on the screen."""
-        await self.run("proposals", "list")
-        for proposal in self.acp.pending():
-            for more in ((), ("--json",)):
-                await self.run("proposals", "show", proposal.proposal_id, *more)
+        """Show everything that waits, on the screen; commands show it again later."""
+        self.proposals = [proposal.proposal_id for proposal in self.acp.pending()]
         await self._screen()
 
-    async def list_all(self) -> None:
-        """Print all that is about sessions and agents."""
+    def list_all(self) -> None:
+        """Print all that is about sessions and agents, when no loop runs."""
         for words in (
             ("sessions", "list"), ("sessions", "list", "--json"), ("proposals", "list", "--all"),
             ("journal", "tail", "-n", "1000"), ("journal", "export"), ("agents", "list"),
-            ("agents", "list", "--json"), ("agents", "check", "hostile"), ("agents", "check", hostile("x")),
-            ("run", "--agent", hostile("x"), "x"), ("run", "--agent", "hostile", "x"),
+            ("agents", "check", hostile("x")), ("run", "--agent", hostile("x"), "x"),
         ):  # fmt: skip
-            await self.run(*(word.replace("\x00", "") for word in words))
-        rows = self.acp.world.store.read_now(
-            lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
-        )
-        for (session_id,) in rows:
-            await self.run("sessions", "show", session_id)
-            await self.run("sessions", "jump", session_id)
+            self.run(*(word.replace("\x00", "") for word in words))
+        for proposal_id in self.proposals:
+            for more in ((), ("--json",)):
+                self.run("proposals", "show", proposal_id, *more)
+        for session_id in self.sessions:
+            self.run("sessions", "show", session_id)
+            self.run("sessions", "jump", session_id)
             target = self.acp.world.folder / f"{session_id}.md"
-            await self.run("sessions", "export", session_id, str(target))
+            self.run("sessions", "export", session_id, str(target))
             if target.exists():
                 self.printed[f"the export {session_id}"] = target.read_text(encoding="utf-8")
 
@@ -428,7 +380,8 @@ class Played:
             rows = self.acp.world.store.read_now(
                 lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
             )
-            for place, (session_id,) in enumerate(rows):
+            self.sessions = [session_id for (session_id,) in rows]
+            for place, session_id in enumerate(self.sessions):
                 app.attach(session_id)
                 await settled(pilot)
                 self.printed[f"screen {place}"] = _drawn(app)
@@ -458,8 +411,8 @@ def _drawn(app: CockpitApp) -> str:
     )
 
 
-async def play(folder: Path) -> dict[str, str]:
-    """Let every agent send its worst; returns what was printed and drawn, by command or view."""
+async def play(folder: Path) -> Played:
+    """Let every agent send its worst, and draw it."""
     async with open_acp(folder) as acp:
         played = Played(acp)
         loop = asyncio.get_running_loop()
@@ -487,9 +440,7 @@ async def play(folder: Path) -> dict[str, str]:
         for connection in played.connections:
             connection.close()
         assert not played.unhandled
-        write_registry(acp)
-        await played.list_all()
-        return played.printed
+        return played
 
 
 async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
@@ -505,7 +456,10 @@ async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return asyncio.run(play(tmp_path_factory.mktemp("channels")))
+    """What was printed and drawn, by command or view."""
+    played = asyncio.run(play(tmp_path_factory.mktemp("channels")))
+    played.list_all()
+    return played.printed
 
 
 def test_nothing_that_an_agent_sends_reaches_a_terminal_raw(printed: dict[str, str]) -> None:
@@ -538,7 +492,6 @@ def test_each_channel_was_one(printed: dict[str, str]) -> None:
         f"{way}:{channel}"
         for way, channels in (
             ("acp", ACP), ("hook", HOOK), ("socket", SOCKET), ("stdio", STDIO), ("codex", CODEX),
-            ("registry", REGISTRY),
         )
         for channel in channels
     )  # fmt: skip

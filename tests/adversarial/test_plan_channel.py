@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -46,10 +45,8 @@ def calls(*arguments: object) -> str:
     return "".join(turns)
 
 
-@pytest.mark.parametrize("policy", ["ask", "trusted", "reads"])
-async def test_hostile_words_in_every_place_of_a_plan_change_no_policy(
-    tmp_path: Path, policy: str
-) -> None:
+@pytest.mark.parametrize("policy", ["ask", "trusted"])
+async def test_hostile_words_in_every_place_of_a_plan_change_no_policy(tmp_path, policy):
     root = tmp_path / "api"
     root.mkdir()
     (root / "AGENTS.md").write_text(ORDER)
