@@ -151,9 +151,7 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
     if "crowd" in kinds:
         for processes in (2, 8):
             yield _row(
-                f"{processes} processes",
-                seeds,
-                partial(try_crowd, folder / "crowd", processes),
+                f"{processes} processes", seeds, partial(try_crowd, folder / "crowd", processes)
             )
     world = session_trials.make_world(folder / "machine")
     if "state" in kinds:

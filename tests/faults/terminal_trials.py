@@ -57,14 +57,12 @@ arguments = { status = "done", summary = "Notes written." }
 
 MOMENTS = (
     "streaming", "suspended", "editor", "not reading", "command", "dialog", "palette", "after editor",
-    "resizing", "start", "idle", "typing", "demo", "replay", "all", "web",
+    "resizing", "start", "idle", "typing",
 )  # fmt: skip
 WAYS = ("closed", "silent", "hangup", "terminate", "shell")
 """How a terminal ends: closed with a signal from the kernel, closed without one, by a signal alone, and
 closed under a shell whose job the program is."""
 DRAFT = "half a thought"
-_SHOWN = {"demo": "risk", "replay": "seq ", "all": "calc", "web": "http://"}
-"""The text by which another screen than that of a session is known to be there."""
 
 
 @dataclass
@@ -82,8 +80,6 @@ class Trial:
         self.way = dice.choice(WAYS)
         if self.moment == "suspended":
             self.way = "shell"  # without one, Ctrl+Z suspends nothing
-        if self.moment == "web" and self.way == "silent":
-            self.way = "closed"  # without a terminal of the user's it serves nobody
         self.delay_s = dice.random() * (1.0 if self.moment == "start" else 0.3)
 
     def __str__(self) -> str:
@@ -203,10 +199,6 @@ def begin(trial: Trial, screen: Screen, folder: Path) -> str:
     if trial.moment == "start":
         screen.watch(trial.delay_s)
         return ""
-    if trial.moment in _SHOWN:
-        screen.until(_SHOWN[trial.moment])
-        screen.watch(trial.delay_s)
-        return ""
     screen.until("ype a task:")
     if trial.moment in ("editor", "after editor"):
         wait = folder / "editor.sh.wait"
@@ -285,18 +277,7 @@ def try_terminal(
     mark = f"{os.getpid()}-{seed}"
     env[MARK] = mark
     root = folder / "calc"
-    words: tuple[str, ...] = ()
-    if trial.moment == "demo":
-        words = ("demo", "--dir", str(folder / "demo"))
-    if trial.moment == "all":
-        words = ("--all",)
-    if trial.moment == "web":
-        words = ("web", "--port", "0")
-    if trial.moment in ("replay", "all"):
-        plain = ("run", "look", "--model", "offline", "--approve", "all")
-        run_cockpit.run(plain, cwd=root, env={**env, MARK: ""}, patience_s=PATIENCE_S)
-        words = ("replay", "last") if trial.moment == "replay" else words
-    screen = Screen(words, root, env, trial.way)
+    screen = Screen((), root, env, trial.way)
     verdict = Verdict()
     try:
         draft = begin(trial, screen, folder)
@@ -316,11 +297,7 @@ def try_terminal(
         kept = prompt_draft.load(locate_project(root))
     if kept != draft:
         verdict.lost.append(f"the draft {draft!r}: {kept!r} is on disk")
-    if trial.moment not in ("replay", "all"):  # whose session had ended before
-        # The demo's proposal waits for the user: nothing continues by itself.
-        is_demo = trial.moment == "demo"
-        at = folder / "demo" if is_demo else root
-        verdict.stranded += resume(at, env, continues=not is_demo)
+    verdict.stranded += resume(root, env)
     if not verdict.lost and not verdict.stranded:
         shutil.rmtree(folder)
     return verdict
@@ -339,11 +316,8 @@ def state_of(folder: Path):  # type: ignore[no-untyped-def]
             os.environ["COCKPIT_STATE_DIR"] = before
 
 
-def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[str]:
-    """Continue the session that the trial left; return what keeps it from its end.
-
-    Without ``continues`` it only must have been stopped or wait.
-    """
+def resume(root: Path, env: dict[str, str]) -> list[str]:
+    """Continue the session that the trial left; return what keeps it from its end."""
     env = {**env, MARK: ""}
     if not root.is_dir():
         return []
@@ -358,10 +332,6 @@ def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[s
     problems = []
     for session in json.loads(listed.stdout):
         if session["status"] == "completed":
-            continue
-        if not continues:
-            if session["status"] == "running":
-                problems.append(f"{session['session_id']} is left running")
             continue
         words = ("run", "--continue", session["session_id"], "--approve", "all")
         done = run_cockpit.run(words, cwd=root, env=env, patience_s=PATIENCE_S)

@@ -17,9 +17,7 @@ BENCHES = {
 }
 
 
-def test_missed_bars_are_named_and_only_a_broken_bench_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missed_bars_are_named_and_only_a_broken_bench_fails(tmp_path, monkeypatch, capsys):
     for name, body in BENCHES.items():
         text = f"from measure import row\n\ndef rows():\n    {body}\n"
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
