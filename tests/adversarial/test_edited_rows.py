@@ -131,19 +131,6 @@ def test_an_edited_proposal_is_not_approved(world: World, edit: str) -> None:
     assert world.write(lambda tx: world.decide(tx, "rejected")).status == "rejected"
 
 
-def test_a_body_that_is_edited_in_both_places_does_not_follow_in_the_chain(world: World) -> None:
-    world.write(world.propose)
-    world.edit(*EDITS["body and its digest"])
-    world.edit(
-        "UPDATE journal SET detail_json=json_set(detail_json, '$.body', json(?), '$.shown_digest', ?)"
-        " WHERE action='proposal.created'",
-        EVIL_BODY,
-        digest({**BODY, "payload": EVIL}),
-    )
-    with pytest.raises(Altered):
-        world.write(world.decide)
-
-
 def test_an_added_proposal_is_not_approved(world: World) -> None:
     world.write(world.begin)
     world.edit(

@@ -28,18 +28,21 @@ from widgets.text.clean import clean
 
 FORGED = "p-9 · low risk · pending · session s-1 · shown 0000"
 PIECES = (
-    *("\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1b[2K", "\x1b[1A"),
-    *("\u202e", "\u2066", "\u200b", "\x1b]8;;x\x07", "│ ", "  │ ", "┆", "\t", "   ", "世" * 30),
     *(
-        "a" * 200,
-        "reason: fine",
-        "runs: run {}",
-        "\nruns: run {}",
-        FORGED,
-        f"\n{FORGED}",
-        "low risk",
+        "\n",
+        "\r",
+        "\r\n",
+        "\u2028",
+        "\x85",
+        "\x0b",
+        "\x1c",
+        "\x1b[2K",
+        "\x1b[1A",
+        "\u202e",
+        "\u200b",
     ),
-    *("summary: ok", "\n  argv: ls", "approve:  cockpit proposals approve p-1", "x"),
+    *("\x1b]8;;x\x07", "│ ", "  │ ", "┆", "\t", "   ", "世" * 30, "a" * 200, "reason: fine"),
+    *("\nruns: run {}", FORGED, f"\n{FORGED}", "summary: ok", "\n  argv: ls", "x"),
 )
 hostile = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 WIDTHS = (40, 80, 160)
@@ -143,12 +146,7 @@ def test_what_others_wrote_in_an_event_of_a_story_is_no_event(tmp_path: Path, en
 
 
 _LINES = (
-    "  ✔ edited a.py",
-    "── wave 9",
-    "you",
-    "agent",
-    "  ✔ allowed by you",
-    "",
+    *("  ✔ edited a.py", "── wave 9", "you", "agent", "  ✔ allowed by you", ""),
     " " * 70 + "  ✔ done",
 )
 _FOREIGN = "\n".join(_LINES) + "\u2028✗ failed\n" + "wide 界" * 60 + "\n\tend"

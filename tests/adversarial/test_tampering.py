@@ -176,27 +176,6 @@ def delete(connection: sqlite3.Connection, chance: random.Random) -> str:
     return f"delete {shape.table} {key}"
 
 
-def insert(connection: sqlite3.Connection, chance: random.Random) -> str:
-    shape = chance.choice(filled(connection))
-    row = list(pick(connection, shape, chance)[1:])
-    for place in range(len(shape.key)):
-        row[place] = other(other(row[place]))
-    for (name,) in connection.execute(
-        "SELECT name FROM sqlite_master WHERE type='index' AND sql IS NOT NULL"
-    ).fetchall():
-        connection.execute(f"DROP INDEX {name}")
-    marks = ",".join("?" * len(row))
-    try:
-        connection.execute(
-            f"INSERT INTO {shape.table}({','.join(shape.names)}) VALUES ({marks})", row
-        )
-    except sqlite3.IntegrityError:  # another column is unique: then the copy replaces the row
-        connection.execute(
-            f"INSERT OR REPLACE INTO {shape.table}({','.join(shape.names)}) VALUES ({marks})", row
-        )
-    return f"insert {shape.table} {row[: len(shape.key)]}"
-
-
 def rewrite(connection: sqlite3.Connection) -> None:
     """Compute every digest of the journal anew, and its end."""
     previous, count, last = "", 0, 0
@@ -256,7 +235,7 @@ def journal_row(connection: sqlite3.Connection, chance: random.Random) -> str:
 
 
 WAYS: tuple[Callable[[sqlite3.Connection, random.Random], str], ...] = (
-    *(change, change, change, delete, insert),
+    *(change, change, change, delete),
     *(cut, rewrite_history, journal_row),
 )
 
