@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from cockpit.core.clock import SystemClock
 from cockpit.core.errors import StoreError
-from cockpit.store.db import check_schema as checks
 from cockpit.store.db import migrate
 from cockpit.store.db.check_schema import StoreForeign
 from cockpit.store.db.connection import connect
@@ -97,20 +95,4 @@ def test_what_versions_of_sqlite_write_differently_is_no_difference(path: Path) 
         "PRAGMA writable_schema=ON",
         "UPDATE sqlite_schema SET sql=replace(sql, 'CREATE TABLE ', 'CREATE  TABLE ')",
     )
-    Store.open(path).close()
-
-
-def test_the_digests_are_those_of_the_migrations() -> None:
-    """`make docs` writes them anew."""
-    file = Path(checks.__file__).with_name("schema_digests.txt")
-    assert tuple(file.read_text("utf-8").splitlines()) == migrate.schema_digest_lines()
-
-
-def test_opening_a_sound_store_migrates_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> Callable[..., None]:
-        raise AssertionError("the digest should have been enough")
-
-    monkeypatch.setattr(migrate, "_create_schema", refuse)
     Store.open(path).close()
