@@ -156,6 +156,7 @@ OTHER_WORDS = "24 --body -b --repo acme/api --approve --json x/y -- -X POST ; $(
 word = st.sampled_from([*TABLE_WORDS, *OTHER_WORDS.split()]) | st.text(max_size=8)
 
 
+@pytest.mark.search
 @settings(max_examples=examples(100))
 @given(st.lists(word, max_size=8))
 def test_whatever_is_understood_is_understood_again_the_same(words: list[str]) -> None:

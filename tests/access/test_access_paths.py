@@ -209,6 +209,7 @@ part = st.text(max_size=5) | st.sampled_from(
 )
 
 
+@pytest.mark.search
 @settings(
     max_examples=examples(100),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

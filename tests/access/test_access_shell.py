@@ -16,6 +16,7 @@ plain_word = st.text(PLAIN, min_size=1, max_size=6) | st.sampled_from(
 )
 
 
+@pytest.mark.search
 @settings(max_examples=examples(100))
 @given(st.lists(plain_word, min_size=1, max_size=6), st.sampled_from([" ", "  "]))
 def test_the_fast_path_and_the_grammar_agree(words: list[str], blank: str) -> None:
@@ -150,6 +151,7 @@ def test_a_number_sign_starts_no_comment_where_none_is_wanted() -> None:
     assert [word.text for word in script.items[0].words] == ["pr", "diff", "#24"]
 
 
+@pytest.mark.search
 @settings(max_examples=examples(100))
 @given(st.text(alphabet="ab \n\t'\"\\|&;<>(){}$#`-E=/0[]!*~é\0\r", max_size=40))
 def test_nothing_raises_and_every_offset_lies_in_the_text(text: str) -> None:

@@ -49,11 +49,23 @@ STEERED = re.compile(r"\]0;owned|\]52;c")
 """What is left of a sequence whose first character alone was taken out."""
 
 ACP = (
-    *("message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output"),
-    *("diff-path", "diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
-    *("command-help", "update-kind", "asked-title", "asked-command", "asked-why", "option-id"),
-    *("option-name", "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr"),
-    *("form-message", "form-title", "form-text", "form-option", "form-key", "form-address"),
+    *(
+        *("message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output"),
+        "diff-path",
+    ),
+    *(
+        *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
+        "command-help",
+    ),
+    *(
+        *("update-kind", "asked-title", "asked-command", "asked-why", "option-id", "option-name"),
+        "asked-path",
+    ),
+    *(
+        *("asked-tool", "terminal-word", "stop-reason", "stderr", "form-message", "form-title"),
+        "form-text",
+    ),
+    *("form-option", "form-key", "form-address"),
 )
 HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
@@ -64,8 +76,11 @@ CODEX = ("text", "command", "cwd", "reason", "path", "error")
 SPOKEN = ("acp:message", "hook:prompt", "stdio:text", "stdio:answer", "codex:text")
 """Channels of messages, which a story prints whole under their speaker."""
 UNSEEN = {
-    *("acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name"),
-    *("hook:cwd", "hook:model", "socket:session", "acp:form-key"),
+    *(
+        *("acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name"),
+        "hook:cwd",
+    ),
+    *("hook:model", "socket:session", "acp:form-key"),
 }
 """Channels whose text cockpit shows nowhere."""
 
@@ -95,30 +110,18 @@ def updates() -> list[dict[str, Any]]:
         "type": "diff", "path": f"/{word('diff-path')}", "oldText": "a\n", "newText": word("diff-text"),
     }  # fmt: skip
     options = [option("allow_once", 1), option("reject_once", 2)]
+    entry = {"content": word("plan-entry"), "priority": word("plan-priority"), "status": "pending"}
+    command = {"name": word("command-name"), "description": word("command-help")}
+    mode = {
+        "id": "mode", "category": "mode", "type": "select", "name": word("mode-name"),
+        "currentValue": "x", "options": [{"value": "x", "name": word("mode-name")}],
+    }  # fmt: skip
     return [
         {"update": word("update-kind")},
-        {
-            "update": "plan",
-            "entries": [
-                {"content": word("plan-entry"), "priority": word("plan-priority"), "status": "pending"}
-            ],
-        },
-        {
-            "update": "available_commands_update",
-            "availableCommands": [
-                {"name": word("command-name"), "description": word("command-help")}
-            ],
-        },
+        {"update": "plan", "entries": [entry]},
+        {"update": "available_commands_update", "availableCommands": [command]},
         {"update": "current_mode_update", "currentModeId": word("mode")},
-        {
-            "update": "config_option_update",
-            "configOptions": [
-                {
-                    "id": "mode", "category": "mode", "type": "select", "name": word("mode-name"),
-                    "currentValue": "x", "options": [{"value": "x", "name": word("mode-name")}],
-                }
-            ],
-        },
+        {"update": "config_option_update", "configOptions": [mode]},
         {"update": "agent_thought_chunk", "content": text("thought")},
         {
             "update": "tool_call", "toolCallId": f"c1{word('tool-id')}", "title": word("tool-title"),
@@ -299,17 +302,13 @@ class Played:
                 "input": {"command": word("input")},
             },
         ]
+        message = {"id": "m", "role": "assistant", "content": blocks}
         returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
         return self.drive(
             "stdio",
             {"hear": 2},
             init(model=word("model")),
-            says(
-                {
-                    "type": "assistant",
-                    "message": {"id": "m", "role": "assistant", "content": blocks},
-                }
-            ),
+            says({"type": "assistant", "message": message}),
             says({"type": "user", "message": {"role": "user", "content": returned}}),
             asks("r1", "Bash", command=word("input"), description=word("input")),
             asks("r2", word("tool"), **{word("tool"): word("input")}),
@@ -385,14 +384,8 @@ class Played:
                 app.attach(session_id)
                 await settled(pilot)
                 self.printed[f"screen {place}"] = _drawn(app)
-            for keys in (
-                ("alt+n",),
-                ("f6",),
-                ("escape", "ctrl+p"),
-                ("escape", "ctrl+t"),
-                ("escape",),
-            ):
-                await pilot.press(*keys)
+            for keys in ("alt+n", "f6", "escape ctrl+p", "escape ctrl+t", "escape"):
+                await pilot.press(*keys.split())
                 await settled(pilot)
                 self.printed[f"screen {keys}"] = _drawn(app)
             while not (front := app.main.queue.front).questions:

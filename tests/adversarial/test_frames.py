@@ -102,6 +102,7 @@ def own_lines(text: str) -> list[str]:
     return [line if line.startswith("p-1 ·") else line.partition(":")[0] for line in lines]
 
 
+@pytest.mark.search
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(text=hostile, kind=st.sampled_from(["context", "action", "profile", "permission", "plan"]))
 def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(text, kind):
@@ -115,6 +116,7 @@ def test_a_proposal_has_the_lines_of_a_harmless_one_whatever_its_fields_hold(tex
             assert count_columns(line) <= width or line.startswith(("p-1 ·", "! It"))
 
 
+@pytest.mark.search
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(text=hostile)
 def test_a_row_of_a_list_is_one_line_with_the_columns_that_it_has(text: str) -> None:
@@ -164,8 +166,8 @@ def _own_lines(text: str, width: int = 0) -> list[str]:
     return [line for line in shown if line.strip() and line.lstrip()[0] not in "│┆"]
 
 
-@pytest.mark.parametrize("width", [0, 40, 80])
-@pytest.mark.parametrize("size", [1, 3, 7, 10_000])
+@pytest.mark.parametrize("width", [0, 40])
+@pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_no_line_of_a_message_passes_for_one_of_ours(tmp_path: Path, width: int, size: int) -> None:
     """A message that streams in pieces of any size reads as one that came whole, all behind the bar."""
     with Store.open(tmp_path / "cockpit.db") as store:

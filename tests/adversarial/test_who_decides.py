@@ -164,7 +164,7 @@ def test_an_orphan_with_a_terminal_of_its_own_is_refused(ask: str, tmp_path: Pat
     unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
     if not shutil.which("unshare") or subprocess.run([*unshare, "true"]).returncode:
         unshare = []
-    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; true"
+    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 1200 ]; do sleep .05; i=$((i+1)); done"
     words = [*unshare, "sh", "-c", f"{sys.executable} {program} {out} '{ask}'; {wait}"]
     subprocess.run(words, env=env(), check=True, timeout=90)
     shown = out.with_name("out.done").read_text(encoding="utf-8")

@@ -153,11 +153,11 @@ async def test_the_limits_of_all_processes_hold_without_a_sandbox(ground, tmp_pa
     """Also for those that left the group of the first one."""
     pids = tmp_path / "pids"
     many = (
-        "import subprocess, sys, time\n"
+        "import signal, subprocess\n"
         "for _ in range(40):\n"
         "    child = subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
         f"    print(child.pid, file=open({str(pids)!r}, 'a'))\n"
-        "time.sleep(300)\n"
+        "signal.pause()\n"
     )
     outcome = await run(limited(ground, processes=20), sys.executable, "-c", many)
     assert "processes, more than 20" in outcome.summary
