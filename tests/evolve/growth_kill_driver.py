@@ -32,14 +32,8 @@ from cockpit.store.sessions import proposals, sessions
 
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
 TOLD = (
-    "evolution.started",
-    "evolution.answered",
-    "proposal.created",
-    "proposal.approved",
-    "action.dispatched",
-    "tool.approved",
-    "action.confirmed",
-    "evolution.ended",
+    *("evolution.started", "evolution.answered", "proposal.created", "proposal.approved"),
+    *("action.dispatched", "tool.approved", "action.confirmed", "evolution.ended"),
     "session.completed",
 )
 

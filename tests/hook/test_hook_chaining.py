@@ -15,7 +15,7 @@ import run_cockpit
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
-from state_for_tests import state_of
+from state_for_tests import ASK_TRUST, state_of
 
 from cockpit.hook.start_chain import LOG
 from cockpit.store.chains import chains
@@ -136,9 +136,12 @@ def test_only_the_user_s_own_file_asks_for_it(tmp_path: Path) -> None:
     theirs = world.root / ".cockpit/config.toml"
     theirs.parent.mkdir(exist_ok=True)
     theirs.write_text("[headless]\non_session_end = 'all'\n", encoding="utf-8")
+    world.project.extra |= ASK_TRUST  # of the process behind the hook as well
+    world.project.run("trust", "--yes")
     ends(world)
     assert "a repository may not start work without you" in log(world)
     theirs.write_text("[headless]\non_session_end = 'off'\n", encoding="utf-8")
+    world.project.run("trust", "--yes")
     configured(world, "all")
     before = log(world)
     ends(world)
