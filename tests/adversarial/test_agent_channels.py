@@ -362,8 +362,8 @@ class Played:
         ):  # fmt: skip
             self.run(*(word.replace("\x00", "") for word in words))
         for proposal_id in self.proposals:
-            for more in ((), ("--json",)):
-                self.run("proposals", "show", proposal_id, *more)
+            self.run("proposals", "show", proposal_id)
+        self.run("proposals", "show", self.proposals[0], "--json")
         for session_id in self.sessions:
             self.run("sessions", "show", session_id)
             self.run("sessions", "jump", session_id)

@@ -18,7 +18,7 @@ KINDS = ("kill", "state", "FULL", "BUSY", "IOERR", "ENOSPC", "EACCES")
 
 def test_nothing_is_lost_doubled_or_stranded() -> None:
     done = subprocess.run(
-        [sys.executable, str(CHAOS), *KINDS, "--trials", str(examples(2))],
+        [sys.executable, str(CHAOS), *KINDS, "--trials", str(examples(1))],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True, text=True, timeout=3600,
     )  # fmt: skip
