@@ -36,13 +36,13 @@ value = st.recursive(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(text)
 def test_the_short_cut_masks_as_the_patterns_do(words: str) -> None:
     assert mask(words) == mask_thoroughly(words)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(value)
 def test_a_row_without_a_sign_has_nothing_to_mask(body: Any) -> None:
     # This is how the journal asks: once, of the row as it is written.
@@ -113,7 +113,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(VALUES)
 def test_remembered_masks_of_short_texts_are_what_masking_says(value: object) -> None:
     masked = canonical_json(_mask_anew(value))

@@ -41,6 +41,21 @@ async def test_a_file_is_a_fact_with_its_hunks(project: Project) -> None:
     assert again == fact
 
 
+async def test_three_dots_compare_with_the_merge_base(project: Project) -> None:
+    project.git("checkout", "-q", "-b", "feature", "HEAD~1")
+    project.write("feature.py", "x = 1\n").commit("feature")
+    two, three = (
+        await diff(project, "diff:main..feature"),
+        await diff(project, "diff:main...feature"),
+    )
+    assert {fact.source_ref.split(" in ")[1] for fact in two} == {"feature.py", "src/app.py"}
+    assert [fact.source_ref.split(" in ")[1] for fact in three] == ["feature.py"]
+    project.git("checkout", "-q", "--orphan", "other")
+    project.commit("alone")
+    with pytest.raises(SourceFailed, match="no commit in common"):
+        await diff(project, "diff:main...other")
+
+
 async def test_settings_and_places_change_no_byte(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

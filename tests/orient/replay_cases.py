@@ -22,7 +22,7 @@ from cockpit.store.context.profile_model import (
     scale,
 )
 
-CASES = 60
+CASES = 30
 
 
 def compiled(

@@ -138,7 +138,7 @@ def compiled(facts: list[SessionFact], shape: Profile, way: str) -> Packet:
     return compile_packet(facts, shape, 4, algorithm=way)
 
 
-@for_cases(100)
+@for_cases(64)
 def test_the_budget_the_floors_and_the_ceilings_hold(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -158,7 +158,7 @@ def test_the_budget_the_floors_and_the_ceilings_hold(
         assert used(packet)["reserve"] == pinned["reserve"]
 
 
-@for_cases(100, ways=st.just(ALGORITHM))
+@for_cases(64, ways=st.just(ALGORITHM))
 def test_floors_hold_for_facts_that_exist(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -184,7 +184,7 @@ def test_floors_hold_for_facts_that_exist(
         assert crowded or least > band.min_tokens - band.used, (code, band)
 
 
-@for_cases(100)
+@for_cases(64)
 def test_no_room_is_left_that_a_dropped_fact_fits_into(
     facts: list[SessionFact], shape: Profile, way: str
 ) -> None:
@@ -265,7 +265,7 @@ def test_every_fact_is_accounted_for(facts: list[SessionFact], shape: Profile, w
         )
 
 
-@for_cases(100)
+@for_cases(64)
 def test_no_order_of_arrival_shows(facts: list[SessionFact], shape: Profile, way: str) -> None:
     packet = compiled(facts, shape, way)
     assert packet_from_body(packet.body()) == packet
@@ -289,7 +289,7 @@ def test_quality_is_a_share_of_the_bound(
 
 
 @given(st.binary(max_size=40), st.integers(0, 40), WAYS)
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_ties_go_to_utility_then_time_then_id(seen: bytes, holds: int, way: str) -> None:
     ranks = [(1 + each % 3, 1 + each // 3 % 3, 1 + each // 9 % 9) for each in seen]
     facts = [

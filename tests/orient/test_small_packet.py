@@ -111,7 +111,7 @@ class Dice(random.Random):
 # A fact that is linked twice, the second time of a fenced source and in another band.
 @example(3_350)
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_lists_compile_to_the_packet_of_arrays(seed: int) -> None:
     dice = Dice(seed)
     profile, linked = dice.profile(), list[SessionFact]()

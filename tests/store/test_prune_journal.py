@@ -92,7 +92,7 @@ PLAN = st.lists(st.tuples(st.integers(0, 2), st.integers(0, len(KINDS) - 1)), ma
 
 
 @pytest.mark.search
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(plan=PLAN, cuts=st.lists(st.integers(0, 20), min_size=1, max_size=3))
 def test_after_any_pruning_the_journal_verifies_and_tampering_is_found(
     tmp_path_factory: pytest.TempPathFactory, plan: list[tuple[int, int]], cuts: list[int]

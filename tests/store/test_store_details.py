@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from cockpit.core.canonical_json import canonical_json
 from cockpit.core.secrets import masked_json
+from cockpit.store.journal.describe_events import describe_events, events_markdown
 from cockpit.store.journal.details.detail import (
     Detail,
     decode_detail,
@@ -63,7 +64,7 @@ HOSTILE = (
 
 @given(st.sampled_from(sorted(DETAILS)), st.data())
 @pytest.mark.search
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(60))
 def test_a_record_is_written_as_its_masked_body_is(action: Action, data: st.DataObject) -> None:
     kind = DETAILS[action]
     values = data.draw(
@@ -88,6 +89,8 @@ def details(draw: st.DrawFn) -> tuple[type[Detail], str]:
     return kind, json.dumps(body)
 
 
+@pytest.mark.search
+@settings(max_examples=examples(30))
 @given(details())
 def test_any_json_reads_as_a_record(drawn: tuple[type[Detail], str]) -> None:
     kind, text = drawn
@@ -103,3 +106,11 @@ def test_what_is_no_object_or_unknown_reads_as_an_empty_record() -> None:
         for kind in DETAILS.values():
             assert decode_detail(kind, text) == decode_detail(kind, "{}"), text[:9]
     assert decode_detail(detail_type("tomorrow.arrived"), '{"a":1}') == UnknownDetail()
+
+
+def test_every_event_type_and_field_is_described_in_the_reference() -> None:
+    events, sections = describe_events(), events_markdown().split("### ")[1:]
+    assert len(events) == len(sections) == len(DETAILS)
+    for event, section in zip(events, sections, strict=True):
+        assert event.text and section.startswith(f"`{event.action}`\n")
+        assert all(each.text and f"| `{each.name}` |" in section for each in event.fields)

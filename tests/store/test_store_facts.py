@@ -27,6 +27,7 @@ _VALUES = st.recursive(
 )
 
 
+@settings(max_examples=examples(25))
 @given(st.text(), st.text(st.characters()), st.dictionaries(st.text(), _VALUES))
 @example("file:a.py", "é\n\ud800", {"b": 1, "a": [1, {"y": None, "x": "z"}]})
 def test_an_id_is_that_of_the_canonical_json(

@@ -199,7 +199,7 @@ def test_no_entry_lets_a_secret_of_any_rule_into_the_files(tmp_path: Path) -> No
 
 
 @pytest.mark.search
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(cuts=st.lists(st.integers(1, 90), max_size=8), lead=st.sampled_from(["", "a\nb ", "say: "]))
 def test_a_secret_in_pieces_is_never_whole(
     cuts: list[int], lead: str, tmp_path_factory: pytest.TempPathFactory
