@@ -21,7 +21,7 @@ def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
     dice = random.Random(seed)
     chains = world.chains
     scenario = slowly(chains.scenario(count), 0.1)
-    names = ["a", "b", "c"]
+    names = ["a", "b", "c"][: max(2, count // 2)]
     for name in names:
         world.start_worker(name)
     running = world.work(scenario)
