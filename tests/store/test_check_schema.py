@@ -10,7 +10,6 @@ import pytest
 
 from cockpit.core.clock import SystemClock
 from cockpit.core.errors import StoreError
-from cockpit.store.db import check_schema as checks
 from cockpit.store.db import migrate
 from cockpit.store.db.check_schema import StoreForeign
 from cockpit.store.db.connection import connect
@@ -46,12 +45,6 @@ def test_an_object_that_is_not_ours_is_refused_by_name(path: Path) -> None:
             Store.open(path)
         assert path.read_bytes() == before
         change(path, f"DROP {kind} {name.partition('(')[0]}")
-
-
-def test_the_digests_are_those_of_the_migrations() -> None:
-    """`make docs` writes them."""
-    file = Path(checks.__file__).with_name("schema_digests.txt")
-    assert tuple(file.read_text("utf-8").splitlines()) == migrate.schema_digest_lines()
 
 
 def test_ours_that_is_gone_or_rewritten_is_refused(path: Path) -> None:

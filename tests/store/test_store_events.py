@@ -145,7 +145,7 @@ class Life(RuleBasedStateMachine):
 
 Life.TestCase.pytestmark = [pytest.mark.search]  # type: ignore[attr-defined]
 Life.TestCase.settings = settings(
-    max_examples=examples(10),
+    max_examples=examples(6),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

@@ -47,8 +47,12 @@ def state(store: Store) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("there", ALL)
-@pytest.mark.parametrize("wanted", [*ALL, "", "nowhere"])
-def test_every_pair_of_phases(store: Store, there: str, wanted: str) -> None:
+def test_every_pair_of_phases(store: Store, there: str) -> None:
+    for wanted in (*ALL, "", "nowhere"):
+        advance(store, there, wanted)
+
+
+def advance(store: Store, there: str, wanted: str) -> None:
     wave = store.write_now(lambda tx: brought_to(tx, there))
     before = state(store)
     if NEXT.get(there) == wanted:

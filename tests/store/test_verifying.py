@@ -39,14 +39,14 @@ def append(tx: Tx, rows: int) -> None:
 
 def start(store: Store, least: int = 10) -> Check | None:
     return store.read_now(
-        lambda connection: start_check(store.path, connection, least=least, processors=3)
+        lambda connection: start_check(store.path, connection, least=least, processors=2)
     )
 
 
 def check(store: Store) -> verify_chain.Verdict | None:
     started = start(store)
     assert started is not None
-    assert len(started._parts) == 3
+    assert len(started._parts) == 2
     chain = started.read_verdict()
     if chain is None:
         return None

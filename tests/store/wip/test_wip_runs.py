@@ -95,7 +95,7 @@ def test_a_deeply_nested_line_of_go_does_not_end_the_reading() -> None:
     assert results.passed == 1
 
 
-@pytest.mark.parametrize("style", [("-v", "--tb=no"), ("-x",), ("-n2",)])
+@pytest.mark.parametrize("style", [("-x",), ("-n2",)])
 def test_pytest_is_read_as_it_runs(tmp_path: Path, style: tuple[str, ...]) -> None:
     (tmp_path / "test_sums.py").write_text(FAILS, encoding="utf-8")
     parallel = ("-p", "xdist.plugin") if style == ("-n2",) else ()
