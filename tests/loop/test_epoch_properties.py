@@ -210,7 +210,7 @@ def _check_rendered_anew(packet: Packet, prompt: Prompt, session: Session) -> No
     assert packet.rendering is not None
     assert digest_prompt(anew) == digest_prompt(prompt) == packet.rendering.prompt_sha256
     assert (
-        measure_prompt(anew, packet.rendering.vocabulary, packet.rendering.scaled)
+        measure_prompt(anew, packet.rendering.tokenizer, packet.rendering.scale)
         == packet.rendered_tokens
     )
 
