@@ -59,6 +59,10 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
         session = await work
         assert session.result["status"] == "done"
         assert session.result["summary"].startswith("The tool parse_pcab is adopted: ")
+        with pytest.raises(EvolveRefused, match="has ended: The tool parse_pcab"):
+            await find_growth(engine, session_id)
+        with pytest.raises(EvolveRefused, match="No growth is left"):
+            await find_growth(engine)
         assert "is not a git repository" in session.result["summary"]
         assert await outcomes_of(runtime, session_id) == [
             ("test", "refused"),
@@ -102,8 +106,6 @@ async def test_the_user_s_words_begin_a_new_test_after_an_interruption(opened: O
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
         assert sum(row.action == "model.completed" for row in rows) == 5
         assert [row.action for row in rows].count("proposal.created") == 2
-        with pytest.raises(EvolveRefused, match="No growth is left"):
-            await find_growth(engine)
 
 
 @pytest.mark.parametrize(
