@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,8 +24,8 @@ import state_for_tests
 
 BARE = (sys.executable, "-m", "cockpit")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("cockpit_for_user.py")))
-_IN_A_PROCESS = frozenset(("acp", "demo", "hook", "mcp", "replay", "serve", "web", "work", "chain"))
-"""What leaves processes, serves or draws."""
+_IN_A_PROCESS = frozenset(("acp", "demo", "hook", "mcp", "replay", "serve", "web"))
+"""What serves or draws."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -53,8 +54,9 @@ def run_bytes(
 ) -> subprocess.CompletedProcess[bytes]:
     """Do what :func:`run` does, with bytes for text."""
     env = {state_for_tests.VARIABLE: state_for_tests.folder(), **env}
-    needs_process = words[:1] and words[0] in _IN_A_PROCESS
-    if needs_process or not words or asyncio._get_running_loop() is not None:
+    needs_process = not words or words[0] in _IN_A_PROCESS
+    is_alone = threading.current_thread() is threading.main_thread()
+    if needs_process or not is_alone or asyncio._get_running_loop() is not None:
         return subprocess.run(
             [*PROGRAM, *words],
             cwd=cwd,

@@ -65,9 +65,7 @@ def test_reads_are_rebuilt(line: str, argv: list[str]) -> None:
         ("gh pr close 3", [], None),
     ],
 )
-def test_writes_show_fields_and_body(
-    line: str, fields: list[tuple[str, str]], body: str | None
-) -> None:
+def test_writes_show_fields_and_body(line, fields, body):
     command = parse(line)
     assert command.access == "write"
     assert list(command.fields) == fields
@@ -83,83 +81,23 @@ def test_writes_show_fields_and_body(
 @pytest.mark.parametrize(
     "line",
     [
-        "",
-        "gh",
-        "gh --version",
-        "gh pr",
-        "gh pr view 24; rm -rf /",
-        "gh pr view 24 && ls",
-        "gh pr view 24 | cat",
-        "gh pr view 24 > out",
-        "gh pr view 24 &",
-        "gh pr view $(id)",
-        "gh pr view `id`",
-        "gh pr view 24\nrm -rf x",
-        "gh pr view 24 25",
-        "gh pr view 'open",
-        "gh pr view main",
-        "gh pr view ٢٤",
-        "gh pr view 0",
-        "gh pr view -- 24",
-        "gh pr view --web 24",
-        "gh pr view 24 --repo someone/else",
-        "gh pr view 24 -R evil.com/acme/api",
-        "gh pr view 24 -Rsomeone/else",
-        "gh pr view https://github.com/someone/else/pull/24",
-        "gh pr view https://evil.com/acme/api/pull/24",
-        "gh pr view https://github.com/acme/api/issues/24",
-        "gh pr list --search 'is:open repo:someone/else'",
-        "gh pr checkout 24",
-        "gh pr review 24",
-        "gh pr review 24 --approve --comment -b x",
-        "gh pr review 24 --approve --approve",
-        "gh pr review 24 --request-changes",
-        "gh pr review 24 --comment -b ''",
-        "gh pr review --approve",
-        "gh pr review 24 -ab x",
-        "gh pr review 24 --approve --body a --body b",
-        "gh pr review 24 --approve --body-file /etc/passwd",
-        "gh pr review 24 --approve --body-file -",
-        "gh pr comment 24",
-        "gh pr create --title x",
-        "gh pr create --title=-x --body y",
-        "gh pr create --title --body y",
-        "gh pr create --title '$(id)' --body y",
+        *("", "gh pr view 24; rm -rf /", "gh pr view $(id)", "gh pr view 24\nrm -rf x"),
+        *("gh pr view main", "gh pr view ٢٤", "gh pr view 0", "gh pr view -- 24"),
+        *("gh pr view 24 -R evil.com/acme/api", "gh pr view https://evil.com/acme/api/pull/24"),
+        *("gh pr list --search 'is:open repo:someone/else'", "gh pr review 24"),
+        *("gh pr review 24 --approve --comment -b x", "gh pr review 24 --request-changes"),
+        *("gh pr review 24 -ab x", "gh pr review 24 --approve --body a --body b"),
+        *("gh pr create --title x", "gh pr create --title=-x --body y"),
         "gh pr create --title x --body y --template /etc/passwd",
-        "gh pr edit 24",
-        "gh pr merge 24",
-        "gh pr merge 24 --merge --squash",
-        "gh pr merge 24 --squash --admin",
-        "gh auth token",
-        "gh auth login",
-        "gh config set editor vim",
-        "gh alias set x '!sh'",
-        "gh extension install someone/else",
-        "gh secret list",
-        "gh ssh-key list",
-        "gh gist create x",
-        "gh co 24",
-        "gh my-extension",
-        "gh repo delete acme/api",
-        "gh repo view someone/else",
-        "gh release view --help",
-        "gh release view '../x'",
-        "gh search code 'x repo:someone/else'",
-        "gh search code x --repo someone/else",
-        "gh api graphql -f query=x",
+        *("gh pr merge 24 --merge --squash", "gh pr merge 24 --squash --admin", "gh auth token"),
+        *("gh alias set x '!sh'", "gh repo delete acme/api", "gh release view '../x'"),
+        *("gh search code 'x repo:someone/else'", "gh api graphql -f query=x"),
         "gh api -X POST repos/acme/api/issues",
-        "gh api --method=DELETE repos/acme/api",
-        "gh api repos/acme/api/issues -f title=x",
         "gh api repos/acme/api/issues -F title=@/etc/passwd",
-        "gh api repos/acme/api/issues --input -",
         "gh api repos/acme/api -H X-HTTP-Method-Override:DELETE",
-        "gh api repos/acme/api --hostname evil.com",
-        "gh api repos/someone/else/pulls",
-        "gh api repos/acme/api/../../someone/else",
-        "gh api repos/acme/api/%2e%2e/x",
-        "gh api https://evil.com/x",
+        *("gh api repos/acme/api --hostname evil.com", "gh api repos/someone/else/pulls"),
+        *("gh api repos/acme/api/../../someone/else", "gh api repos/acme/api/%2e%2e/x"),
         "gh api user",
-        "gh api repos/acme/api/x y",
     ],
 )
 def test_everything_else_is_refused_with_words(line: str) -> None:
@@ -199,10 +137,7 @@ def test_bodies_are_bounded_and_sound() -> None:
 def test_a_body_given_apart_stands_for_standard_input() -> None:
     command = parse_gh("gh pr comment 24 --body-file -", project_repo=REPO, body="words")
     assert command.body == "words"
-    assert command.execution_argv() == (
-        ("gh", "pr", "comment", "24", "--body-file", "-"),
-        b"words",
-    )
+    assert command.execution_argv() == (("gh", "pr", "comment", "24", "--body-file", "-"), b"words")
 
 
 def test_a_marker_can_be_added_to_a_body() -> None:
@@ -221,7 +156,8 @@ OTHER_WORDS = "24 --body -b --repo acme/api --approve --json x/y -- -X POST ; $(
 word = st.sampled_from([*TABLE_WORDS, *OTHER_WORDS.split()]) | st.text(max_size=8)
 
 
-@settings(max_examples=examples(400))
+@pytest.mark.search
+@settings(max_examples=examples(100))
 @given(st.lists(word, max_size=8))
 def test_whatever_is_understood_is_understood_again_the_same(words: list[str]) -> None:
     try:

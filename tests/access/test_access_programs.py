@@ -11,13 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.access.run_program import (
-    ProgramMissing,
-    ProgramNotStarted,
-    run_gh,
-    run_git,
-    run_program,
-)
+from cockpit.access.run_program import ProgramMissing, ProgramNotStarted, run_gh, run_program
 from cockpit.core.errors import CockpitError
 from cockpit.core.project.safe_git import git_argv, git_environment, reads_tree
 
@@ -59,11 +53,6 @@ async def test_output_and_status_come_back(tmp_path: Path) -> None:
     assert done.text == "in" and done.error_text == "oops"
 
 
-async def test_standard_input_is_empty_and_never_the_terminal(tmp_path: Path) -> None:
-    done = await run_program(["cat"], cwd=tmp_path, timeout_s=30)
-    assert done.ok and done.stdout == b""
-
-
 async def test_a_program_may_leave_its_input_unread(tmp_path: Path) -> None:
     done = await run_program(["true"], cwd=tmp_path, timeout_s=30, stdin=b"x" * 3_000_000)
     assert done.ok
@@ -90,7 +79,7 @@ async def test_cancelling_leaves_no_orphan(tmp_path: Path) -> None:
     await dead(int((tmp_path / "child").read_text()), int((tmp_path / "self").read_text()))
 
 
-@pytest.mark.parametrize("turns", range(12))
+@pytest.mark.parametrize("turns", range(0, 12, 4))
 async def test_cancelling_while_it_starts_leaves_no_orphan(tmp_path: Path, turns: int) -> None:
     mark = f"{tmp_path}/mark"
     argv = ["sh", "-c", "sleep 600 & wait", mark]
@@ -103,27 +92,19 @@ async def test_cancelling_while_it_starts_leaves_no_orphan(tmp_path: Path, turns
     await dead(*having(mark))
 
 
-async def test_a_child_left_behind_goes_with_the_program(tmp_path: Path) -> None:
-    done = await run_program(["sh", "-c", "sleep 600 & echo $!"], cwd=tmp_path, timeout_s=60)
-    assert done.ok
-    await dead(int(done.stdout))
-
-
-async def test_a_child_left_behind_keeps_its_output_only_briefly(tmp_path: Path) -> None:
-    """Not even one that left the group, which nothing can end."""
-    script = "echo whole; setsid sleep 600 & echo $!"
+async def test_a_child_left_behind_goes_with_the_program_or_keeps_its_output_briefly(tmp_path):
+    """One that left the group cannot be ended; it does not hold the output back."""
+    script = "echo whole; sleep 600 & echo $!; setsid sleep 600 & echo $!"
     done = await run_program(["sh", "-c", script], cwd=tmp_path, timeout_s=60)
-    *text, child = done.text.split()
-    os.kill(int(child), signal.SIGKILL)
-    assert done.ok and text == ["whole"]
+    text, child, other = done.text.split()
+    os.kill(int(other), signal.SIGKILL)
+    assert done.ok and text == "whole"
+    await dead(int(child))
 
 
-async def test_where_no_descriptor_says_that_a_program_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_no_descriptor_says_that_a_program_ended(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     await test_output_and_status_come_back(tmp_path)
-    await test_a_child_left_behind_goes_with_the_program(tmp_path)
     await test_cancelling_leaves_no_orphan(tmp_path)
 
 
@@ -207,22 +188,8 @@ def test_git_forgets_what_a_hook_left_behind(monkeypatch: pytest.MonkeyPatch) ->
     assert "GIT_DIR" not in env and "GIT_EXTERNAL_DIFF" not in env
     assert env["GIT_INDEX_FILE"] == "mine" and env["GIT_AUTHOR_NAME"] == "Ada"
     assert env["GIT_TERMINAL_PROMPT"] == "0" and env["LC_ALL"] == "C.UTF-8"
-
-
-async def test_git_runs_where_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    assert (await run_git("init", "-q", cwd=tmp_path / "one")).ok
-    assert (await run_git("init", "-q", cwd=tmp_path / "two")).ok
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "one" / ".git"))
-    done = await run_git("rev-parse", "--show-toplevel", cwd=tmp_path / "two")
-    assert done.text.strip() == str((tmp_path / "two").resolve())
-
-
-def test_git_settings_of_a_person_do_not_change_output() -> None:
     argv = git_argv("diff", "a..b")
-    assert argv[0] == "git" and "diff" in argv and argv[-1] == "a..b"
+    assert argv[0] == "git" and argv[-1] == "a..b"
     assert "diff.noprefix=false" in argv and "core.quotePath=false" in argv
 
 
@@ -233,15 +200,11 @@ def test_git_settings_of_a_person_do_not_change_output() -> None:
         ("diff HEAD --", True),
         ("diff --cached", False),
         (f"diff {'a' * 40} {'b' * 40} --", False),
-        (f"-c a.b=c diff {'a' * 40}..{'b' * 40}", False),
         (f"diff {'a' * 40}", True),
-        (f"diff -- {'a' * 40} {'b' * 40}", True),
         ("ls-files -z -c -o", True),
         ("ls-files -v", False),
-        ("ls-files -- --others", False),
         ("grep -e x", True),
         ("log -p", False),
-        ("add a", False),
         ("-C x blame a", True),
     ],
 )
@@ -252,9 +215,7 @@ def test_what_reads_the_files_of_a_checkout(words: str, reads: bool) -> None:
     assert ignored == ([f"--ignore-submodules={'all' if reads else 'dirty'}"] if compares else [])
 
 
-async def test_gh_never_prompts_and_has_no_other_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_gh_never_prompts_and_has_no_other_repository(tmp_path, monkeypatch):
     program = tmp_path / "bin" / "gh"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$@"; env | grep -E "^(GH_|NO_COLOR)" | sort\n')

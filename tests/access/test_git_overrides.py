@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from copied_repository import copy_repository
 
-from cockpit.access import run_program
 from cockpit.access.git_overrides import Setting, safe_settings
-from cockpit.access.run_program import prepare_git, run_gh, run_git
+from cockpit.access.run_program import run_gh, run_git
 from cockpit.core.errors import CockpitError
 
 pytestmark = pytest.mark.slow
@@ -146,47 +145,29 @@ def _make_unarmed(root: Path) -> None:
     )
 
 
-COMMANDS = [
-    ("status", "--porcelain"),
-    ("diff",),
-    ("diff", "HEAD~1"),
-    ("diff", "HEAD~1..HEAD"),
-    ("diff", "--stat"),
-    ("diff", "--submodule=diff", "HEAD"),
-    ("diff-files",),
-    ("log", "-p", "--max-count=3"),
-    ("show", "HEAD"),
-    ("blame", "a.txt"),
-    ("grep", "changed"),
-    ("ls-files", "--others", "--modified", "--exclude-standard"),
-    ("add", "a.txt", "b.bin"),
-    ("stash", "create"),
-    ("checkout", "--", "a.txt"),
-    ("worktree", "add", "-q", "--detach", "../tree"),
-    ("merge", "--no-edit", "other"),
-    ("-c", "user.name=T", "commit", "--allow-empty", "-m", "x", "--no-gpg-sign"),
-    ("fetch", "origin"),
-    ("fetch", "near"),
-    ("hash-object", "-w", "a.txt"),
-    ("archive", "HEAD"),
-    ("rev-list", "--all"),
-    ("update-ref", "refs/heads/new", "HEAD"),
-    ("gc", "--auto"),
-]
+COMMANDS = (
+    *("status --porcelain", "diff", "diff HEAD~1..HEAD", "diff --submodule=diff HEAD"),
+    *("log -p --max-count=3", "show HEAD", "blame a.txt"),
+    *("ls-files --others --modified --exclude-standard", "add a.txt b.bin", "stash create"),
+    *("checkout -- a.txt", "worktree add -q --detach ../tree", "merge --no-edit other"),
+    *("-c user.name=T commit --allow-empty -m x --no-gpg-sign", "fetch origin", "fetch near"),
+    *("hash-object -w a.txt", "archive HEAD", "update-ref refs/heads/new HEAD", "gc --auto"),
+)
 
 
-@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
-async def test_no_program_of_a_repository_runs(hostile: Path, ran: Path, args) -> None:
-    await run_git(*args, cwd=hostile)
-    assert sorted(path.name for path in ran.iterdir()) == []
+async def test_no_program_of_a_repository_runs(hostile, ran):
+    for command in COMMANDS:
+        await run_git(*command.split(), cwd=hostile)
+        assert [path.name for path in ran.iterdir()] == [], command
 
 
 async def test_the_attack_works_without_the_defence(hostile: Path, ran: Path) -> None:
     """The same commands by plain git run nearly all of the programs."""
-    for args in COMMANDS:
+    for command in COMMANDS:
         subprocess.run(
-            ["git", *args], cwd=hostile, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
-        )
+            ["git", *command.split()],
+            cwd=hostile, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+        )  # fmt: skip
     names = {path.name for path in ran.iterdir()}
     assert {"core-fsmonitor", "diff-command", "filter-clean", "filter-process"} <= names
     assert {"post-index-change", "post-checkout", "remote-uploadpack"} <= names
@@ -217,13 +198,6 @@ async def test_files_are_merged_as_text_without_the_repositorys_driver(tmp_path:
     assert not (tmp_path / "ran").exists()
 
 
-async def test_results_are_those_of_the_files_themselves(hostile: Path) -> None:
-    done = await run_git("diff", "--", "a.txt", cwd=hostile)
-    assert done.ok and "-ours\n+changed\n" in done.text
-    status = await run_git("status", "--porcelain", cwd=hostile)
-    assert " M a.txt" in status.text and "?? .gitattributes" in status.text
-
-
 async def test_a_changed_setting_is_noticed(hostile: Path, ran: Path) -> None:
     await run_git("status", cwd=hostile)
     with (hostile / ".git" / "config").open("a") as file:
@@ -235,10 +209,8 @@ async def test_a_changed_setting_is_noticed(hostile: Path, ran: Path) -> None:
     assert list(ran.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a=b", "", "a.b", "A b"])
-async def test_odd_names_of_filters_are_switched_off_too(
-    hostile: Path, ran: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["a=b", ""])
+async def test_odd_names_of_filters_are_switched_off_too(hostile, ran, name):
     git(hostile, "config", f"filter.{name}.clean", f"touch {ran}/odd; cat")
     value = name if " " not in name else ""
     (hostile / ".gitattributes").write_text(f"*.txt filter={value}\n")
@@ -300,9 +272,7 @@ async def test_what_a_folder_says_of_a_submodule_does_not_count(tmp_path: Path, 
     assert "sub" in (await run_git("log", "-p", "-1", cwd=root)).text
 
 
-async def test_the_git_that_gh_starts_is_as_careful(
-    hostile: Path, ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_git_that_gh_starts_is_as_careful(hostile, ran, tmp_path, monkeypatch):
     program = tmp_path / "bin" / "gh"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\ngit status --porcelain\ngit diff -- a.txt\n")
@@ -331,29 +301,6 @@ def test_the_users_own_settings_come_back() -> None:
         ("credential.helper", "store"),
         ("merge.x.driver", "git merge-file --quiet %A %O %B"),
     ]
-
-
-def _count_listings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The listings of settings from now on."""
-    listings: list[tuple[str, ...]] = []
-    start = run_program.GroupRun
-
-    def counted(words, *rest, **options):
-        if "--show-scope" in words:
-            listings.append(words)
-        return start(words, *rest, **options)
-
-    monkeypatch.setattr(run_program, "GroupRun", counted)
-    return listings
-
-
-async def test_settings_are_listed_once_for_a_folder(
-    hostile: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listings = _count_listings(monkeypatch)
-    for _ in range(3):
-        await run_git("rev-parse", "HEAD", cwd=hostile)
-    assert len(listings) == 1
 
 
 def _repository(root: Path) -> Path:
@@ -407,8 +354,8 @@ def _remove_head(top: Path, evil: Path) -> None:
     ],
 )
 async def test_a_folder_aimed_at_another_repository_runs_no_program_of_it(
-    tmp_path: Path, ran: Path, checkout, attack
-) -> None:
+    tmp_path, ran, checkout, attack
+):
     top = checkout(_repository(tmp_path / "main"))
     evil = _repository(tmp_path / "evil")
     git(evil, "config", "filter.evil.clean", f"touch {ran}/evil; cat")
@@ -422,53 +369,3 @@ async def test_a_folder_aimed_at_another_repository_runs_no_program_of_it(
         assert list(ran.iterdir()) == []
     git(top, "diff")
     assert [path.name for path in ran.iterdir()] == ["evil"]
-
-
-async def test_checkouts_of_a_repository_share_its_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main = _repository(tmp_path / "main")
-    listed = _count_listings(monkeypatch)
-    await run_git("status", cwd=main)
-    other = _worktree(main)
-    await run_git("status", cwd=other)
-    await run_git("--git-dir=.", "log", cwd=main / ".git")
-    assert len(listed) == 1
-    git(main, "config", "filter.late.clean", "cat")
-    await run_git("--git-dir=.", "log", cwd=main / ".git")
-    await run_git("status", cwd=other)
-    await run_git("status", cwd=main)
-    assert len(listed) == 2
-
-
-async def test_settings_are_those_of_the_repository_that_git_is_told(tmp_path: Path) -> None:
-    main, evil = _repository(tmp_path / "main"), _repository(tmp_path / "evil")
-    git(evil, "config", "filter.evil.clean", "evil")
-    words = ("--git-dir=.", "log")
-    _, before = await prepare_git(*words, cwd=main / ".git")
-    _aim_common_folder(main, evil)
-    with pytest.raises(CockpitError, match="commondir of its repository"):
-        await prepare_git(*words, cwd=main / ".git")
-    _, other = await prepare_git(*words, cwd=evil / ".git")
-    names = [each.get("GIT_CONFIG_KEY_0") for each in (before, other)]
-    assert names == [None, "filter.evil.clean"]
-
-
-async def test_checkouts_with_settings_of_their_own_share_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The user's settings can depend on the folder."""
-    users = tmp_path / "users"
-    users.write_text(f'[includeIf "gitdir:{tmp_path}/main/.git"]\n  path = {tmp_path}/more\n')
-    (tmp_path / "more").write_text('[filter "own"]\n  clean = cat\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(users))
-    main = _repository(tmp_path / "main")
-    git(main, "config", "filter.own.clean", "evil")
-    other = _worktree(main)
-    listed = _count_listings(monkeypatch)
-    clean = []
-    for top in (main, other, main, other):
-        _, environment = await prepare_git("status", cwd=top)
-        clean.append(environment["GIT_CONFIG_VALUE_0"])
-    assert clean == ["cat", "", "cat", ""]
-    assert len(listed) == 2

@@ -12,6 +12,7 @@ import run_cockpit
 from acp import RequestError
 from acp_client import PATIENCE_S, Client, connect
 from commands.cli_world import COLD, Project
+from state_for_tests import ASK_TRUST
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,9 +42,19 @@ async def test_a_prompt_is_run_and_its_proposals_are_asked_about(project: Projec
         assert "I need two files before I judge this." in client.said()
         assert "Notes written." in client.said()
         assert {call["status"] for call in client.calls().values()} == {"completed"}
-    assert (project.root / "notes.md").read_text() == "# Notes\n"
-    (stored,) = project.json("sessions", "list", "--json")
-    assert stored["session_id"] == session
+        assert (project.root / "notes.md").read_text() == "# Notes\n"
+        # A policy is a mode: under this one no read is asked for.
+        made = await editor.connection.new_session(cwd=str(project.root))
+        modes = [mode.id for mode in made.modes.available_modes]
+        assert modes == ["ask", "trusted", "reads", "all"]
+        assert made.modes.current_mode_id == "ask"
+        await editor.connection.set_session_mode(session_id=made.session_id, mode_id="reads")
+        await editor.prompt(made.session_id, "/feature Write notes")
+        assert [call.kind for call in client.questions[2:]] == ["edit"]
+        with pytest.raises(RequestError, match="cannot be chosen"):
+            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="wild")
+    stored = {row["session_id"] for row in project.json("sessions", "list", "--json")}
+    assert stored == {session, made.session_id}
     project.run("journal", "verify")
 
 
@@ -65,18 +76,23 @@ async def test_a_rejection_and_the_next_message_reach_the_agent(project: Project
     assert "rejected by you" in shown
 
 
-async def test_what_is_decided_elsewhere_withdraws_the_question(project: Project) -> None:
+async def test_a_decision_elsewhere_withdraws_the_question(project: Project) -> None:
+    """Of one of two sessions that run at once; the turn of the other is cancelled."""
     client = Client(hold=asyncio.Event())
     async with connect(project, "--model", project.script(), client=client) as editor:
-        session = await editor.open()
+        session, other = await editor.open(), await editor.open()
         turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
         await client.until(lambda: client.questions)
         first = client.questions[0].tool_call_id
-        await asyncio.to_thread(project.run, "proposals", "approve", first)
+        cancelled = asyncio.create_task(editor.prompt(other, "/feature Write notes"))
         await client.until(lambda: len(client.questions) == 2)
+        await editor.connection.cancel(session_id=other)
+        assert (await cancelled).stop_reason == "cancelled"
+        await asyncio.to_thread(project.run, "proposals", "approve", first)
+        await client.until(lambda: len(client.questions) == 3)
         assert client.calls()[first]["status"] == "completed"
         await asyncio.to_thread(
-            project.run, "proposals", "reject", client.questions[1].tool_call_id
+            project.run, "proposals", "reject", client.questions[2].tool_call_id
         )
         assert (await turn).stop_reason == "end_turn"
         client.hold.set()  # late answers: both were decided
@@ -85,97 +101,55 @@ async def test_what_is_decided_elsewhere_withdraws_the_question(project: Project
     project.run("journal", "verify")
 
 
-async def test_a_cancelled_turn_is_loaded_and_resumed_by_another_process(project: Project) -> None:
+async def test_cancelled_and_lost_turns_are_resumed_by_another_process(project: Project) -> None:
     client = Client(hold=asyncio.Event())
     async with connect(project, "--model", project.script(), client=client) as editor:
-        session = await editor.open()
+        session, lost = await editor.open(), await editor.open()
         turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
         await client.until(lambda: client.questions)
         await editor.connection.cancel(session_id=session)
         assert (await turn).stop_reason == "cancelled"
+        turn = asyncio.create_task(editor.prompt(lost, "/feature Write more notes"))
+        await client.until(lambda: len(client.questions) == 2)
+        editor.process.stdin.close()  # the client vanishes
+        async with asyncio.timeout(PATIENCE_S):
+            assert await editor.process.wait() == 0
+        turn.cancel()
         client.hold.set()
+    listed = {
+        row["session_id"]: row["status"] for row in project.json("sessions", "list", "--json")
+    }
+    assert listed == {session: "stopped", lost: "stopped"}
     async with connect(project, "--model", project.script()) as editor:
-        (entry,) = (await editor.connection.list_sessions(cwd=str(project.root))).sessions
-        assert (entry.session_id, entry.cwd) == (session, str(project.root))
+        entries = (await editor.connection.list_sessions(cwd=str(project.root))).sessions
+        assert {(each.session_id, each.cwd) for each in entries} == {
+            (name, str(project.root)) for name in (session, lost)
+        }
         await editor.connection.load_session(cwd=str(project.root), session_id=session)
         client = editor.client
         assert "Write notes" in client.said("user_message_chunk")
         assert "I need two files" in client.said()
         assert [call["status"] for call in client.calls().values()] == ["pending"]
         assert not client.questions
-        answer = await editor.prompt(session, "Go on.")
-        assert answer.stop_reason == "end_turn"
-        assert len(client.questions) == 2
-    assert (project.root / "notes.md").read_text() == "# Notes\n"
-
-
-async def test_a_client_that_vanishes_loses_nothing(project: Project) -> None:
-    client = Client(hold=asyncio.Event())
-    async with connect(project, "--model", project.script(), client=client) as editor:
-        session = await editor.open()
-        turn = asyncio.create_task(editor.prompt(session, "/feature Write notes"))
-        await client.until(lambda: client.questions)
-        editor.process.stdin.close()
-        async with asyncio.timeout(PATIENCE_S):
-            assert await editor.process.wait() == 0
-        turn.cancel()
-        client.hold.set()
-    (stored,) = project.json("sessions", "list", "--json")
-    assert (stored["session_id"], stored["status"]) == (session, "stopped")
-    waiting = project.json("proposals", "list", "--json")
-    assert [each["status"] for each in waiting] == ["pending"]
-    async with connect(project, "--model", project.script()) as editor:
-        await editor.connection.resume_session(cwd=str(project.root), session_id=session)
         assert (await editor.prompt(session, "Go on.")).stop_reason == "end_turn"
-        assert "Write notes" not in editor.client.said("user_message_chunk")
-    assert (project.root / "notes.md").exists()
-
-
-async def test_two_sessions_run_at_once(project: Project) -> None:
-    client = Client(hold=asyncio.Event())
-    async with connect(project, "--model", project.script(), client=client) as editor:
-        first, second = await editor.open(), await editor.open()
-        turns = [
-            asyncio.create_task(editor.prompt(session, "/feature Write notes"))
-            for session in (first, second)
-        ]
-        await client.until(lambda: len(client.questions) == 2)
-        await editor.connection.cancel(session_id=first)
-        assert (await turns[0]).stop_reason == "cancelled"
-        client.hold.set()
-        assert (await turns[1]).stop_reason == "end_turn"
-    assert {row["status"] for row in project.json("sessions", "list", "--json")} >= {"stopped"}
-
-
-async def test_policies_are_modes(project: Project) -> None:
-    async with connect(project, "--model", project.script()) as editor:
-        made = await editor.connection.new_session(cwd=str(project.root))
-        modes = made.modes
-        assert [mode.id for mode in modes.available_modes] == [
-            "ask",
-            "trusted",
-            "reads",
-            "all",
-        ]
-        assert modes.current_mode_id == "ask"
-        await editor.connection.set_session_mode(session_id=made.session_id, mode_id="reads")
-        await editor.prompt(made.session_id, "/feature Write notes")
-        assert [call.kind for call in editor.client.questions] == ["edit"]
-        with pytest.raises(RequestError, match="cannot be chosen"):
-            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="wild")
-    async with connect(project, "--model", project.script(), "--approve", "ask") as editor:
-        made = await editor.connection.new_session(cwd=str(project.root))
-        assert [mode.id for mode in made.modes.available_modes] == ["ask"]
-        with pytest.raises(RequestError, match="can be ask"):
-            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
+        assert len(client.questions) == 2
+        assert (project.root / "notes.md").read_text() == "# Notes\n"
+        await editor.connection.resume_session(cwd=str(project.root), session_id=lost)
+        assert (await editor.prompt(lost, "Go on.")).stop_reason == "end_turn"
+        assert "Write more notes" not in client.said("user_message_chunk")
 
 
 async def test_folders_that_are_not_opened_are_refused_with_words(project: Project) -> None:
     outside = project.config.parent / "elsewhere"
     outside.mkdir()
+    project.extra |= ASK_TRUST
     (project.root / ".cockpit").mkdir()
-    async with connect(project, "--model", "offline") as editor:
+    strange = project.config.parent / "strange" / ".cockpit"
+    strange.mkdir(parents=True)
+    (strange / "config.toml").write_text('[approval]\npolicy = "ask"\n', encoding="utf-8")
+    async with connect(project, "--model", "offline", "--approve", "ask") as editor:
         for cwd, words in (
+            (str(strange.parent), r"You have not trusted .*config.toml.*cockpit trust"),
             ("shapes.py", "absolute path"),
             (str(outside / "gone"), "There is no folder"),
             (str(outside), "is not a project"),
@@ -186,9 +160,12 @@ async def test_folders_that_are_not_opened_are_refused_with_words(project: Proje
             await editor.prompt("s-none", "Hello")
         with pytest.raises(RequestError, match="There is no session s-none"):
             await editor.connection.load_session(cwd=str(project.root), session_id="s-none")
-        session = await editor.open()
+        made = await editor.connection.new_session(cwd=str(project.root))
         with pytest.raises(RequestError, match="The prompt is empty"):
-            await editor.prompt(session, "  ")
+            await editor.prompt(made.session_id, "  ")
+        assert [mode.id for mode in made.modes.available_modes] == ["ask"]
+        with pytest.raises(RequestError, match="can be ask"):
+            await editor.connection.set_session_mode(session_id=made.session_id, mode_id="all")
 
 
 async def test_garbage_is_answered_in_words_or_ignored(project: Project) -> None:
@@ -269,18 +246,6 @@ async def test_an_agent_cannot_approve_by_serving_itself(project: Project, mark:
         assert waiting["status"] == "pending"
         await editor.connection.cancel(session_id=made.session_id)
         assert (await turn).stop_reason == "cancelled"
-
-
-async def test_a_project_that_is_not_trusted_is_not_opened(project: Project) -> None:
-    project.extra |= {"COCKPIT_TEST_TRUST": "1"}
-    folder = project.root / ".cockpit"
-    folder.mkdir()
-    (folder / "config.toml").write_text('[approval]\npolicy = "ask"\n', encoding="utf-8")
-    async with connect(project, "--model", "offline") as editor:
-        with pytest.raises(
-            RequestError, match=r"You have not trusted .*config.toml.*cockpit trust"
-        ):
-            await editor.open()
 
 
 async def test_a_client_that_dies_without_reading_does_not_keep_the_server(

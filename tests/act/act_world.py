@@ -7,13 +7,11 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from copied_repository import copy_repository
 
-from cockpit.act.dispatch_actions import Dispatcher
 from cockpit.act.model_tools import parse_call
 from cockpit.act.preview import ActionPreview, preview_action
 from cockpit.store.db.database import Store
@@ -66,49 +64,24 @@ def plant_wave(store: Store, root: Path) -> tuple[str, str]:
 
     def step(tx: Tx) -> tuple[str, str]:
         session = sessions.create(
-            tx,
-            task_type="implement",
-            title="t",
-            words="w",
-            target={},
-            model="offline",
-            policy="ask",
-            interactive=True,
-            root=root,
-            rev=None,
-            profile_id="default",
-            limits={},
-            project="p",
+            tx, task_type="implement", title="t", words="w", target={}, model="offline", policy="ask",
+            interactive=True, root=root, rev=None, profile_id="default", limits={}, project="p",
             branch="main",
-        )
+        )  # fmt: skip
         wave = waves.create(tx, session_id=session.session_id, trace_id=session.trace_id)
         return session.session_id, wave.wave_id
 
     return store.write_now(step)
 
 
-def queue(
-    store: Store,
-    ids: tuple[str, str],
-    action_type: str,
-    payload: Mapping[str, Any],
-    *,
-    key: str = "k-1",
-    position: int = 0,
-) -> OutboxAction:
+def queue(store, ids, action_type, payload, *, key="k-1", position=0) -> OutboxAction:
     """An approved action in the outbox."""
 
     def step(tx: Tx) -> OutboxAction:
         planned = outbox.plan(
-            tx,
-            wave_id=ids[1],
-            session_id=ids[0],
-            position=position,
-            key=key,
-            action_type=action_type,
-            title=action_type,
-            payload=payload,
-        )
+            tx, wave_id=ids[1], session_id=ids[0], position=position, key=key, payload=payload,
+            action_type=action_type, title=action_type,
+        )  # fmt: skip
         return outbox.enqueue(tx, planned.action_id, proposal_id=None, payload=payload)
 
     return store.write_now(step)
@@ -140,18 +113,3 @@ def journalled(store: Store) -> list[str]:
 def environment() -> dict[str, str]:
     """This process's variables."""
     return dict(os.environ)
-
-
-__all__ = [
-    "Dispatcher",
-    "environment",
-    "git",
-    "install_gh",
-    "journalled",
-    "make_project",
-    "now",
-    "plant_wave",
-    "queue",
-    "receipts",
-    "show",
-]

@@ -15,38 +15,11 @@ from cockpit.act.command_risk import judge
 @pytest.mark.parametrize(
     "line",
     [
-        "a && b",
-        "a || b",
-        "a; b",
-        "a | b",
-        "a & b",
-        "a\nb",
-        "a > f",
-        "a 2>&1",
-        "a < f",
-        "echo $HOME",
-        'echo "$HOME"',
-        "echo $(id)",
-        'echo "$(id)"',
-        "echo `id`",
-        'echo "`id`"',
-        "echo ${X}",
-        "echo $'\\n'",
-        "ls *.py",
-        "ls a?",
-        "cat ~/.ssh/id_rsa",
-        "echo {a,b}",
-        "echo {1..3}",
-        "(a)",
-        "a \\\n b",
-        "a # rest",
-        "X=1 a",
-        "echo 'open",
-        'echo "open',
-        "-rf",
-        "",
-        "   ",
-        "a \0",
+        *("a && b", "a || b", "a; b", "a | b", "a & b", "a\nb", "a > f", "a 2>&1", "a < f"),
+        *("echo $HOME", 'echo "$HOME"', "echo $(id)", 'echo "$(id)"', "echo `id`", 'echo "`id`"'),
+        *("echo ${X}", "echo $'\\n'", "ls *.py", "ls a?", "cat ~/.ssh/id_rsa", "echo {a,b}"),
+        *("echo {1..3}", "(a)", "a \\\n b", "a # rest", "X=1 a", "echo 'open", 'echo "open', "-rf"),
+        *("", "   ", "a \0"),
     ],
 )
 def test_what_only_a_shell_understands_is_refused(line: str) -> None:
@@ -80,139 +53,53 @@ def test_quoted_words_come_through_or_are_refused(words: list[str]) -> None:
         assert "plain argument" in str(error)  # a word that is an operator by itself, like '&&'
 
 
-DANGEROUS = [
-    "rm -rf build",
-    "rm -r build",
-    "rm --recursive --force x",
-    "git push origin main",
-    "git -C sub push",
-    "git reset --hard",
-    "git clean -fdx",
-    "git -c core.pager=x log",
-    "git config core.fsmonitor x",
-    "git branch -D main",
-    "git diff --ext-diff",
-    "git unknown-alias",
-    "curl https://example.org",
-    "wget x",
-    "pip install x",
-    "python -m pip install x",
-    "python3.11 -Im pip install x",
-    "uv pip install x",
-    "npm install",
-    "npx x",
-    "ssh host",
-    "docker run x",
-    "find . -delete",
-    "dd if=/dev/zero of=x",
-    "dd if=x of=/dev/null",
-    "chmod -R 777 .",
-    "cat .git/config",
-    "cp x .GIT/hooks/pre-commit",
-    "cat .cockpit/state/cockpit.db",
-    "kill 1",
-]
-DENIED = [
-    "sudo ls",
-    "su -c ls",
-    "gh pr merge 3",
-    "cockpit proposals approve p-1",
-    "git commit -m x",
-    "dd if=x of=/dev/sda",
-    "dd of=//dev/../dev/nvme0n1 bs=1M",
-]
-WRAPPERS = [
-    "{}",
-    "env X=1 {}",
-    "env -i -u Y {}",
-    "env -- {}",
-    "/usr/bin/env {}",
-    "timeout -s KILL 10 {}",
-    "nice -n 5 {}",
-    "nohup {}",
-    "xargs -n 1 {}",
-    "find . -name x -exec {} +",
-    "uv run {}",
-    "uv run --with x {}",
-    "poetry run {}",
-    "stdbuf -o L {}",
-    "command {}",
-    "time {}",
-    "env A=1 timeout 5 nice xargs {}",
-]
-SCRIPTS = [
-    "{}",
-    "true; {}",
-    "true && {}",
-    "false || {}",
-    "true | {}",
-    "echo $({})",
-    'echo "$({})"',
-    "echo `{}`",
-    "echo <({})",
-    "true\n{}",
-    "x=1 {}",
-    ">out {}",
-    "if true; then {}; fi",
-    "while true; do {}; done",
-    "({})",
-    "{{ {}; }}",
-    "! {}",
-    "true &\n{}",
-    "eval {}",
-    "exec {}",
-    "\\\n{}",
-    "echo 'a' ; {}",
-    "{} # rest",
-    "; ".join(["true"] * 60 + ["{}"]),
-]
+DANGEROUS = (
+    *("rm -rf build", "rm --recursive --force x", "git -C sub push", "git reset --hard"),
+    *("git clean -fdx", "git -c core.pager=x log", "git branch -D main", "git diff --ext-diff"),
+    *("git unknown-alias", "curl https://example.org", "python3.11 -Im pip install x", "npx x"),
+    *("ssh host", "find . -delete", "dd if=x of=/dev/null", "chmod -R 777 ."),
+    *("cp x .GIT/hooks/pre-commit", "kill 1", "cat .cockpit/state/cockpit.db"),
+)
+DENIED = (
+    *("sudo ls", "su -c ls", "gh pr merge 3", "cockpit proposals approve p-1", "git commit -m x"),
+    *("dd if=x of=/dev/sda", "dd of=//dev/../dev/nvme0n1 bs=1M"),
+)
+WRAPPERS = (
+    *("{}", "env -i -u Y {}", "/usr/bin/env -- X=1 {}", "timeout -s KILL 10 {}", "nice -n 5 {}"),
+    *("nohup {}", "xargs -n 1 {}", "find . -name x -exec {} +", "uv run --with x {}"),
+    *("stdbuf -o L {}", "command {}", "time {}", "env A=1 timeout 5 nice xargs {}"),
+)
+SCRIPTS = (
+    *("@", "true; @", "true && @", "false || @", "true | @", "echo $(@)", "echo `@`", "echo <(@)"),
+    *("true\n@", "x=1 @", ">out @", "if true; then @; fi", "(@)", "{ @; }", "! @", "true &\n@"),
+    *("eval @", "exec @", "\\\n@", "@ # rest", "; ".join(["true"] * 60 + ["@"])),
+)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize("line", DANGEROUS + DENIED)
-def test_wrapped_or_not_it_is_as_dangerous(wrapper: str, line: str) -> None:
-    verdict = judge(shlex.split(wrapper.replace("{}", line)))
-    assert verdict.risk == "high"
-    assert bool(verdict.denied) == (line in DENIED)
+def test_wrapped_or_not_it_is_as_dangerous(wrapper: str) -> None:
+    for line in DANGEROUS + DENIED:
+        verdict = judge(shlex.split(wrapper.replace("{}", line)))
+        assert (verdict.risk, bool(verdict.denied)) == ("high", line in DENIED), line
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-@pytest.mark.parametrize("line", ["rm -rf build", "git push", "curl x", "sudo ls", "gh pr merge 3"])
-@pytest.mark.parametrize("shell", [["sh", "-c"], ["bash", "-lc"], ["bash", "--norc", "-e", "-c"]])
-def test_no_script_hides_it(script: str, line: str, shell: list[str]) -> None:
-    text = script.replace("{{", "{").replace("}}", "}").replace("{}", line)
-    if script == "{{ {}; }}":
-        text = f"{{ {line}; }}"
-    for argv in (
-        [*shell, text],
-        ["env", "X=1", *shell, text],
-        ["sh", "-c", shlex.join([*shell, text])],
-    ):
-        verdict = judge(argv)
-        assert verdict.risk == "high", argv
-        assert bool(verdict.denied) == line.startswith(("sudo", "gh")), argv
+def test_no_script_hides_it(script: str) -> None:
+    for line in ("rm -rf build", "git push", "sudo ls"):
+        for shell in (["sh", "-c"], ["bash", "--norc", "-e", "-c"]):
+            inner = [*shell, script.replace("@", line)]
+            for argv in (inner, ["env", "X=1", *inner], ["sh", "-c", shlex.join(inner)]):
+                verdict = judge(argv)
+                assert (verdict.risk, bool(verdict.denied)) == ("high", line == "sudo ls"), argv
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "pytest -q tests",
-        "python -m pytest -x",
-        "python3 -m unittest",
-        "mypy -p cockpit",
-        "ruff check .",
-        "cargo test",
-        "go test",
-        "npm test",
-        "git status",
-        "git --no-pager log --oneline",
-        "git diff HEAD",
-        "rg -n x",
-        "uv run pytest",
-        "env CI=1 pytest",
-        "timeout 60 pytest",
-        "find . -name x",
-        "ls",
+        *("pytest -q tests", "python -m pytest -x", "python3 -m unittest", "mypy -p cockpit"),
+        *("ruff check .", "cargo test", "go test", "npm test", "git status"),
+        *("git --no-pager log --oneline", "git diff HEAD", "rg -n x", "uv run pytest"),
+        *("env CI=1 pytest", "timeout 60 pytest", "find . -name x", "ls"),
     ],
 )
 def test_tests_and_looks_are_low(line: str) -> None:
@@ -223,21 +110,9 @@ def test_tests_and_looks_are_low(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "frobnicate",
-        "./build.sh",
-        "make",
-        "sh build.sh",
-        "python -c 'print(1)'",
-        "python tool.py",
-        "sed -i s/a/b/ f",
-        "ruff format .",
-        "git add f",
-        "cat /etc/passwd",
-        "cat ../secret",
-        "sh -c 'pytest -q'",
-        "mv a b",
-        "rm a",
-        "xargs",
+        *("frobnicate", "./build.sh", "make", "sh build.sh", "python -c 'print(1)'"),
+        *("python tool.py", "sed -i s/a/b/ f", "ruff format .", "git add f", "cat /etc/passwd"),
+        *("cat ../secret", "sh -c 'pytest -q'", "mv a b", "rm a", "xargs"),
     ],
 )
 def test_the_unknown_is_never_low(line: str) -> None:

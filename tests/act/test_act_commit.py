@@ -108,17 +108,6 @@ async def test_signing_is_never_asked_for(ground: Workspace) -> None:
     assert (await COMMIT.perform(proposal.payload, "k", ground)).failure is None
 
 
-async def test_without_an_identity_it_says_what_to_set(ground: Workspace) -> None:
-    root = ground.root
-    git(root, "config", "user.useConfigOnly", "true")
-    git(root, "config", "--unset", "user.email")
-    (root / "app.py").write_text("one\n")
-    proposal = await show(ground, "git_commit", message="m", paths=["app.py"])
-    outcome = await COMMIT.perform(proposal.payload, "k", ground)
-    assert outcome.failure == "permanent"
-    assert "git config user.email" in outcome.summary.replace("`", "")
-
-
 async def test_the_first_commit_of_a_repository(ground: Workspace) -> None:
     root = ground.root
     git(root, "switch", "-q", "--orphan", "fresh")
@@ -144,25 +133,14 @@ async def test_names_are_names_and_never_options_or_patterns(ground: Workspace, 
         assert git(root, "log", "--oneline", "--format=%s").splitlines() == ["--amend", "Begin"]
 
 
-@pytest.mark.parametrize(
-    ("paths", "words"),
-    [
-        (["app.py"], "has not changed"),
-        (["docs"], "is a directory"),
-        (["gone.py"], "no such file"),
-    ],
-)
-async def test_commits_of_nothing_are_refused(
-    ground: Workspace, paths: list[str], words: str
-) -> None:
-    with pytest.raises(ActionRefused, match=words):
-        await show(ground, "git_commit", message="m", paths=paths)
+async def test_commits_of_nothing_are_refused(ground: Workspace) -> None:
+    for path, words in (("app.py", "has not changed"), ("docs", "is a directory")):
+        with pytest.raises(ActionRefused, match=words):
+            await show(ground, "git_commit", message="m", paths=[path])
 
 
 @pytest.mark.parametrize("message", ["a\0b", "é" * 32_769])
-async def test_a_message_that_no_program_can_be_given_is_refused(
-    ground: Workspace, message: str
-) -> None:
+async def test_a_message_that_no_program_can_be_given_is_refused(ground, message):
     (ground.root / "app.py").write_text("one\n")
     with pytest.raises(ActionRefused, match="longer than 64 KiB or contains a NUL"):
         await show(ground, "git_commit", message=message, paths=["app.py"])
@@ -172,15 +150,12 @@ async def test_a_message_that_no_program_can_be_given_is_refused(
     ("message", "whole"),
     [
         ("é" * 32_768, None),
-        ("-m --amend", "-m --amend\n\nCockpit-Key: k\n"),
         ("Subject", "Subject\n\nCockpit-Key: k\n"),
         ("  Fix: it\n", "Fix: it\n\nCockpit-Key: k\n"),
         ("S\n\nWhy.\n\nRefs: #3\nSigned-off-by: A <a@b>", None),
     ],
 )
-async def test_the_key_is_a_trailer_git_itself_reads(
-    ground: Workspace, message: str, whole: str | None
-) -> None:
+async def test_the_key_is_a_trailer_git_itself_reads(ground, message, whole):
     root = ground.root
     (root / "app.py").write_text("one\n")
     proposal = await show(ground, "git_commit", message=message, paths=["app.py"])

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from act_world import journalled, now, plant_wave, queue, receipts, show
+from act_world import journalled, now, queue, receipts, show
+from examples import examples
 
 from cockpit.act.adapters import Outcome
 from cockpit.act.adapters.adapter import Found, failed, succeeded
@@ -45,9 +46,7 @@ class Scripted:
         return self.probes.pop(0)
 
 
-async def test_a_wave_runs_in_order_with_receipts(
-    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
-) -> None:
+async def test_a_wave_runs_in_order_with_receipts(store, ids, ground, dispatcher):
     write = await show(ground, "write_file", path="a.py", content="x = 1\n")
     look = await show(ground, "run", argv=["cat", "a.py"], reason="r")
     queue(store, ids, "run", look.payload, key="k-2", position=1)
@@ -68,9 +67,7 @@ async def test_a_wave_runs_in_order_with_receipts(
     assert await dispatcher.run_wave(ids[1]) == done
 
 
-async def test_planned_actions_are_left_alone(
-    store: Store, ids: Ids, dispatcher: Dispatcher
-) -> None:
+async def test_planned_actions_are_left_alone(store, ids, dispatcher):
     planned = store.write_now(
         lambda tx: outbox.plan(
             tx, wave_id=ids[1], session_id=ids[0], position=0, key="k", action_type="run", title="t",
@@ -81,9 +78,7 @@ async def test_planned_actions_are_left_alone(
     assert now(store, planned).phase == "planned"
 
 
-async def test_transient_failures_back_off_and_are_probed_first(
-    store: Store, ids: Ids, ground: Workspace
-) -> None:
+async def test_transient_failures_back_off_and_are_probed_first(store, ids, ground):
     start = store.clock.now()
     adapter = Scripted(failed("transient", "busy"), succeeded("there"), probes=("not_done",))
     action = queue(store, ids, "run", {})
@@ -99,11 +94,9 @@ async def test_transient_failures_back_off_and_are_probed_first(
     [
         ([failed("transient", "b")] * 3, ("not_done",) * 2, "failed_terminal", 3),
         ([failed("permanent", "b")], (), "failed_terminal", 1),
-        ([failed("conflict", "b")], (), "failed_terminal", 1),
         ([Outcome("timeout", "b", "permanent")], (), "failed_terminal", 1),
         ([failed("transient", "b", maybe=True)], ("done",), "confirmed", 1),
         ([failed("transient", "b", maybe=True)], ("unknown",) * 3, "uncertain", 1),
-        ([failed("transient", "b", maybe=True)] * 3, ("not_done",) * 3, "failed_terminal", 3),
         (
             [failed("transient", "b", maybe=True)] * 3,
             ("not_done", "not_done", "done"),
@@ -115,15 +108,7 @@ async def test_transient_failures_back_off_and_are_probed_first(
         ([ValueError("bug")], ("unknown",), "uncertain", 1),
     ],
 )
-async def test_every_ending(
-    store: Store,
-    ids: Ids,
-    ground: Workspace,
-    outcomes: list[Outcome | Exception],
-    probes: tuple[Found, ...],
-    phase: str,
-    performed: int,
-) -> None:
+async def test_every_ending(store, ids, ground, outcomes, probes, phase, performed):
     adapter = Scripted(*outcomes, probes=probes)
     action = queue(store, ids, "run", {})
     await Dispatcher(store, ground, {"run": adapter}).run_wave(ids[1])
@@ -133,9 +118,7 @@ async def test_every_ending(
     assert len(terminal) == (0 if phase == "uncertain" else 1)
 
 
-async def test_a_refused_path_is_a_failure_in_words(
-    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
-) -> None:
+async def test_a_refused_path_is_a_failure_in_words(store, ids, ground, dispatcher):
     proposal = await show(ground, "write_file", path="a.py", content="x")
     (ground.root / "a.py").symlink_to("app.py")
     action = queue(store, ids, "write_file", proposal.payload)
@@ -149,8 +132,8 @@ async def test_a_refused_path_is_a_failure_in_words(
     [("done", "confirmed"), ("not_done", "failed_terminal"), ("unknown", "failed_terminal")],
 )
 async def test_an_error_after_the_effect_is_not_taken_for_a_failure(
-    store: Store, ids: Ids, ground: Workspace, probe: Found, phase: str
-) -> None:
+    store, ids, ground, probe, phase
+):
     ended = Scripted(CockpitError("git could not be started"), probes=(probe,))
     action = queue(store, ids, "git_commit", {"message": "m"})
     await Dispatcher(store, ground, {"git_commit": ended}).run_wave(ids[1])
@@ -162,9 +145,7 @@ async def test_an_error_after_the_effect_is_not_taken_for_a_failure(
 @pytest.mark.parametrize(
     ("decision", "phase"), [("done", "confirmed"), ("retry", "queued"), ("drop", "failed_terminal")]
 )
-async def test_the_person_settles_what_is_uncertain_once(
-    store: Store, ids: Ids, ground: Workspace, decision: Any, phase: str
-) -> None:
+async def test_the_person_settles_what_is_uncertain_once(store, ids, ground, decision, phase):
     adapter = Scripted(ValueError("bug"), succeeded("now"), probes=("unknown",))
     action = queue(store, ids, "run", {})
     dispatcher = Dispatcher(store, ground, {"run": adapter})
@@ -188,9 +169,7 @@ async def test_a_living_rival_is_not_robbed(store: Store, ids: Ids, ground: Work
     assert (await dispatcher.run_wave(ids[1]))[0].phase == "dispatched"
 
 
-async def test_two_dispatchers_of_one_process_do_it_once(
-    store: Store, ids: Ids, ground: Workspace
-) -> None:
+async def test_two_dispatchers_of_one_process_do_it_once(store, ids, ground):
     entered, go = asyncio.Event(), asyncio.Event()
 
     class Waiting(Scripted):
@@ -211,9 +190,7 @@ async def test_two_dispatchers_of_one_process_do_it_once(
     assert (now(store, action).phase, adapter.performed) == ("confirmed", 1)
 
 
-async def test_an_interrupted_command_is_ended_and_says_so(
-    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
-) -> None:
+async def test_an_interrupted_command_is_ended_and_says_so(store, ids, ground, dispatcher):
     script = "import signal; open('began', 'w').close(); signal.pause()"
     proposal = await show(ground, "run", argv=["python", "-c", script], reason="r")
     first = queue(store, ids, "run", proposal.payload, key="k-1")
@@ -228,10 +205,9 @@ async def test_an_interrupted_command_is_ended_and_says_so(
     assert "interrupted" in now(store, first).last_error
 
 
-@pytest.mark.parametrize("turns", range(0, 1_200, 60))
-async def test_interrupted_anywhere_a_write_is_whole_and_known(
-    store: Store, ids: Ids, ground: Workspace, turns: int
-) -> None:
+@pytest.mark.search
+@pytest.mark.parametrize("turns", range(0, 1_200, max(1, 1_200 // examples(6))))
+async def test_interrupted_anywhere_a_write_is_whole_and_known(store, ids, ground, turns):
     proposal = await show(ground, "write_file", path="a.py", content="x = 1\n")
     action = queue(store, ids, "write_file", proposal.payload)
     dispatcher = Dispatcher(store, ground)
@@ -248,20 +224,9 @@ async def test_interrupted_anywhere_a_write_is_whole_and_known(
     assert (ground.root / "a.py").read_text() == "x = 1\n"
 
 
-async def test_payloads_of_the_outbox_are_what_was_shown(
-    store: Store, ids: Ids, ground: Workspace
-) -> None:
-    proposal = await show(
-        ground, "write_file", path="é 😀.py", content="a\r\n\ttoken = get_token()\n"
-    )
-    action = queue(store, ids, "write_file", proposal.payload)
-    assert now(store, action).payload == proposal.payload
-    assert plant_wave(store, ground.root)[0] != ids[0]
-
-
 async def test_output_is_there_while_a_command_runs_masked_and_gone_afterwards(
-    store: Store, ids: Ids, ground: Workspace, dispatcher: Dispatcher
-) -> None:
+    store, ids, ground, dispatcher
+):
     secret = "ghp_" + "a1B2c3D4e5" * 4
     await asyncio.to_thread(os.mkfifo, ground.root / "go")
     script = "echo first ghp_$(printf 'a1B2c3D4e5%.0s' 1 2 3 4); printf half; cat go"

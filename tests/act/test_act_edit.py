@@ -24,7 +24,8 @@ texts = st.text(st.sampled_from("ab\n\r é😀\t"), max_size=60)
 needles = st.text(st.sampled_from("ab\n\r é"), min_size=1, max_size=4)
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.search
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=texts, old=needles, new=texts, every=st.booleans())
 def test_what_is_written_is_what_was_shown(before: str, old: str, new: str, every: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
@@ -66,15 +67,12 @@ async def _edit_and_compare(root: Path, before: str, old: str, new: str, every: 
     [
         (b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc\r\n"),
         (b"a\r\nb\r\nc", "c", "c\nd", b"a\r\nb\r\nc\r\nd"),
-        (b"a\nb", "b", "c", b"a\nc"),
         (b"a\r\nb\nc\n", "b\nc", "d\ne", b"a\r\nd\ne\n"),
         (b"a\r\nb\r\nc\n", "a\nb", "x\ny", b"x\r\ny\r\nc\n"),
         ("\ufeffé = 1\n".encode(), "é = 1", "é = 2", "\ufeffé = 2\n".encode()),
     ],
 )
-async def test_line_ends_and_the_last_newline_are_kept(
-    ground: Workspace, before: bytes, old: str, new: str, after: bytes
-) -> None:
+async def test_line_ends_and_the_last_newline_are_kept(ground, before, old, new, after):
     file = ground.root / "f.txt"
     file.write_bytes(before)
     proposal = await show(ground, "edit_file", path="f.txt", old=old, new=new)
@@ -86,20 +84,16 @@ async def test_line_ends_and_the_last_newline_are_kept(
     ("content", "arguments", "words"),
     [
         (b"x\nx\n", {"old": "x", "new": "y"}, "2 times (lines 1, 2)"),
-        (b"aaa", {"old": "aa", "new": "b"}, "2 times"),
         (b"if x:\n    y\n", {"old": "if x:\n  y", "new": "z"}, "Its first line is at line 1"),
         (b"x\n", {"old": "gone", "new": "y"}, "does not occur in the file"),
         (b"a\0b", {"old": "a", "new": "y"}, "binary"),
         (b"\xff\xfe", {"old": "a", "new": "y"}, "not UTF-8"),
-        (b"x" * (2 * 1024 * 1024 + 1), {"old": "x", "new": "y"}, "larger than"),
         (b"x\n", {"old": "x", "new": "[masked:jwt]"}, "in place of a possible secret"),
         (b"x\n", {"old": "[masked:jwt]", "new": "y"}, "in place of a possible secret"),
         (None, {"old": "x", "new": "y"}, "Use write_file"),
     ],
 )
-async def test_an_edit_that_cannot_be_exact_is_refused(
-    ground: Workspace, content: bytes | None, arguments: dict[str, str], words: str
-) -> None:
+async def test_an_edit_that_cannot_be_exact_is_refused(ground, content, arguments, words):
     if content is not None:
         (ground.root / "f.txt").write_bytes(content)
     with pytest.raises(ActionRefused) as caught:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from act_world import show
 
-from cockpit.access.confined_paths import Confined, PathRefused
-from cockpit.act.adapters import ADAPTERS, write_files
-from cockpit.act.adapters.write_files import put_file
+from cockpit.access.confined_paths import PathRefused
+from cockpit.act.adapters import ADAPTERS
 from cockpit.act.preview import ActionRefused
 from cockpit.act.workspace import Workspace
 from cockpit.core.canonical_json import canonical_json
@@ -69,9 +65,7 @@ async def test_a_new_file_that_appeared_meanwhile_is_not_replaced(ground: Worksp
 
 @pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("theirs", ["mine\n", "theirs\n"])
-async def test_a_writer_that_was_overtaken_at_the_last_moment(
-    ground: Workspace, monkeypatch: pytest.MonkeyPatch, theirs: str, is_new: bool
-) -> None:
+async def test_a_writer_that_was_overtaken_at_the_last_moment(ground, monkeypatch, theirs, is_new):
     """Two sessions write one file at once: the second has written where both wrote the same."""
     file = ground.root / ("new.md" if is_new else "app.py")
     proposal = await show(ground, "write_file", path=file.name, content="mine\n")
@@ -95,42 +89,8 @@ async def test_a_writer_that_was_overtaken_at_the_last_moment(
     assert [p.name for p in ground.root.iterdir() if p.name.endswith(".cockpit")] == []
 
 
-def test_of_two_that_replace_one_file_at_once_the_second_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first stands between its last look at the file and the file's new name."""
-    file = tmp_path / "app.py"
-    file.write_text("old\n")
-    before = hashlib.sha256(b"old\n").hexdigest()
-    confined, plain = Confined(tmp_path), os.rename
-    has_looked, results = threading.Event(), []
-
-    def write(text: str) -> None:
-        results.append((text, put_file(confined, "app.py", text.encode(), text, before)))
-
-    second = threading.Thread(target=write, args=("second\n",))
-
-    def rename(*names: Any, **folders: Any) -> None:
-        if not second.is_alive() and not results:
-            second.start()
-            has_looked.wait(PATIENCE_S)
-        plain(*names, **folders)
-
-    def pause(_: float) -> None:
-        has_looked.set()  # the second waits for its turn
-
-    monkeypatch.setattr(os, "rename", rename)
-    monkeypatch.setattr(write_files, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=pause))
-    write("first\n")
-    second.join(PATIENCE_S)
-    assert sorted(results) == [("first\n", True), ("second\n", False)]
-    assert file.read_text() == "first\n"
-
-
 @pytest.mark.parametrize("name", ["app.py", "docs/notes.md"])
-async def test_a_link_swapped_in_is_never_followed(
-    ground: Workspace, tmp_path: Path, name: str
-) -> None:
+async def test_a_link_swapped_in_is_never_followed(ground, tmp_path, name):
     outside = tmp_path / "outside"
     (outside / "docs").mkdir(parents=True)
     now = (ground.root / name).read_text()
@@ -148,22 +108,7 @@ async def test_a_link_swapped_in_is_never_followed(
     assert await WRITE.probe(proposal.payload, "k", ground) == "unknown"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../x",
-        "/etc/passwd",
-        "~/x",
-        ".git/config",
-        ".GIT/hooks/pre-commit",
-        "sub/.git/config",
-        ".cockpit/state/cockpit.db",
-        "a\0b",
-        "docs/../../x",
-        "out/x",
-        "link",
-    ],
-)
+@pytest.mark.parametrize("path", ["../x", ".git/config", "out/x", "link"])
 async def test_hostile_paths_are_refused(ground: Workspace, tmp_path: Path, path: str) -> None:
     (ground.root / "out").symlink_to(tmp_path)
     (ground.root / "link").symlink_to(ground.root / "app.py")
@@ -178,20 +123,15 @@ async def test_hostile_paths_are_refused(ground: Workspace, tmp_path: Path, path
         ("a.py", "é" * (1024 * 1024 + 1), "larger than"),
         ("a.py", "key = '[masked:jwt]'\n", "would replace the secret itself"),
         ("a.py", "TOKEN = 'ghp_" + "a1B2" * 9 + "'\n", "looks like a key"),
-        ("docs", "x", "directory"),
     ],
 )
-async def test_writes_that_cannot_be_right_are_refused(
-    ground: Workspace, path: str, content: str, words: str
-) -> None:
+async def test_writes_that_cannot_be_right_are_refused(ground, path, content, words):
     with pytest.raises((ActionRefused, PathRefused)) as caught:
         await show(ground, "write_file", path=path, content=content)
     assert words in str(caught.value)
 
 
-async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(
-    ground: Workspace,
-) -> None:
+async def test_writing_what_is_there_already_changes_nothing_and_reads_the_same(ground):
     told = []
     for note in ("", "has exactly this content already"):
         proposal = await show(ground, "write_file", path="notes.md", content="words\n")
@@ -223,9 +163,7 @@ async def test_secrets_beside_an_edit_are_not_drawn_but_stay_in_the_file(ground:
     assert (ground.root / "conf.py").read_text() == f"TOKEN = '{secret}'\nDEBUG = False\n"
 
 
-async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(
-    ground: Workspace,
-) -> None:
+async def test_a_leftover_of_a_crash_goes_when_the_write_turns_out_to_be_done(ground):
     shown = await show(ground, "write_file", path="new.py", content="x = 1\n")
     assert (await WRITE.perform(shown.payload, "k", ground)).failure is None
     # Where it was killed between the file's new name and the end of its old one.
@@ -260,21 +198,10 @@ async def test_a_large_file_is_drawn_around_its_change(ground: Workspace) -> Non
         ("a.py", "medium"),
         ("docs/x.md", "low"),
         ("Makefile", "high"),
-        ("sub/Makefile", "high"),
         (".github/workflows/ci.yml", "high"),
-        ("AGENTS.md", "high"),
         (".env.local", "high"),
         (".cockpit/config.toml", "high"),
     ],
 )
-async def test_the_risk_of_a_file_is_what_it_steers(
-    ground: Workspace, path: str, risk: str
-) -> None:
+async def test_the_risk_of_a_file_is_what_it_steers(ground, path, risk):
     assert (await show(ground, "write_file", path=path, content="x\n")).risk == risk
-
-
-async def test_a_review_file_is_no_steering_file(ground: Workspace) -> None:
-    review, steering = ".cockpit/reviews/a..b.md", ".cockpit/config.toml"
-    ordinary = await show(ground, "write_file", path=review, content="words\n")
-    high = await show(ground, "write_file", path=steering, content="words\n")
-    assert (ordinary.risk, high.risk) == ("low", "high")

@@ -52,7 +52,6 @@ async def test_a_review_is_shown_posted_and_found(github: Path, ground: Workspac
         ("before:error connecting to api.github.com", "transient", False, "not_done"),
         ("before:HTTP 502: Bad Gateway", "transient", True, "not_done"),
         ("after:HTTP 502: Bad Gateway", "transient", True, "done"),
-        ("after:read tcp: i/o timeout", "transient", True, "done"),
         (
             "before:To get started with GitHub CLI, please run:  gh auth login",
             "permanent",
@@ -61,9 +60,7 @@ async def test_a_review_is_shown_posted_and_found(github: Path, ground: Workspac
         ),
     ],
 )
-async def test_failures_are_told_apart(
-    github: Path, ground: Workspace, fail: str, failure: str, maybe: bool, found: str
-) -> None:
+async def test_failures_are_told_apart(github, ground, fail, failure, maybe, found):
     github.write_text(json.dumps({"entries": [], "fail": [fail], "runs": 0}))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
     outcome = await GITHUB.perform(proposal.payload, "k", ground)
@@ -71,9 +68,7 @@ async def test_failures_are_told_apart(
     assert await GITHUB.probe(proposal.payload, "k", ground) == found
 
 
-async def test_probes_by_state_by_list_and_without_a_network(
-    github: Path, ground: Workspace
-) -> None:
+async def test_probes_by_state_by_list_and_without_a_network(github, ground):
     merge = await show(ground, "github", command="gh pr merge 24 --squash")
     assert merge.risk == "high"
     assert await GITHUB.probe(merge.payload, "k", ground) == "not_done"
@@ -91,9 +86,7 @@ async def test_probes_by_state_by_list_and_without_a_network(
     assert await GITHUB.probe(create.payload, "c", ground) == "unknown"
 
 
-async def test_without_gh_it_says_so(
-    ground: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_gh_it_says_so(ground, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     proposal = await show(ground, "github", command="gh pr comment 24 --body hello")
     outcome = await GITHUB.perform(proposal.payload, "k", ground)
@@ -105,17 +98,13 @@ async def test_without_gh_it_says_so(
     ("command", "words"),
     [
         ("gh pr view 24", "use request_context with pr:24"),
-        ("gh issue list", "use request_context with pr:N or issue:N"),
         ("gh pr comment 24 --body x --repo evil/other", "only acme/api"),
         ("gh pr comment 24 --body x; rm -rf /", ""),
         ("gh api repos/acme/api/pulls/24 -X DELETE", "not supported"),
         ("gh auth token", "never run"),
-        ("gh co 24", "not known"),
     ],
 )
-async def test_what_is_not_a_known_write_is_refused(
-    ground: Workspace, command: str, words: str
-) -> None:
+async def test_what_is_not_a_known_write_is_refused(ground, command, words):
     with pytest.raises((ActionRefused, GhRefused)) as caught:
         await show(ground, "github", command=command)
     assert words in str(caught.value)
@@ -130,9 +119,7 @@ async def test_what_is_not_a_known_write_is_refused(
         ["gh", "pr", "comment", "24", "--body", "x", "--repo", "evil/other"],
     ],
 )
-async def test_a_payload_that_was_tampered_with_is_not_run(
-    github: Path, ground: Workspace, argv: list[str]
-) -> None:
+async def test_a_payload_that_was_tampered_with_is_not_run(github, ground, argv):
     with pytest.raises(CockpitError):
         await GITHUB.perform({"argv": argv}, "k", ground)
     assert json.loads(github.read_text())["runs"] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,24 +18,18 @@ from cockpit.act.workspace import Workspace, open_workspace
 
 NAMED = [
     ("sh build.sh", ["build.sh"]),
-    ("bash -e build.sh --fast", ["build.sh"]),
     ("env A=1 timeout 5 sh build.sh", ["build.sh"]),
     ("sh -c 'cd sub && sh x.sh'", ["sub/x.sh"]),
     ("sh -c 'sh build.sh; ./run'", ["build.sh", "run"]),
-    ("sh -c 'sh < build.sh'", ["build.sh"]),
     ("./run", ["run"]),
     ("make all", ["Makefile"]),
-    ("make -f other.mk", ["other.mk"]),
     ("make -C sub", ["sub/Makefile"]),
     ("npm run x", ["package.json"]),
     ("python tool.py --all", ["tool.py"]),
-    ("python -u tool.py", ["tool.py"]),
     ("uv run python tool.py", ["tool.py"]),
     ("python link.py", ["link.py"]),
     ("python -c 'print(1)'", []),
     ("pytest -q", []),
-    ("ls -la", []),
-    ("git status", []),
 ]
 
 
@@ -54,9 +47,7 @@ async def ground(tmp_path: Path) -> Workspace:
 
 
 @pytest.mark.parametrize(("line", "names"), NAMED)
-async def test_the_files_that_a_command_runs_are_shown(
-    ground: Workspace, line: str, names: list[str]
-) -> None:
+async def test_the_files_that_a_command_runs_are_shown(ground, line, names):
     preview = preview_run(Run(tuple(shlex.split(line)), "because", 60), ground)
     shown = [
         value.split(",")[0].split(" ")[0] for name, value in preview.fields if name == "script"
@@ -85,9 +76,7 @@ def _link(root: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [_edit, _remove, _link])
-async def test_a_changed_script_does_not_run(
-    ground: Workspace, change: Callable[[Path], None]
-) -> None:
+async def test_a_changed_script_does_not_run(ground, change):
     (ground.root / "build.sh").write_text("echo shown\n", encoding="utf-8")
     preview = preview_run(Run(("sh", "build.sh"), "because", 60), ground)
     change(ground.root)

@@ -31,11 +31,7 @@ def rows() -> Iterator[Row]:
         if line and not line.startswith("# "):
             verdict, rest = line.split(" | ", 1)
             command, why = rest.rsplit(" | ", 1)
-            yield Row(
-                {"read": True, "no": False}[verdict],
-                _NEWLINE.sub("\n", command),
-                why,
-            )
+            yield Row({"read": True, "no": False}[verdict], _NEWLINE.sub("\n", command), why)
 
 
 def make_project(top: Path) -> tuple[Path, str]:
@@ -92,17 +88,7 @@ def make_project(top: Path) -> tuple[Path, str]:
     system = "/usr/bin:/bin"
     # Programs that this machine may not have: the verdict does not depend on what they do here.
     for name in (
-        "rg",
-        "fd",
-        "tree",
-        "gawk",
-        "column",
-        "jq",
-        "file",
-        "xxd",
-        "hexdump",
-        "strings",
-        "node",
+        *("rg", "fd", "tree", "gawk", "column", "jq", "file", "xxd", "hexdump", "strings", "node"),
     ):
         if shutil.which(name, path=system) is None:
             (links / name).symlink_to("/bin/true")

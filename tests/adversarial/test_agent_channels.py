@@ -50,36 +50,34 @@ STEERED = re.compile(r"\]0;owned|\]52;c")
 
 ACP = (
     *(
-        "message",
-        "thought",
-        "tool-title",
-        "tool-kind",
-        "tool-id",
-        "location",
-        "output",
+        *("message", "thought", "tool-title", "tool-kind", "tool-id", "location", "output"),
         "diff-path",
     ),
-    *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
-    *("command-help", "update-kind", "asked-title", "asked-command", "asked-why", "option-id"),
-    *("option-name", "asked-path", "asked-tool", "terminal-word", "stop-reason", "stderr"),
-    *("form-message", "form-title", "form-text", "form-option", "form-key", "form-address"),
+    *(
+        *("diff-text", "plan-entry", "plan-priority", "mode", "mode-name", "command-name"),
+        "command-help",
+    ),
+    *(
+        *("update-kind", "asked-title", "asked-command", "asked-why", "option-id", "option-name"),
+        "asked-path",
+    ),
+    *(
+        *("asked-tool", "terminal-word", "stop-reason", "stderr", "form-message", "form-title"),
+        "form-text",
+    ),
+    *("form-option", "form-key", "form-address"),
 )
 HOOK = ("prompt", "notification", "tool-input", "tool-name", "cwd", "transcript", "model")
 SOCKET = ("agent", "session", "tool", "input", "input-name", "cwd")
 STDIO = ("text", "tool", "input", "output", "model", "answer")
 CODEX = ("text", "command", "cwd", "reason", "path", "error")
-REGISTRY = ("title", "install", "tried", "notes", "how", "file-name", "field")
 
 
 SPOKEN = ("acp:message", "hook:prompt", "stdio:text", "stdio:answer", "codex:text")
 """Channels of messages, which a story prints whole under their speaker."""
 UNSEEN = {
     *(
-        "acp:option-id",
-        "acp:asked-path",
-        "acp:stderr",
-        "hook:tool-input",
-        "hook:tool-name",
+        *("acp:option-id", "acp:asked-path", "acp:stderr", "hook:tool-input", "hook:tool-name"),
         "hook:cwd",
     ),
     *("hook:model", "socket:session", "acp:form-key"),
@@ -106,40 +104,24 @@ def updates() -> list[dict[str, Any]]:
         return hostile(f"acp:{channel}")
 
     def option(kind: str, at: int) -> dict[str, str]:
-        return {
-            "optionId": f"{at}{word('option-id')}",
-            "name": word("option-name"),
-            "kind": kind,
-        }
+        return {"optionId": f"{at}{word('option-id')}", "name": word("option-name"), "kind": kind}
 
     diff = {
         "type": "diff", "path": f"/{word('diff-path')}", "oldText": "a\n", "newText": word("diff-text"),
     }  # fmt: skip
     options = [option("allow_once", 1), option("reject_once", 2)]
+    entry = {"content": word("plan-entry"), "priority": word("plan-priority"), "status": "pending"}
+    command = {"name": word("command-name"), "description": word("command-help")}
+    mode = {
+        "id": "mode", "category": "mode", "type": "select", "name": word("mode-name"),
+        "currentValue": "x", "options": [{"value": "x", "name": word("mode-name")}],
+    }  # fmt: skip
     return [
         {"update": word("update-kind")},
-        {
-            "update": "plan",
-            "entries": [
-                {"content": word("plan-entry"), "priority": word("plan-priority"), "status": "pending"}
-            ],
-        },
-        {
-            "update": "available_commands_update",
-            "availableCommands": [
-                {"name": word("command-name"), "description": word("command-help")}
-            ],
-        },
+        {"update": "plan", "entries": [entry]},
+        {"update": "available_commands_update", "availableCommands": [command]},
         {"update": "current_mode_update", "currentModeId": word("mode")},
-        {
-            "update": "config_option_update",
-            "configOptions": [
-                {
-                    "id": "mode", "category": "mode", "type": "select", "name": word("mode-name"),
-                    "currentValue": "x", "options": [{"value": "x", "name": word("mode-name")}],
-                }
-            ],
-        },
+        {"update": "config_option_update", "configOptions": [mode]},
         {"update": "agent_thought_chunk", "content": text("thought")},
         {
             "update": "tool_call", "toolCallId": f"c1{word('tool-id')}", "title": word("tool-title"),
@@ -207,29 +189,6 @@ def questions() -> list[dict[str, Any]]:
     ]
 
 
-def toml(text: str) -> str:
-    """A basic string of TOML: no raw control, and no pair of surrogates."""
-    return "".join(f"\\U{ord(each):08x}" if not each.isalnum() else each for each in text).join(
-        '""'
-    )
-
-
-def write_registry(acp: Acp) -> None:
-    """Files of the user's own agents: one that is used, and two that are not."""
-    folder = acp.config / "agents"
-    folder.mkdir(parents=True, exist_ok=True)
-    words = {name: toml(hostile(f"registry:{name}")) for name in REGISTRY}
-    (folder / "hostile.toml").write_text(
-        f"title = {words['title']}\n[acp]\ncommand = ['no-such-program']\ninstall = {words['install']}\n"
-        f"tried = {words['tried']}\nnotes = {words['notes']}\n[login]\nhow = {words['how']}\n",
-        encoding="utf-8",
-    )
-    (folder / f"{hostile('registry:file-name').replace(chr(0), '')[:120]}.toml").write_text("title")
-    (folder / "field.toml").write_text(
-        f"title = 'x'\n{words['field']} = 1\n[acp]\ncommand = ['x']\n", encoding="utf-8"
-    )
-
-
 class Played:
     """What was printed by each command, and drawn by each view of the screen."""
 
@@ -238,17 +197,17 @@ class Played:
         self.printed: dict[str, str] = {}
         self.unhandled: list[str] = []
         self.connections: list[socket.socket] = []
+        self.proposals: list[str] = []
+        self.sessions: list[str] = []
         self.env = {**kept_variables(), "COCKPIT_CONFIG_DIR": str(acp.config)}
 
-    async def run(self, *words: str, stdin: bytes = b"", **variables: str) -> str:
-        """Run ``cockpit`` as the user does; what it prints is looked at."""
-        done = await asyncio.to_thread(
-            run_cockpit.run_bytes, words, cwd=self.acp.world.root, env={**self.env, **variables},
+    def run(self, *words: str, stdin: bytes = b"", **variables: str) -> None:
+        """Run ``cockpit`` as the user does, and keep what it prints."""
+        done = run_cockpit.run_bytes(
+            words, cwd=self.acp.world.root, env={**self.env, **variables},
             patience_s=PATIENCE_S, stdin=stdin,
         )  # fmt: skip
-        output = done.stdout.decode() + done.stderr.decode()
-        self.printed[" ".join(words)] = output
-        return output
+        self.printed[" ".join(words)] = done.stdout.decode() + done.stderr.decode()
 
     async def hooks(self) -> None:
         """Agents in the user's own terminals report what they do."""
@@ -275,7 +234,7 @@ class Played:
         ):  # fmt: skip
             body = json.dumps({**common, "hook_event_name": event, **more}).encode()
             terminal = {"TMUX": hostile("x").replace("\x00", ""), "TMUX_PANE": "%1\x1b]0;owned\x07"}
-            await self.run("hook", "--agent", agent, stdin=body, **terminal)
+            await asyncio.to_thread(self.run, "hook", "--agent", agent, stdin=body, **terminal)
         world = self.acp.world
         await asyncio.to_thread(ingest_all, world.store, world.place.state)
 
@@ -343,17 +302,13 @@ class Played:
                 "input": {"command": word("input")},
             },
         ]
+        message = {"id": "m", "role": "assistant", "content": blocks}
         returned = [{"type": "tool_result", "tool_use_id": "t1", "content": word("output")}]
         return self.drive(
             "stdio",
             {"hear": 2},
             init(model=word("model")),
-            says(
-                {
-                    "type": "assistant",
-                    "message": {"id": "m", "role": "assistant", "content": blocks},
-                }
-            ),
+            says({"type": "assistant", "message": message}),
             says({"type": "user", "message": {"role": "user", "content": returned}}),
             asks("r1", "Bash", command=word("input"), description=word("input")),
             asks("r2", word("tool"), **{word("tool"): word("input")}),
@@ -394,30 +349,26 @@ class Played:
         )  # fmt: skip
 
     async def look(self) -> None:
-        """Show everything that waits, by commands and on the screen."""
-        await self.run("proposals", "list")
-        for proposal in self.acp.pending():
-            for more in ((), ("--json",)):
-                await self.run("proposals", "show", proposal.proposal_id, *more)
+        """Show everything that waits, on the screen; commands show it again later."""
+        self.proposals = [proposal.proposal_id for proposal in self.acp.pending()]
         await self._screen()
 
-    async def list_all(self) -> None:
-        """Print all that is about sessions and agents."""
+    def list_all(self) -> None:
+        """Print all that is about sessions and agents, when no loop runs."""
         for words in (
             ("sessions", "list"), ("sessions", "list", "--json"), ("proposals", "list", "--all"),
             ("journal", "tail", "-n", "1000"), ("journal", "export"), ("agents", "list"),
-            ("agents", "list", "--json"), ("agents", "check", "hostile"), ("agents", "check", hostile("x")),
-            ("run", "--agent", hostile("x"), "x"), ("run", "--agent", "hostile", "x"),
+            ("agents", "check", hostile("x")), ("run", "--agent", hostile("x"), "x"),
         ):  # fmt: skip
-            await self.run(*(word.replace("\x00", "") for word in words))
-        rows = self.acp.world.store.read_now(
-            lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
-        )
-        for (session_id,) in rows:
-            await self.run("sessions", "show", session_id)
-            await self.run("sessions", "jump", session_id)
+            self.run(*(word.replace("\x00", "") for word in words))
+        for proposal_id in self.proposals:
+            self.run("proposals", "show", proposal_id)
+        self.run("proposals", "show", self.proposals[0], "--json")
+        for session_id in self.sessions:
+            self.run("sessions", "show", session_id)
+            self.run("sessions", "jump", session_id)
             target = self.acp.world.folder / f"{session_id}.md"
-            await self.run("sessions", "export", session_id, str(target))
+            self.run("sessions", "export", session_id, str(target))
             if target.exists():
                 self.printed[f"the export {session_id}"] = target.read_text(encoding="utf-8")
 
@@ -428,18 +379,13 @@ class Played:
             rows = self.acp.world.store.read_now(
                 lambda seen: seen.execute("SELECT session_id FROM sessions").fetchall()
             )
-            for place, (session_id,) in enumerate(rows):
+            self.sessions = [session_id for (session_id,) in rows]
+            for place, session_id in enumerate(self.sessions):
                 app.attach(session_id)
                 await settled(pilot)
                 self.printed[f"screen {place}"] = _drawn(app)
-            for keys in (
-                ("alt+n",),
-                ("f6",),
-                ("escape", "ctrl+p"),
-                ("escape", "ctrl+t"),
-                ("escape",),
-            ):
-                await pilot.press(*keys)
+            for keys in ("alt+n", "f6", "escape ctrl+p", "escape ctrl+t", "escape"):
+                await pilot.press(*keys.split())
                 await settled(pilot)
                 self.printed[f"screen {keys}"] = _drawn(app)
             while not (front := app.main.queue.front).questions:
@@ -458,8 +404,8 @@ def _drawn(app: CockpitApp) -> str:
     )
 
 
-async def play(folder: Path) -> dict[str, str]:
-    """Let every agent send its worst; returns what was printed and drawn, by command or view."""
+async def play(folder: Path) -> Played:
+    """Let every agent send its worst, and draw it."""
     async with open_acp(folder) as acp:
         played = Played(acp)
         loop = asyncio.get_running_loop()
@@ -487,9 +433,7 @@ async def play(folder: Path) -> dict[str, str]:
         for connection in played.connections:
             connection.close()
         assert not played.unhandled
-        write_registry(acp)
-        await played.list_all()
-        return played.printed
+        return played
 
 
 async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
@@ -505,7 +449,10 @@ async def _refuse_until_done(acp: Acp, *tasks: Awaitable[Any]) -> None:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return asyncio.run(play(tmp_path_factory.mktemp("channels")))
+    """What was printed and drawn, by command or view."""
+    played = asyncio.run(play(tmp_path_factory.mktemp("channels")))
+    played.list_all()
+    return played.printed
 
 
 def test_nothing_that_an_agent_sends_reaches_a_terminal_raw(printed: dict[str, str]) -> None:
@@ -538,7 +485,6 @@ def test_each_channel_was_one(printed: dict[str, str]) -> None:
         f"{way}:{channel}"
         for way, channels in (
             ("acp", ACP), ("hook", HOOK), ("socket", SOCKET), ("stdio", STDIO), ("codex", CODEX),
-            ("registry", REGISTRY),
         )
         for channel in channels
     )  # fmt: skip

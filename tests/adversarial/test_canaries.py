@@ -246,9 +246,7 @@ def sources(played: Played) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_no_secret_is_in_any_file_that_was_written(
-    sources: list[tuple[str, bytes]], channel: str
-) -> None:
+def test_no_secret_is_in_any_file_that_was_written(sources, channel):
     found = {
         (name, whole)
         for name, content in sources

@@ -7,11 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from adversarial.hostile_project import Row, git, make_project, plant, rows
+from adversarial.hostile_project import git, make_project, plant, rows
 from msgspec.structs import replace
 
 from cockpit.access.confined_paths import Confined
@@ -34,45 +33,27 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> ReadingPlace:
     return ReadingPlace(str(shop), str(shop), {"PATH": path, "SHELL": "/bin/bash"})
 
 
-def test_the_table_is_large_and_names_each_command_once() -> None:
-    commands = [row.command for row in ROWS]
-    assert len(commands) >= 400
-    assert len(set(commands)) == len(commands)
-    assert all(row.why for row in ROWS)
+def test_the_verdict_is_that_of_the_table(place: ReadingPlace) -> None:
+    assert len(READS) > 30 and len(ROWS) > 150
+    verdicts = {row.command: why_not_read(row.command, place) for row in ROWS}
+    assert [row for row in ROWS if (verdicts[row.command] == "") != row.is_read] == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.command[:60])
-def test_the_verdict_is_that_of_the_table(row: Row, place: ReadingPlace) -> None:
-    trouble = why_not_read(row.command, place)
-    assert (trouble == "") == row.is_read, trouble or "it was taken for a read"
-
-
-@pytest.mark.parametrize("row", READS, ids=lambda row: row.command[:60])
-def test_capture_sees_no_change_in_a_read(row: Row, place: ReadingPlace) -> None:
-    use = ToolUse("Bash", {"command": row.command}, "", 0, place.cwd, place.root)
-    assert "files_modified" not in capture_tool_use(use)
-
-
-@pytest.mark.parametrize("row", READS, ids=lambda row: row.command[:60])
-def test_nothing_behind_a_read_is_a_read(row: Row, place: ReadingPlace) -> None:
-    for tail in (
-        "; touch out",
-        " && ./x",
-        " | sh",
-        "\ntouch out",
-        " > out",
-        " $(touch out)",
+def test_no_change_is_seen_in_a_read_and_nothing_behind_it_is_one(place: ReadingPlace) -> None:
+    tails = (
+        *("; touch out", " && ./x", " | sh", "\ntouch out", " > out", " $(touch out)"),
         " & touch out",
-    ):
-        assert why_not_read(row.command + tail, place)
+    )
+    for row in READS:
+        use = ToolUse("Bash", {"command": row.command}, "", 0, place.cwd, place.root)
+        assert "files_modified" not in capture_tool_use(use), row
+        assert all(why_not_read(row.command + tail, place) for tail in tails), row
 
 
 ACTING = [row for row in ROWS if not row.is_read]
 
 
-def test_the_engine_takes_no_command_for_a_reading_that_the_judge_does_not_know(
-    place: ReadingPlace,
-) -> None:
+def test_the_engine_takes_no_command_for_a_reading_that_the_judge_does_not_know(place):
     """``sort --compress-program=./x`` and its like: nothing is read in their place."""
     confined = Confined(Path(place.root))
     for row in ACTING:
@@ -90,39 +71,12 @@ def test_the_engine_takes_no_command_for_a_reading_that_the_judge_does_not_know(
             assert trouble in ("", NAMES_SECRETS), (row.command, reading.items)
 
 
-SETTINGS = [
-    ("core.fsmonitor", "./x"),
-    ("core.pager", "./x"),
-    ("core.editor", "./x"),
-    ("core.sshCommand", "./x"),
-    ("core.hooksPath", "bin"),
-    ("core.worktree", "/"),
-    ("core.bare", "true"),
-    ("core.attributesFile", "x"),
-    ("core.alternateRefsCommand", "./x"),
-    ("diff.external", "./x"),
-    ("diff.hostile.command", "./x"),
-    ("diff.hostile.textconv", "./x"),
-    ("filter.hostile.clean", "./x"),
-    ("filter.hostile.process", "./x"),
-    ("merge.hostile.driver", "./x"),
-    ("pager.log", "./x"),
-    ("alias.hello", "!./x"),
-    ("include.path", "../x"),
-    ("includeIf.gitdir:/.path", "../x"),
-    ("log.showSignature", "true"),
-    ("gpg.program", "./x"),
-    ("gpg.ssh.program", "./x"),
-    ("credential.helper", "./x"),
-    ("trailer.x.command", "./x"),
-    ("interactive.diffFilter", "./x"),
-    ("remote.origin.promisor", "true"),
-    ("remote.origin.vcs", "x"),
-    ("extensions.worktreeConfig", "true"),
-    ("extensions.partialClone", "origin"),
-    ("status.submoduleSummary", "true"),
-    ("unknown.setting", "x"),
-]
+SETTINGS = (
+    *("core.fsmonitor ./x", "core.worktree /", "diff.hostile.textconv ./x"),
+    *("filter.hostile.process ./x", "alias.hello !./x", "includeIf.gitdir:/.path ../x"),
+    *("log.showSignature true", "remote.origin.vcs x", "extensions.worktreeConfig true"),
+    "unknown.setting x",
+)
 
 
 @pytest.fixture
@@ -141,17 +95,12 @@ def test_a_setting_that_is_not_known_leaves_git_no_reads(shop: ReadingPlace) -> 
     config = Path(shop.root, ".git", "config")
     plain = config.read_text(encoding="utf-8")
     assert why_not_read("git status", shop) == ""
-    for name, value in SETTINGS:
-        git(Path(shop.root), "config", "--file", str(config), name, value)
-        for command in ("git status", "git diff", "git log -p", "cat a.py && git show"):
-            assert why_not_read(command, shop), (name, command)
+    for setting in SETTINGS:
+        git(Path(shop.root), "config", "--file", str(config), *setting.split(" "))
+        for command in ("git status", "cat a.py && git show"):
+            assert why_not_read(command, shop), (setting, command)
         config.write_text(plain, encoding="utf-8")
-    for text in (
-        "[core] pager = ./x\n",
-        "[CORE]\n\tPager=./x\n",
-        "[core]\npa\\\nger = ./x\n",
-        "[core\n",
-    ):
+    for text in ("[CORE]\n\tPager=./x\n", "[core]\npa\\\nger = ./x\n", "[core\n"):
         config.write_text(plain + text, encoding="utf-8")
         assert why_not_read("git log", shop), text
     config.write_text(
@@ -183,9 +132,7 @@ def _bare_repository(shop: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [_in_submodule, _with_index_hook, _linked_repository, _bare_repository]
 )
-def test_a_spoiled_repository_leaves_git_status_no_read(
-    shop: ReadingPlace, spoil: Callable[[Path], None]
-) -> None:
+def test_a_spoiled_repository_leaves_git_status_no_read(shop, spoil):
     assert why_not_read("git status", shop) == ""
     spoil(Path(shop.root))
     assert why_not_read("git status", shop)
@@ -215,28 +162,20 @@ def test_a_program_of_the_project_is_no_read_wherever_path_finds_it(shop: Readin
 
 ENVIRONMENTS = [
     ("ls", {"LD_PRELOAD": "./x.so"}),
-    ("ls", {"BASH_ENV": "./x"}),
     ("ls", {"BASH_FUNC_ls%%": "() { touch out; }"}),
     ("ls", {"SHELL": "/usr/bin/fish"}),
     ("cd . && ls", {"CDPATH": "/"}),
-    ("ls", {"SHELLOPTS": "xtrace"}),
-    ("ls", {"BASHOPTS": "dotglob"}),
     ("uniq a.py", {"POSIXLY_CORRECT": "1"}),
     ("git status", {"GIT_DIR": "/tmp/x"}),
-    ("git status", {"GIT_EXTERNAL_DIFF": "./x"}),
     ("git status", {"GIT_CONFIG_COUNT": "1"}),
     ("git status", {"GIT_PAGER": "./x"}),
-    ("git status", {"GIT_TRACE": "/tmp/x"}),
-    ("git status", {"GIT_INDEX_FILE": "x"}),
 ]
 
 
-@pytest.mark.parametrize(("command", "variables"), ENVIRONMENTS)
-def test_an_environment_that_changes_what_runs_leaves_no_reads(
-    shop: ReadingPlace, command: str, variables: dict[str, str]
-) -> None:
-    assert why_not_read(command, shop) == ""
-    assert why_not_read(command, replace(shop, env={**shop.env, **variables}))
+def test_an_environment_that_changes_what_runs_leaves_no_reads(shop: ReadingPlace) -> None:
+    for command, variables in ENVIRONMENTS:
+        assert why_not_read(command, shop) == ""
+        assert why_not_read(command, replace(shop, env={**shop.env, **variables})), variables
 
 
 def test_searching_tracked_files_for_secrets_is_no_read(shop: ReadingPlace) -> None:
@@ -254,28 +193,10 @@ def test_git_settings_of_the_project_by_variable_are_no_reads(shop: ReadingPlace
     assert why_not_read("git log", replace(shop, env=variables)) == ""
 
 
-SIGNS = [
-    "\0",
-    "\r",
-    "\v",
-    "\f",
-    "\x04",
-    "\x1b",
-    "\x7f",
-    "\x85",
-    "\xa0",
-    "\u2003",
-    "\u2028",
-    "\u202e",
-]
-
-
-@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: f"U+{ord(sign):04X}")
-def test_a_sign_that_shells_and_terminals_read_differently_is_no_read(
-    shop: ReadingPlace, sign: str
-) -> None:
-    for command in (f"ls{sign}touch out", f"ls {sign}", f"echo 'a{sign}b'", f"ls >{sign}/dev/null"):
-        assert why_not_read(command, shop), command
+def test_a_sign_that_shells_and_terminals_read_differently_is_no_read(shop: ReadingPlace) -> None:
+    for sign in "\0\r\v\x1b\x7f\x85\xa0\u2003\u2028\u202e":
+        for command in (f"ls{sign}touch out", f"echo 'a{sign}b'", f"ls >{sign}/dev/null"):
+            assert why_not_read(command, shop), command
     assert why_not_read("echo é ☃", shop) == ""
 
 
@@ -296,7 +217,7 @@ def test_a_hidden_file_that_an_ignore_file_takes_back_is_searched(shop: ReadingP
     (root / "sub" / ".config" / "site.pem").write_text("x\n", encoding="utf-8")
     assert why_not_read("rg KEY", shop) == ""
     for folder, name in (("", ".gitignore"), ("sub", ".ignore"), ("", ".rgignore")):
-        for line in ("!.env", "!.e*", "!sub/.env", "!sub/.[ef]nv", "!/sub/.config/", "!*"):
+        for line in ("!.env", "!sub/.[ef]nv", "!/sub/.config/", "!*"):
             file = root / folder / name
             file.write_text(f"*.log\n{line}\n", encoding="utf-8")
             assert why_not_read("rg KEY", shop), (file, line)
@@ -309,7 +230,7 @@ def test_a_hidden_file_that_an_ignore_file_takes_back_is_searched(shop: ReadingP
 def test_a_search_by_ending_finds_files_for_secrets_with_it(shop: ReadingPlace) -> None:
     root = Path(shop.root)
     (root / "sub").mkdir()
-    for ending in ("toml", "js", "json", "sql", "y[m]l"):
+    for ending in ("toml", "y[m]l"):
         command = f"grep -rn KEY . --include='*.{ending}'"
         assert why_not_read(command, shop) == "", command
         file = root / "sub" / f"secrets.{ending.replace('[m]', 'm')}"

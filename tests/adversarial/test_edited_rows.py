@@ -106,16 +106,13 @@ def world(tmp_path: Path) -> World:
 
 EVIL_BODY = canonical_json({**BODY, "payload": EVIL})
 EDITS = {
-    "body": ("UPDATE proposals SET body_json=?", EVIL_BODY),
     "body and its digest": (
         "UPDATE proposals SET body_json=?, shown_digest=?",
         EVIL_BODY,
         digest({**BODY, "payload": EVIL}),
     ),
     "risk": ("UPDATE proposals SET risk='medium'",),
-    "title": ("UPDATE proposals SET title='run nothing'",),
     "kind": ("UPDATE proposals SET kind='context'",),
-    "task": ("UPDATE proposals SET task_id='T-9'",),
     "id": ("UPDATE proposals SET proposal_id='p-1', wave_id='w-other'",),
     "the journal's row": (
         "UPDATE journal SET detail_json=json_set(detail_json, '$.risk', 'medium')"
@@ -132,19 +129,6 @@ def test_an_edited_proposal_is_not_approved(world: World, edit: str) -> None:
         world.write(world.decide)
     # What does nothing may still be decided, so that it goes away.
     assert world.write(lambda tx: world.decide(tx, "rejected")).status == "rejected"
-
-
-def test_a_body_that_is_edited_in_both_places_does_not_follow_in_the_chain(world: World) -> None:
-    world.write(world.propose)
-    world.edit(*EDITS["body and its digest"])
-    world.edit(
-        "UPDATE journal SET detail_json=json_set(detail_json, '$.body', json(?), '$.shown_digest', ?)"
-        " WHERE action='proposal.created'",
-        EVIL_BODY,
-        digest({**BODY, "payload": EVIL}),
-    )
-    with pytest.raises(Altered):
-        world.write(world.decide)
 
 
 def test_an_added_proposal_is_not_approved(world: World) -> None:
@@ -190,7 +174,6 @@ def test_an_approval_behind_the_end_of_the_journal_counts_for_nothing(world: Wor
 
 OUTBOX_EDITS = {
     "payload": ("UPDATE outbox_actions SET payload_json=?", canonical_json(EVIL)),
-    "type": ("UPDATE outbox_actions SET action_type='github'",),
     "key": ("UPDATE outbox_actions SET idempotency_key='k-2'",),
     "proposal": ("UPDATE outbox_actions SET proposal_id=NULL",),
     "payload of the proposal": ("UPDATE proposals SET body_json=?", EVIL_BODY),
@@ -244,14 +227,18 @@ ITEMS = [
 ]  # fmt: skip
 
 
+def ask_for_context(world: World, tx: Tx) -> None:
+    world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
+    context_requests.create(
+        tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
+        purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("items", [["file:.env"], ["file:a.py", "file:b.py"]])
 def test_a_grant_that_was_widened_reads_nothing(world: World, items: list[str]) -> None:
     def ask(tx: Tx) -> None:
-        world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
-        context_requests.create(
-            tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
-            purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
-        )  # fmt: skip
+        ask_for_context(world, tx)
         world.decide(tx)
         context_requests.apply_decision(
             tx, "q-1", "approved", approved=["file:a.py"], decided_by="person"
@@ -267,14 +254,7 @@ def test_a_grant_that_was_widened_reads_nothing(world: World, items: list[str]) 
 
 
 def test_a_request_that_says_that_it_needs_no_approval_reads_nothing(world: World) -> None:
-    def ask(tx: Tx) -> None:
-        world.propose(tx, kind="context", body={"items": ITEMS, "total_tokens": 1})
-        context_requests.create(
-            tx, request_id="q-1", session_id=world.session_id, wave_id=world.wave_id, call_id="c",
-            purpose="p", question="q", escalation="", items=ITEMS, proposal_id="p-1",
-        )  # fmt: skip
-
-    world.write(ask)
+    world.write(lambda tx: ask_for_context(world, tx))
     world.edit(
         "UPDATE context_requests SET status='approved', proposal_id=NULL, approved_json='[\"file:a.py\"]'"
     )
@@ -287,10 +267,7 @@ def test_a_policy_that_was_widened_in_the_table_approves_nothing(world: World) -
     world.edit("UPDATE sessions SET policy='all'")
     with pytest.raises(Altered, match="approval policy"):
         world.write(lambda tx: world.decide(tx, by="policy:all"))
-
-
-def test_a_policy_that_the_user_gave_approves(world: World) -> None:
-    world.write(world.propose)
+    world.edit("UPDATE sessions SET policy='ask'")
     world.write(lambda tx: sessions.change(tx, world.session_id, actor="person", policy="all"))
     assert world.write(lambda tx: world.decide(tx, by="policy:all")).status == "approved"
 
@@ -299,6 +276,21 @@ CHANGE = {
     "base_profile_version": 1, "effective_waves": 2, "reason": "r",
     "rules": [{"rule_id": "search", "priority_weight": 1.5}],
 }  # fmt: skip
+
+
+def ask_for_profile(world: World, **changes: int) -> None:
+    words = json.dumps({**CHANGE, **changes})
+
+    def ask(tx: Tx) -> Any:
+        profiles.ensure_default(tx, 150_000)
+        who = agent("s-1")
+        return propose_profile_change(
+            tx, world.settings, words, who, profile_id="default", proposal_id="p-1"
+        )
+
+    assert world.write(ask).status == "pending"
+
+
 PROFILE_EDITS = {
     "change": (
         "UPDATE profile_change_proposals SET proposal_json=json_set(proposal_json,"
@@ -310,30 +302,14 @@ PROFILE_EDITS = {
 
 @pytest.mark.parametrize("edit", PROFILE_EDITS)
 def test_an_edited_profile_change_is_not_applied(world: World, edit: str) -> None:
-    def ask(tx: Tx) -> Any:
-        profiles.ensure_default(tx, 150_000)
-        return propose_profile_change(
-            tx, world.settings, json.dumps(CHANGE), agent("s-1"), profile_id="default",
-            proposal_id="p-1",
-        )  # fmt: skip
-
-    assert world.write(ask).status == "pending"
+    ask_for_profile(world)
     world.edit(*PROFILE_EDITS[edit])
     with pytest.raises(Altered):
         world.write(world.decide)
 
 
 def test_a_profile_change_approved_in_the_table_is_rejected(world: World) -> None:
-    test = {**CHANGE, "effective_waves": 3}
-
-    def ask(tx: Tx) -> Any:
-        profiles.ensure_default(tx, 150_000)
-        return propose_profile_change(
-            tx, world.settings, json.dumps(test), agent("s-1"), profile_id="default",
-            proposal_id="p-1",
-        )  # fmt: skip
-
-    assert world.write(ask).status == "pending"
+    ask_for_profile(world, effective_waves=3)
     world.edit("UPDATE proposals SET status='approved', decided_by='person', decided_at='2026'")
     (outcome,) = world.write(lambda tx: reconcile_profile_changes(tx, world.settings))
     assert (outcome.status, outcome.refusals[0].code) == ("rejected", "altered")

@@ -7,27 +7,14 @@ from pathlib import Path
 import pytest
 
 from cockpit.core.text import is_plain, mixes_scripts
-from cockpit.loop.intake import roles, task_types
 from cockpit.loop.intake.roles import load_roles
 from cockpit.loop.intake.task_types import load_task_types
 
-ODD = {
-    "a space after it": "{} ",
-    "a space before it": " {}",
-    "a line's end": "{}\\n",
-    "a tab": "{}\\t",
-    "a no-break space": "{}\\u00a0",
-    "a zero-width space": "{}\\u200b",
-    "a zero-width joiner inside": "r\\u200d{}",
-    "a mark for the direction": "\\u202e{}",
-    "a byte order mark": "\\ufeff{}",
-    "a tag letter": "{}\\U000e0041",
-    "a soft hyphen": "{}\\u00ad",
-    "full-width letters": "\\uff52{}",
-    "a ligature": "\\ufb01{}",
-    "a line separator": "{}\\u2028",
-}
-MIXED = {"a Cyrillic letter": "r\\u0435view", "a Greek letter": "\\u03bfpen"}
+ODD = (
+    *("{} ", "{}\\t", "{}\\u00a0", "r\\u200d{}", "\\u202e{}", "\\ufeff{}", "{}\\U000e0041"),
+    *("\\uff52{}", "\\ufb01{}", "{}\\u2028"),
+)
+"""Blanks, invisible signs and letters that look like others, as TOML spells them, around a name."""
 TYPE = '+++\nname = "audit"\ndod = ["x"]\n{field} = {value}\n+++\nBody\n'
 FIELDS = {
     "aliases": ('["{}"]', "review"),
@@ -49,57 +36,33 @@ def of_type(project: Path, field: str, value: str) -> tuple[str, ...]:
     return problems(project, "task-types", TYPE.format(field=field, value=value))
 
 
-@pytest.mark.parametrize("how", ODD)
 @pytest.mark.parametrize("field", FIELDS)
-def test_an_odd_name_of_a_task_type_is_refused(tmp_path: Path, field: str, how: str) -> None:
+def test_an_odd_name_of_a_task_type_is_refused(tmp_path: Path, field: str) -> None:
     shape, plain = FIELDS[field]
-    if field in ("aliases", "policy", "deterministic"):
+    if field != "command":
         assert of_type(tmp_path, field, shape.format(plain + "er" * (field == "aliases"))) == ()
-    (problem,) = of_type(tmp_path, field, shape.format(ODD[how].format(plain)))
-    assert f"field `{field}`" in problem and "Write it plainly" in problem
+    for odd in ODD:
+        (problem,) = of_type(tmp_path, field, shape.format(odd.format(plain)))
+        assert f"field `{field}`" in problem and "Write it plainly" in problem, odd
 
 
-@pytest.mark.parametrize("how", MIXED)
-def test_a_word_of_two_alphabets_is_no_alias(tmp_path: Path, how: str) -> None:
-    (problem,) = of_type(tmp_path, "aliases", f'["{MIXED[how]}"]')
-    assert "letters that look like others" in problem
+def test_a_word_of_two_alphabets_is_no_alias(tmp_path: Path) -> None:
+    for mixed in ("r\\u0435view", "\\u03bfpen"):  # a Cyrillic letter, a Greek one
+        (problem,) = of_type(tmp_path, "aliases", f'["{mixed}"]')
+        assert "letters that look like others" in problem
     for language in ("prüfen", "проверка", "δοκιμή", "レビュー"):
         assert of_type(tmp_path, "aliases", f'["{language}"]') == ()
 
 
-@pytest.mark.parametrize("how", ODD)
-def test_an_odd_name_of_a_role_or_of_its_tools_is_refused(tmp_path: Path, how: str) -> None:
-    odd = ODD[how].format("implementer")
-    (problem,) = problems(tmp_path, "roles", f'+++\nname = "{odd}"\n+++\n')
-    assert "Write it plainly" in problem
-    odd = ODD[how].format("finish")
-    role = f'+++\nname = "implementer"\ntools = ["finish", "{odd}"]\n+++\n'
-    (problem,) = problems(tmp_path, "roles", role)
-    assert "Write it plainly" in problem
-
-
-@pytest.mark.parametrize("how", ODD)
-def test_an_odd_name_of_a_task_type_itself_is_refused(tmp_path: Path, how: str) -> None:
-    odd = ODD[how].format("review_pr")
-    assert problems(tmp_path, "task-types", f'+++\nname = "{odd}"\ndod = ["x"]\n+++\n') != ()
-
-
-def test_the_attack_works_without_the_defence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second alias that reads ``review`` is then another word than the one that is there."""
-    monkeypatch.setattr(task_types, "is_plain", lambda text: True)
-    monkeypatch.setattr(roles, "is_plain", lambda text: True)
-    assert of_type(tmp_path, "aliases", '["review\\u200b"]') == ()
+def test_an_odd_name_of_a_role_or_of_its_tools_is_refused(tmp_path: Path) -> None:
+    for odd in ODD:
+        name, tool = odd.format("implementer"), odd.format("finish")
+        for role in (f'name = "{name}"', f'name = "implementer"\ntools = ["finish", "{tool}"]'):
+            (problem,) = problems(tmp_path, "roles", f"+++\n{role}\n+++\n")
+            assert "Write it plainly" in problem, odd
 
 
 def test_what_is_plain() -> None:
-    for text in (
-        "review",
-        "prüfen",
-        "make test",
-        "a\u0301".encode().decode() and "á",
-        "/review-pr",
-    ):
+    for text in ("review", "prüfen", "make test", "/review-pr"):
         assert is_plain(text) and not mixes_scripts(text), text
     assert not is_plain("e\u0301")  # two letters that NFKC makes one

@@ -62,9 +62,7 @@ async def test_borrowed_objects_are_listed(project: Path, private: Path) -> None
 
 
 @pytest.mark.parametrize("chain", [1, 2])
-async def test_objects_that_others_can_write_are_refused(
-    project: Path, private: Path, tmp_path: Path, chain: int
-) -> None:
+async def test_objects_that_others_can_write_are_refused(project, private, tmp_path, chain):
     """Also where a repository of the user's borrows them in turn."""
     lent = tmp_path / "lent" / "objects"
     (lent / "info").mkdir(parents=True)
@@ -83,9 +81,7 @@ async def test_objects_that_others_can_write_are_refused(
     assert "is refused, and no git is started" in await explained(project)
 
 
-async def test_objects_of_another_user_are_refused(
-    project: Path, private: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_objects_of_another_user_are_refused(project, private, monkeypatch):
     (project / ".git" / "objects" / "info" / "alternates").write_text(
         f"{private / '.git' / 'objects'}\n"
     )
@@ -96,18 +92,14 @@ async def test_objects_of_another_user_are_refused(
         await run_git("status", cwd=project)
 
 
-async def test_a_copied_folder_does_not_share_another_repository(
-    project: Path, private: Path
-) -> None:
+async def test_a_copied_folder_does_not_share_another_repository(project, private):
     (project / ".git" / "commondir").write_text(f"{private / '.git'}\n")
     assert git(project, "show", "HEAD:diary.txt") == "secret thoughts", "git itself follows it"
     with pytest.raises(CockpitError, match="commondir of its repository leads to"):
         await run_git("show", "HEAD:diary.txt", cwd=project)
 
 
-async def test_a_file_and_a_link_in_the_place_of_a_repository_are_listed(
-    tmp_path: Path, private: Path
-) -> None:
+async def test_a_file_and_a_link_in_the_place_of_a_repository_are_listed(tmp_path, private):
     for name in ("file", "link"):
         root = tmp_path / name
         root.mkdir()
@@ -120,9 +112,7 @@ async def test_a_file_and_a_link_in_the_place_of_a_repository_are_listed(
         assert "git redirect .git" in await explained(root)
 
 
-async def test_worktrees_and_submodules_are_no_redirects(
-    project: Path, private: Path, tmp_path: Path
-) -> None:
+async def test_worktrees_and_submodules_are_no_redirects(project, private, tmp_path):
     git(project, "submodule", "--quiet", "add", str(private), "vendor")
     git(project, "worktree", "add", "-q", str(tmp_path / "tree"))
     for root in (project, project / "vendor", tmp_path / "tree"):
@@ -130,9 +120,7 @@ async def test_worktrees_and_submodules_are_no_redirects(
         assert (await run_git("status", cwd=root)).ok
 
 
-async def test_variables_lend_nothing(
-    project: Path, private: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_variables_lend_nothing(project, private, monkeypatch):
     diary = git(private, "rev-parse", "HEAD:diary.txt")
     monkeypatch.setenv("GIT_ALTERNATE_OBJECT_DIRECTORIES", str(private / ".git" / "objects"))
     assert git(project, "cat-file", "blob", diary) == "secret thoughts"

@@ -43,36 +43,22 @@ def answer(root: Path, tool: str, arguments: Any, event: str = "PermissionReques
 
 APPROVE = "cockpit proposals approve p-1"
 DENIED: list[dict[str, Any]] = [
-    {"command": "sudo ls"},
     {"cmd": f"cd /tmp && {APPROVE}"},
     {"script": f"#!/bin/sh\n{APPROVE}\n"},
-    {"argv": ["sudo", "ls"]},
     {"argv": ["bash", "-lc", APPROVE]},
     {"args": ["proposals", "approve", "p-1"], "command": "cockpit"},
-    {"program": "/usr/bin/sudo", "arguments": ["ls"]},
     {"executable": "env", "params": ["-i", "sudo", "ls"]},
-    {"command_line": "sudo ls"},
     {"commandLine": "sudo ls"},
-    {"Command": "sudo ls"},
     {"shell-command": "sudo ls"},
-    {"commands": ["ls", "sudo ls"]},
     {"commands": [{"run": "ls"}, {"run": APPROVE}]},
-    {"steps": [{"input": {"cmd": ["env", "A=1", "sudo", "ls"]}}]},
     {"code": f"import subprocess\nsubprocess.run({json.dumps(APPROVE.split())})\n"},
     {"code": "require('child_process').execSync('sudo ls')"},
-    {"source": "import os; os.system('sudo ls')"},
-    {"request": json.dumps({"command": "sudo ls"})},
     {"request": json.dumps({"inner": json.dumps({"argv": ["sudo", "ls"]})})},
     {"session": 3, "chars": "sudo ls\n"},
-    {"stdin": "sudo ls\n"},
-    {"options": {"pre_hook": "sudo ls"}},
 ]
 PASSED: list[dict[str, Any]] = [
-    {"command": "ls"},
     {"query": "how to use sudo ls"},
-    {"command": "view", "path": "sudo.md"},
     {"command": "create", "file_text": "sudo ls\n"},
-    {"text": "sudo ls"},
     {"code": "x = 'a word about sudo'"},
     {"command": "cockpit tasks list"},
     {"deep": [[[[[[[[[[[[[[[[["x"]]]]]]]]]]]]]]]]]},
@@ -81,7 +67,7 @@ PASSED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
-@pytest.mark.parametrize("tool", ["mcp__box__execute", "mcp__notes__add", "Terminal"])
+@pytest.mark.parametrize("tool", ["mcp__box__execute", "Terminal"])
 def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, tool: str, event: str) -> None:
     for arguments in DENIED:
         assert answer(root, tool, arguments, event) == "deny", arguments
@@ -90,13 +76,11 @@ def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, tool: str, ev
 
 
 @pytest.mark.parametrize("policy", ["reads", "all"])
-def test_no_policy_allows_a_command_in_a_tool_that_is_not_known(
-    root: Path, policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_policy_allows_a_command_in_a_tool_that_is_not_known(root, policy, monkeypatch):
     """Even a command that reads: nobody here knows what the tool does with it, and where."""
     monkeypatch.setenv("COCKPIT_APPROVE", policy)
     assert answer(root, "Bash", {"command": "ls"}) == "allow"
-    for tool in ("mcp__shell__bash", "mcp__x__Bash", "mcp__Bash", "bash", "BASH", "Bash2", "Run"):
+    for tool in ("mcp__shell__bash", "mcp__Bash", "bash", "Run"):
         assert answer(root, tool, {"command": "ls"}) == "", tool
 
 
@@ -109,27 +93,19 @@ def test_agents_ask_before_a_tool_of_any_server_runs(agent: str) -> None:
 SHELL_INPUTS: list[dict[str, Any]] = [
     {"command": "ls", "shell": "./evil"},
     {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}},
-    {"command": "ls", "environment": {"PATH": "."}},
     {"command": "ls", "cmd": "touch out"},
-    {"cmd": "ls", "command": "touch out"},
     {"command": "ls", "stdin": "touch out"},
     {"command": "ls", "dangerouslyDisableSandbox": True},
     {"command": "ls", "workdir": ["/"]},
-    {"command": "ls", "workdir": "/"},
-    {"command": "ls", "cwd": ".."},
     {"command": "ls", "workdir": ".", "cwd": "/"},
     {"command": ["./bash", "-c", "ls"]},
-    {"command": ["bin/sh", "-c", "ls"]},
-    {"command": ["/tmp/bash", "-lc", "ls"]},
     {"command": ["ls", 1]},
     {"command": {"a": "ls"}},
     {"command": ""},
 ]
 
 
-def test_a_read_with_an_argument_that_changes_what_runs_is_none(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_with_an_argument_that_changes_what_runs_is_none(root, monkeypatch):
     monkeypatch.setenv("COCKPIT_APPROVE", "reads")
     for arguments in SHELL_INPUTS:
         for tool in ("Bash", "shell", "exec_command"):
@@ -140,9 +116,7 @@ def test_a_read_with_an_argument_that_changes_what_runs_is_none(
     assert answer(root, "shell", {"command": ["ls", "src"]}) == "allow"
 
 
-def test_a_shell_of_the_project_on_path_is_no_shell(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shell_of_the_project_on_path_is_no_shell(root, monkeypatch):
     (root / "bin").mkdir()
     (root / "bin" / "bash").write_text("#!/bin/sh\ntouch out\n", encoding="utf-8")
     (root / "bin" / "bash").chmod(0o755)
@@ -153,20 +127,13 @@ def test_a_shell_of_the_project_on_path_is_no_shell(
 
 
 PATHS: list[tuple[str, dict[str, Any]]] = [
-    ("Read", {"file_path": "~/notes.txt"}),
     ("Read", {"file_path": "~root/notes.txt"}),
     ("Read", {"file_path": " /etc/passwd"}),
-    ("Read", {"file_path": "/etc/passwd "}),
-    ("Read", {"file_path": "\t/etc/passwd"}),
     ("LS", {"path": "~"}),
     ("Glob", {"pattern": "/etc/*"}),
-    ("Glob", {"pattern": "~/*"}),
-    ("Glob", {"pattern": "../*"}),
     ("Glob", {"pattern": "src/../../*"}),
     ("Glob", {}),
-    ("Grep", {"pattern": "KEY", "path": "~/"}),
     ("Grep", {"pattern": "KEY", "path": ".."}),
-    ("Write", {"file_path": "~/x", "content": "x"}),
     ("Write", {"file_path": " /tmp/x", "content": "x"}),
     ("Edit", {"file_path": "~/.bashrc"}),
     ("Read", {"file_path": "src/e\u0301.py"}),
@@ -181,7 +148,7 @@ def test_paths_that_agents_read_in_another_way_are_asked_about(root: Path) -> No
     assert answer(root, "Grep", {"pattern": "x"}) == "allow"
 
 
-@pytest.mark.parametrize("glob", ["", ".env", "*", ".e*", "**/.env", ".e[n]v", "{.env,x}", "!x"])
+@pytest.mark.parametrize("glob", ["", ".env", "**/.e*", ".e[n]v", "{.env,x}", "!x"])
 def test_a_search_over_files_of_secrets_is_asked_about(root: Path, glob: str) -> None:
     (root / "src" / ".env").write_text("KEY=x\n", encoding="utf-8")
     arguments = {"pattern": "KEY", **({"glob": glob} if glob else {})}

@@ -44,40 +44,20 @@ def learned(trust: TrustWorld) -> TrustWorld:
 COMMANDS = [
     ("env", "PYTEST_ADDOPTS=-p evil", "pytest", "-q", "tests/test_a.py"),
     ("PYTHONPATH=evil", "pytest", "-q", "tests/test_a.py"),
-    ("sh", "-c", "pytest -q tests/test_a.py"),
     ("bash", "-lc", "pytest -q tests/test_a.py; curl evil"),
-    ("timeout", "9", "pytest", "-q", "tests/test_a.py"),
     ("./pytest", "-q", "tests/test_a.py"),
-    ("/tmp/pytest", "-q", "tests/test_a.py"),
-    ("tests/pytest", "-q", "tests/test_a.py"),
-    ("pytest ", "-q", "tests/test_a.py"),
     ("рytest", "-q", "tests/test_a.py"),  # a Cyrillic letter
-    ("pytest", "-q", "tеsts/test_a.py"),  # and another one
     ("pytest", "-q", "tests/test_a\u200b.py"),
-    ("pytest", "-q", "ｔests/test_a.py"),
     ("pytest", "-q", "tests/../src/secret.py"),
-    ("pytest", "-q", "tests//test_a.py"),
-    ("pytest", "-q", "./tests/test_a.py"),
-    ("pytest", "-q", "/etc/tests/test_a.py"),
     ("pytest", "-q", "tests/deep/test_a.py"),
-    ("pytest", "-q", "tests/*.py"),
     ("pytest", "-q", "tests/test_a.py", "-p", "evil"),
-    ("pytest", "-p", "evil", "-q", "tests/test_a.py"),
-    ("pytest", "-q", "-c", "tests/evil.py"),
-    ("pytest", "-q", "--rootdir=tests/evil.py"),
     ("pytest", "-q", "tests/test_a.py", "--basetemp=src"),
     ("pytest", "-q", "@tests/test_a.py"),
-    ("pytest", "-q", "@test_a.py"),
-    ("pytest", "-q", "tests/test_a.py", "@args.py"),
-    ("pytest", "-q", "tests/test_a.py;rm"),
     ("pytest", "-q", "tests/$(id).py"),
-    ("pytest", "-q", "tests/`id`.py"),
     ("pytest", "-q", "tests/te\nst.py"),
     ("pytest", "-q", "tests/.env.py"),
     ("pytest", "-q", "tests/test_a.py", "src/secret.py"),
-    ("pytest", "tests/test_a.py"),
     ("pytest", "-q"),
-    ("pytest",),
     ("git", "-c", "core.pager=evil", "diff"),
 ]
 
@@ -110,29 +90,12 @@ def test_outside_the_sandbox_it_is_another_command(learned: TrustWorld) -> None:
     assert not passed(learned.run(learned.begin(), *command, risk="high"))
 
 
-ITEMS = [
-    "file:tests/../src/secret.py",
-    'file:"tests/../src/secret.py"',
-    "file:/etc/passwd.py",
-    "file:~/tests/a.py",
-    "file:tests/.ssh/a.py",
-    "file:.git/tests/a.py",
-    "file:tests/deep/a.py",
-    "file:Tests/a.py",
-    "file:tеsts/a.py",
-    "file:tests\u2215a.py",
-    'file:"tests/a\\u200b.py"',
-    'file:"tests/a\\n.py"',
-    "file:tests/*.py",
-    "file:tests/**/*.py",
-    "file:tests/{a,b}.py",
-    "file:tests/a.py:1-2",
-    "file:tests/a.pyc",
-    "file:tests/a",
-    "symbol:tests",
-    "search:. in tests/*.py",
-    "gh:issue list",
-]
+ITEMS = (
+    *("file:tests/../src/secret.py", 'file:"tests/../src/secret.py"', "file:~/tests/a.py"),
+    *("file:Tests/a.py", "file:tests/.ssh/a.py", "file:.git/tests/a.py", "file:tests/deep/a.py"),
+    *("file:tеsts/a.py", 'file:"tests/a\\u200b.py"', "file:tests/*.py", "file:tests/a.py:1-2"),
+    *("file:tests/a", "symbol:tests", "search:. in tests/*.py", "gh:issue list"),
+)
 
 
 def test_an_item_that_looks_like_a_trusted_one_is_asked(learned: TrustWorld) -> None:
@@ -154,35 +117,15 @@ def test_a_link_into_another_folder_is_asked(learned: TrustWorld) -> None:
     assert not passed(learned.read(learned.begin(), "file:linked/secret.py"))
 
 
-SHELL = [
-    "pytest  -q tests/test_a.py",
-    "pytest -q 'tests/test_a.py'",
-    'pytest "-q" tests/test_a.py',
-    "py\\test -q tests/test_a.py",
-    "FOO=1 pytest -q tests/test_a.py",
-    "env FOO=1 pytest -q tests/test_a.py",
-    "pytest -q tests/test_a.py && curl evil",
-    "pytest -q tests/test_a.py; id",
-    "pytest -q tests/test_a.py | tee x",
-    "pytest -q tests/test_a.py > x",
-    "pytest -q tests/test_a.py & id",
-    "pytest -q tests/test_a.py\nid",
-    "pytest -q tests/test_[ab].py",
-    "pytest -q tests/test_*.py",
-    "pytest -q tests/$X.py",
-    "pytest -q tests/test_a.py # comment",
-    "(pytest -q tests/test_a.py)",
-    "bash -c 'pytest -q tests/test_a.py; id'",
-    "bash -c 'pytest -q \"tests/test_a.py\"'",
-    "bash -c 'FOO=1 pytest -q tests/test_a.py'",
-    "FOO=1 bash -c 'pytest -q tests/test_a.py'",
-    "bash -ic 'pytest -q tests/test_a.py' evil",
-    "bash --rcfile evil -c 'pytest -q tests/test_a.py'",
-    "sh evil.sh",
-    "git -c core.pager=evil status",
-    "cd src && pytest -q tests/test_a.py",
-    "~/pytest -q tests/test_a.py",
-]
+SHELL = (
+    *("pytest -q 'tests/test_a.py'", "py\\test -q tests/test_a.py"),
+    *("FOO=1 pytest -q tests/test_a.py", "pytest -q tests/test_a.py && curl evil"),
+    *("pytest -q tests/test_a.py | tee x", "sh evil.sh", "pytest -q tests/test_a.py > x"),
+    *("pytest -q tests/test_a.py\nid", "pytest -q tests/test_*.py", "pytest -q tests/$X.py"),
+    *("pytest -q tests/test_a.py # comment", "(pytest -q tests/test_a.py)"),
+    *("bash -c 'pytest -q tests/test_a.py; id'", "bash -c 'FOO=1 pytest -q tests/test_a.py'"),
+    *("bash --rcfile evil -c 'pytest -q tests/test_a.py'", "cd src && pytest -q tests/test_a.py"),
+)
 
 
 def test_shell_text_that_is_not_plain_has_no_shape(trust: TrustWorld) -> None:
@@ -202,13 +145,8 @@ def test_plain_shell_text_and_edits_have_one(trust: TrustWorld) -> None:
         described = describe_shape(request, judge_request(request, trust.root), trust.root)
         assert described is not None and described[0] == words
     for path in (
-        ".claude/settings.json",
-        "../out.py",
-        ".github/workflows/ci.yml",
-        "Makefile",
-        "pkg/.claude/commands/a.md",
-        ".agents/skills/a/SKILL.md",
-        ".mcp.json",
+        *(".claude/settings.json", "../out.py", ".github/workflows/ci.yml", "Makefile"),
+        *("pkg/.claude/commands/a.md", ".agents/skills/a/SKILL.md", ".mcp.json"),
     ):
         request = edit(trust.root / path, "x", "y")
         judged = judge_request(request, trust.root)

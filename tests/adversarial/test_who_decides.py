@@ -19,14 +19,12 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 import state_for_tests
 
 from cockpit.access.capability_tokens import ensure_root, listed
-from cockpit.access.socket_peer import explain_peer_absence, find_peers
+from cockpit.access.socket_peer import explain_peer_absence
 from cockpit.access.user_presence import Process, explain_absence_of, shield_process
 from cockpit.act.adapters.run_command import CommandAdapter
 from cockpit.act.preview_command import preview_run
@@ -102,15 +100,9 @@ def test_the_user_in_a_terminal_is_present(ask: str) -> None:
     assert "<PRESENT>" in in_terminal(["sh", "-c", f"{ask}; true"], env())
 
 
-@pytest.mark.parametrize("mark", ["CLAUDECODE", "CODEX_SANDBOX", "COCKPIT_TASK", "GEMINI_CLI"])
+@pytest.mark.parametrize("mark", ["CLAUDECODE", "COCKPIT_TASK"])
 def test_an_agents_environment_is_refused(ask: str, mark: str) -> None:
     assert f"{mark} is set" in in_terminal(["sh", "-c", f"{ask}; true"], env(**{mark: "1"}))
-
-
-def test_an_agent_that_cleans_its_own_environment_is_refused(ask: str) -> None:
-    command = f"env -u CLAUDECODE {ask}; true"
-    told = "CLAUDECODE is set" if HAS_PROCFS else "<PRESENT>"
-    assert told in in_terminal(["sh", "-c", command], env(CLAUDECODE="1"))
 
 
 def test_a_terminal_of_script_is_refused(ask: str, tmp_path: Path) -> None:
@@ -172,7 +164,7 @@ def test_an_orphan_with_a_terminal_of_its_own_is_refused(ask: str, tmp_path: Pat
     unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
     if not shutil.which("unshare") or subprocess.run([*unshare, "true"]).returncode:
         unshare = []
-    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; true"
+    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 1200 ]; do sleep .05; i=$((i+1)); done"
     words = [*unshare, "sh", "-c", f"{sys.executable} {program} {out} '{ask}'; {wait}"]
     subprocess.run(words, env=env(), check=True, timeout=90)
     shown = out.with_name("out.done").read_text(encoding="utf-8")
@@ -285,123 +277,6 @@ def test_a_connection_that_nobody_has_is_not_the_users() -> None:
     assert "not known" in explain_peer_absence(None, None)
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_the_process_at_an_end_is_found(family: socket.AddressFamily) -> None:
-    try:
-        listener = socket.create_server(
-            ("127.0.0.1" if family == socket.AF_INET else "::1", 0), family=family
-        )
-    except OSError:  # a machine without such addresses has no peers at any
-        assert not find_peers(("::1", 1), ("::1", 2))
-        return
-    with listener, socket.socket(family) as client:
-        client.connect(listener.getsockname())
-        connection, address = listener.accept()
-        with connection:
-            assert os.getpid() in find_peers(address[:2], listener.getsockname()[:2])
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["proposals", "approve", "p-1"],
-        ["proposals", "reject", "p-1"],
-        ["proposals", "discuss", "p-1", "--words", "go"],
-        ["tokens", "issue", "--namespace", "ci", "--scope", "audit.read"],
-        ["profile", "rollback"],
-        ["run", "fix it", "--approve", "all", "--model", "offline"],
-        ["work", "--all", "--headless", "--approve", "all"],
-    ],
-)
-def test_no_command_decides_below_an_agent(tmp_path: Path, words: list[str]) -> None:
-    state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
-    project = tmp_path / "project"
-    project.mkdir()
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
-    place = locate_project(project)
-    place.prepare()
-    with Store.open(place.database) as store:
-        store.write_now(
-            lambda tx: proposals.create(
-                tx, proposal_id="p-1", kind="action", session_id="", wave_id="", title="t",
-                body={"type": "backlog_plan", "payload": {"markdown": ""}}, risk="low",
-            )
-        )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "cockpit", *words],
-        cwd=project, env=env(**state, CLAUDECODE="1"), capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert "CLAUDECODE is set" in done.stderr and "Nothing was done" in done.stderr
-    with Store.open(place.database) as store:
-        assert store.read_now(lambda c: proposals.load(c, "p-1")).status == "pending"
-
-
-TRACED = """
-import os, sys, time
-from cockpit.access.user_presence import shield_process
-if sys.argv[1] == "shielded":
-    shield_process()
-sys.stdout.write(f"{os.getpid()}\\n")
-sys.stdout.flush()
-sys.stdin.read()
-"""
-TRACER = """
-import ctypes, os, sys
-pid, found = int(sys.argv[1]), []
-for name in ("environ", "mem", "maps"):
-    try:
-        open(f"/proc/{pid}/{name}", "rb").read(1)
-        found.append(name)
-    except OSError as error:
-        found += [name] if error.errno == 5 else []  # memory at 0 is there, and empty
-try:
-    os.listdir(f"/proc/{pid}/fd")
-    found.append("fd")
-except OSError:
-    pass
-libc = ctypes.CDLL(None)
-if libc.ptrace(16, pid, 0, 0) == 0:  # PTRACE_ATTACH
-    found.append("ptrace")
-    os.waitpid(pid, 0)
-    libc.ptrace(17, pid, 0, 0)
-print(" ".join(found) or "nothing")
-"""
-
-
-@pytest.mark.parametrize("state", ["shielded", "open"])
-def test_a_shielded_process_is_not_traced_by_another_of_its_user(state: str) -> None:
-    """The screen and the server: an agent's shell reads neither their memory nor their environment."""
-    user: dict[str, Any] = {"user": 65_534, "group": 65_534, "extra_groups": []}
-    user = user if os.geteuid() == 0 else {}
-    places = ":".join([str(ROOT), str(Path(msgspec.__file__).parents[1])])
-    for python in (sys.executable, "/usr/bin/python3"):
-        try:
-            target = subprocess.Popen(
-                [python, "-c", TRACED, state], env=env(PYTHONPATH=places), cwd="/", text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, **user,
-            )  # fmt: skip
-        except OSError:
-            continue  # of a folder that is not open to that user
-        with target:
-            assert target.stdout is not None
-            pid = target.stdout.readline().strip()
-            if not pid:
-                continue
-            done = subprocess.run(
-                [python, "-c", TRACER, pid], env=env(), cwd="/", capture_output=True, text=True,
-                **user,
-            )  # fmt: skip
-            assert target.stdin is not None
-            target.stdin.close()
-        assert (done.stdout.strip() == "nothing") == (state == "shielded"), (
-            done.stdout + done.stderr
-        )
-        return
-    # Of no Python that another user may start: what the kernel asks when one would trace this process.
-    assert dumpable_after(state) == (state == "open")
-
-
 def dumpable_after(state: str) -> bool:
     pid = os.fork()
     if pid == 0:
@@ -422,12 +297,10 @@ def test_a_shielded_process_is_not_the_kernels_to_show(state: str) -> None:
         assert dumpable_after(state) == (state == "open")
 
 
-def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Path) -> None:
+def test_a_terminal_program_of_the_agents_own_has_no_name(tmp_path: Path) -> None:
     """A copy of an interpreter that is called tmux makes the terminal: whose file it is counts."""
     fake = tmp_path / "tmux"
     shutil.copy(Path(sys.executable).resolve(), fake)
-    program, out = tmp_path / "orphan.py", tmp_path / "out"
-    program.write_text(ORPHAN, encoding="utf-8")
     if os.geteuid() == 0:
         os.chown(fake, 65_534, 65_534)
     home = {"PYTHONHOME": sys.base_prefix}
@@ -438,28 +311,15 @@ def test_a_terminal_program_of_the_agents_own_is_refused(ask: str, tmp_path: Pat
         assert shown_as.stdin is not None
         shown_as.stdin.write("\n")
     assert name == ""
-    if os.geteuid() == 0:
-        os.chown(fake, 0, 0)
-    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
-    if not shutil.which("unshare") or subprocess.run([*unshare, "true"]).returncode:
-        return  # and so an agent cannot make one to have a file that seems to be the system's
-    # In a namespace of the agent's own, the file seems to be the system's.
-    fake.chmod(0o755)
-    wait = f"i=0; while [ ! -e {out}.done ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; true"
-    clean = f"env -u PYTHONHOME {ask}"
-    words = [*unshare, "sh", "-c", f"{fake} {program} {out} '{clean}'; {wait}"]
-    subprocess.run(words, env=env(**home), check=True, timeout=90)
-    shown = out.with_name("out.done").read_text(encoding="utf-8")
-    assert "which the user did not start" in shown or "no user sits" in shown
 
 
-def test_the_root_token_decides_nothing_on_the_command_line_below_an_agent(tmp_path: Path) -> None:
-    """The file is the user's, and so is the agent's shell: with its text, it is an agent's shell still."""
-    state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
-    project = tmp_path / "project"
-    project.mkdir()
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
-    place = locate_project(project)
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a proposal that waits, and a root token."""
+    root = tmp_path / "project"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    place = locate_project(root)
     place.prepare()
     with Store.open(place.database) as store:
         store.write_now(lambda tx: ensure_root(tx, place.state))
@@ -469,32 +329,34 @@ def test_the_root_token_decides_nothing_on_the_command_line_below_an_agent(tmp_p
                 body={"type": "backlog_plan", "payload": {"markdown": ""}}, risk="low",
             )
         )  # fmt: skip
+    return root
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["proposals approve p-1", "tokens issue --namespace ci --scope audit.read --token ROOT",
+     "profile rollback", "run fix --approve all --model offline"],
+)  # fmt: skip
+def test_no_command_decides_below_an_agent(tmp_path: Path, project: Path, words: str) -> None:
+    """Also with the root token: the file is the user's, and so is the agent's shell."""
+    place = locate_project(project)
     root = (place.state / "root.token").read_text(encoding="utf-8").strip()
-    issue = ["tokens", "issue", "--namespace", "ci", "--scope", "orientation.approve"]
-    for words in (["proposals", "approve", "p-1"], issue, [*issue, "--token", root]):
-        done = subprocess.run(
-            [sys.executable, "-m", "cockpit", *words],
-            cwd=project, env=env(**state, CLAUDECODE="1", COCKPIT_TOKEN=root),
-            capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 3, done.stdout + done.stderr
-        assert "for you alone" in done.stderr and "CLAUDECODE is set" in done.stderr
+    state = {"COCKPIT_STATE_DIR": state_for_tests.folder(), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "cockpit", *words.replace("ROOT", root).split()],
+        cwd=project, env=env(**state, CLAUDECODE="1", COCKPIT_TOKEN=root),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "for you alone" in done.stderr and "CLAUDECODE is set" in done.stderr
     with Store.open(place.database) as store:
         assert store.read_now(lambda c: proposals.load(c, "p-1")).status == "pending"
         assert len(store.read_now(listed)) == 1
 
 
-async def test_a_confined_command_finds_neither_the_root_token_nor_the_store(
-    tmp_path: Path,
-) -> None:
+async def test_a_confined_command_finds_neither_the_root_token_nor_the_store(project: Path):
     sandbox = await detect(os.environ)
-    project = tmp_path / "project"
-    project.mkdir()
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
     place = locate_project(project)
-    place.prepare()
-    with Store.open(place.database) as store:
-        store.write_now(lambda tx: ensure_root(tx, place.state))
     ground = await open_workspace(project)
     look = f"cat {place.state}/root.token; cat {place.database}; find / -name root.token; env; true"
     preview = preview_run(Run(("sh", "-c", look), "because", 60), ground)

@@ -1,8 +1,8 @@
 """A small agent that speaks the protocols of real ones, and does a chain's tasks as their messages were.
 
-Started as ``chain_agent.py stdio|app-server|acp [idle|refused|reads]`` with whatever arguments follow. The
-shapes of its messages are those that Claude Code 2.1.330 and Codex 0.169.0 sent. ``idle``: it says that it
-did its task. ``refused``: it first asks for what a deny rule refuses, and does the task all the same.
+Started as ``chain_agent.py stdio|acp [refused|reads]`` with whatever arguments follow. The shapes of its
+messages are those that Claude Code 2.1.330 sent. ``refused``: it first asks for what a deny rule refuses,
+and does the task all the same.
 ``reads``: it reads one line of ``calc.py`` and does nothing else.
 """
 
@@ -33,13 +33,13 @@ def say(**body: Any) -> None:
     print(json.dumps(body), flush=True)
 
 
-def answer_to(prompt: str, idle: bool) -> tuple[str, dict[str, Any]]:
+def answer_to(prompt: str) -> tuple[str, dict[str, Any]]:
     """Return the file to write, empty for none, and the answer."""
     if "reviewer of" in prompt:
         return "", VERDICT
     part = re.search(r"implementer of T-\d+: Write (part\d+)", prompt)
     assert part is not None
-    return "" if idle or reads() else f"{os.getcwd()}/{part[1]}.py", DONE
+    return "" if reads() else f"{os.getcwd()}/{part[1]}.py", DONE
 
 
 def reads() -> bool:
@@ -51,14 +51,14 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-def speak_stdio(idle: bool) -> None:
+def speak_stdio() -> None:
     greeting = hear()
     assert greeting["request"]["subtype"] == "initialize", greeting
     reply = {"subtype": "success", "request_id": greeting["request_id"], "response": {}}
     say(type="control_response", response=reply)
     prompt = hear()["message"]["content"][0]["text"]
     say(type="system", subtype="init", session_id="c-1", model="claude-sonnet-4-20250514")
-    path, answer = answer_to(prompt, idle)
+    path, answer = answer_to(prompt)
     if "refused" in sys.argv[2:3]:
         asked = {"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "call_r"}
         asked["input"] = {"command": "sudo make install"}
@@ -97,54 +97,7 @@ def speak_stdio(idle: bool) -> None:
         hear()
 
 
-def speak_app_server(idle: bool) -> None:
-    while True:
-        heard = hear()
-        match heard.get("method"):
-            case "initialize":
-                say(id=heard["id"], result={"userAgent": "codex/0.169.0"})
-            case "thread/start":
-                assert heard["params"]["approvalPolicy"] == "untrusted"
-                say(id=heard["id"], result={"thread": {"id": "th-1"}, "model": "gpt-5"})
-            case "turn/start":
-                assert heard["params"]["outputSchema"]["required"]
-                say(id=heard["id"], result={"turn": {"id": "tu-1", "status": "inProgress"}})
-                take_turn(heard["params"]["input"][0]["text"], idle)
-
-
-def take_turn(prompt: str, idle: bool) -> None:
-    where = {"threadId": "th-1", "turnId": "tu-1"}
-
-    def notice(kind: str, **fields: Any) -> None:
-        say(method=kind, params={**where, **fields})
-
-    path, answer = answer_to(prompt, idle)
-    if reads():
-        item = {"type": "commandExecution", "id": "call_0", "cwd": os.getcwd(), "exitCode": 0}
-        item["command"] = "/bin/bash -lc \"sed -n '1,1p' calc.py\""
-        notice("item/started", item={**item, "status": "inProgress"})
-        notice("item/completed", item={**item, "status": "completed"})
-    if path:
-        item = {"type": "commandExecution", "id": "call_1", "cwd": os.getcwd()}
-        item["command"] = f"/bin/bash -lc \"printf 'x = 1' > {os.path.basename(path)}\""  # noqa: PTH119
-        notice("item/started", item={**item, "status": "inProgress"})
-        asked = {**where, "itemId": "call_1", "command": item["command"], "cwd": item["cwd"]}
-        say(id=0, method="item/commandExecution/requestApproval", params=asked)
-        allowed = hear()["result"]["decision"] == "accept"
-        if allowed:
-            write(path, "x = 1")
-        status = "completed" if allowed else "declined"
-        notice(
-            "item/completed", item={**item, "status": status, "exitCode": 0 if allowed else None}
-        )
-    total = {"inputTokens": 30, "outputTokens": 5, "cachedInputTokens": 0}
-    notice("thread/tokenUsage/updated", tokenUsage={"total": total, "last": total})
-    said = {"type": "agentMessage", "id": "m-1", "text": json.dumps(answer)}
-    notice("item/completed", item=said)
-    notice("turn/completed", turn={"id": "tu-1", "items": [], "status": "completed"})
-
-
-def speak_acp(idle: bool) -> None:
+def speak_acp() -> None:
     def reply(heard: dict[str, Any], **result: Any) -> None:
         say(jsonrpc="2.0", id=heard["id"], result=result)
 
@@ -161,7 +114,7 @@ def speak_acp(idle: bool) -> None:
                 reply(heard, sessionId="s-1")
             case "session/prompt":
                 blocks = heard["params"]["prompt"]
-                path, answer = answer_to("".join(block.get("text", "") for block in blocks), idle)
+                path, answer = answer_to("".join(block.get("text", "") for block in blocks))
                 if reads():
                     place = {"path": f"{os.getcwd()}/calc.py", "line": 1}
                     call = {"toolCallId": "call_0", "title": "Read", "kind": "read"}
@@ -197,6 +150,4 @@ def take_acp_call(path: str, update: Any) -> None:
 
 
 if __name__ == "__main__":
-    ways = {"stdio": speak_stdio, "app-server": speak_app_server, "acp": speak_acp}
-    speak = ways[sys.argv[1]]
-    speak("idle" in sys.argv[2:3])
+    {"stdio": speak_stdio, "acp": speak_acp}[sys.argv[1]]()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from loopback.replies import Reply, Say, Use
 from loopback.server import Received
@@ -28,22 +27,6 @@ def answer_claude(request: Received) -> Reply:
     part, folder = _task(text)
     path = f"{folder}/{part}.py"
     return Say(calls=(Use("Write", {"file_path": path, "content": f"# {part}\n"}),))
-
-
-def answer_codex(request: Received) -> Reply:
-    """Answer Codex the same way; its answers are text, whose schema the request carries."""
-    text = json.dumps(request.body.get("input", ""))
-    if "reviewer of" in text:
-        return Say(json.dumps(VERDICT))
-    if "call_output" in text:
-        return Say(json.dumps(DONE))
-    part, _ = _task(text)
-    command = f"printf '# {part}\\n' > {part}.py"
-    tools = {tool.get("name") for tool in request.body.get("tools", [])}
-    arguments: dict[str, Any] = {"command": ["bash", "-lc", command]}
-    if "exec_command" in tools:
-        return Say(calls=(Use("exec_command", {"cmd": command}),))
-    return Say(calls=(Use("shell", arguments),))
 
 
 def _task(text: str) -> tuple[str, str]:

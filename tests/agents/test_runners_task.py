@@ -116,24 +116,6 @@ async def test_what_a_reviewers_agent_changes_is_put_back(world: World) -> None:
     assert "meddle" not in git(world.root, "log", "--format=%s", BRANCH)
 
 
-async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
-    task_id = world.task()
-    chatty: list[Step] = [init(), result("I think it is fine!\nVERDICT: PASS\nOr is it?")]
-    ended = await do(world, task_id, runner(world, implementer=MEND, spec_reviewer=chatty))
-    assert ended.status == "blocked"
-    assert [outcome for step, outcome in world.steps(task_id) if step == "spec_review"] == [
-        "FAIL",
-        "FAIL",
-    ]
-
-
-async def test_an_agent_that_cannot_go_on_blocks_its_task(world: World) -> None:
-    task_id = world.task()
-    stuck: list[Step] = [init(), result("STATUS: blocked\nThere is no spec.")]
-    ended = await do(world, task_id, runner(world, implementer=stuck))
-    assert (ended.status, ended.reason) == ("blocked", "There is no spec.")
-
-
 async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: World) -> None:
     task_id = world.task()
     crash: list[Step] = [
@@ -151,19 +133,12 @@ async def test_a_crash_keeps_the_work_and_the_next_run_goes_on_with_it(world: Wo
     ended = await do(world, task_id, runner(world, implementer=[init(), result("STATUS: done")]))
     assert ended.status == "done"
     assert world.show("calc.py").endswith("return a + b")
+    assert world.store.read_now(sessions.find_latest) is None, "nothing for --continue last"
     (first, second) = world.rows("runner.started")[:2]
     assert (first.session_id, first.raw_detail()["number"]) == (second.session_id, 1)
     assert second.raw_detail()["number"] == 2
     told = (world.folder / "scenarios" / "prompt of implementer.md").read_text(encoding="utf-8")
     assert "An earlier run of yours was cut off" in told
-
-
-async def test_the_third_crash_blocks_the_task(world: World) -> None:
-    task_id = world.task()
-    given = runner(world, implementer=[init(), {"exit": 7}])
-    statuses = [(await do(world, task_id, given)).status for _ in range(3)]
-    assert statuses == ["interrupted", "interrupted", "blocked"]
-    assert "exit code 7" in (world.read(task_id).blocker or "")
 
 
 @pytest.mark.parametrize(
@@ -201,44 +176,6 @@ async def test_an_agent_that_leaves_its_branch_blocks_the_task_with_its_work_kep
     assert world.show("calc.py", "mine").endswith("return a + b")
 
 
-async def test_the_fixers_agent_cannot_leave_a_test_changed(world: World) -> None:
-    task_id = world.task()
-    implements: list[Step] = [
-        init(),
-        {"replace": "calc.py", "old": "a - b", "new": "a * b"},
-        result("STATUS: done"),
-    ]
-    cheats: list[Step] = [
-        init(),
-        {"write": "test_calc.py", "text": ""},
-        {"replace": "calc.py", "old": "a * b", "new": "a + b"},
-        result("STATUS: done"),
-    ]
-    ended = await do(world, task_id, runner(world, implementer=implements, fixer=cheats))
-    assert ended.status == "done"
-    assert "assertEqual" in world.show("test_calc.py")
-    assert world.rows("role.restored")[0].raw_detail()["paths"] == ["test_calc.py"]
-
-
-async def test_a_person_may_have_another_runner_go_on(world: World) -> None:
-    task_id = world.task()
-    await do(world, task_id, runner(world, implementer=[init(), {"exit": 7}]))
-    # `cockpit work --continue --runner embedded`: the same step, in a session of the engine's.
-    ended = await world.do(AT_ONCE, task_id)
-    assert ended.status == "done"
-    models = [row.raw_detail()["model"].partition(":")[0] for row in world.rows("session.created")]
-    assert models == ["runner", "script", "script", "script"]
-    (left,) = world.rows("session.stopped")
-    assert left.raw_detail()["reason"] == "another runner continues the step"
-
-
-@pytest.mark.parametrize("role", ["implementer", "spec_reviewer"])
-async def test_an_agents_session_is_not_the_last_one_to_go_on_with(world: World, role: str) -> None:
-    task_id = world.task()
-    await do(world, task_id, runner(world, **{"implementer": MEND, role: MEND}))
-    assert world.store.read_now(sessions.find_latest) is None
-
-
 async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None:
     task_id = world.task()
     refused = world.folder / "refused.txt"
@@ -263,17 +200,17 @@ async def test_an_agent_at_a_task_cannot_move_tasks_itself(world: World) -> None
 
 
 async def test_tasks_beside_each_other_have_an_agent_each(world: World) -> None:
-    tasks = [world.task(f"Task {number}", files=[]) for number in range(3)]
+    tasks = [world.task(f"Task {number}", files=[]) for number in range(2)]
     told = world.folder / "told"
     told.mkdir()
     script = f'printf %s "$COCKPIT_TOKEN $(pwd)" > {told}/$COCKPIT_TASK; echo x > $COCKPIT_TASK.txt'
     steps: list[Step] = [init(), {"run": ["sh", "-c", script]}, *MEND[1:]]
     given = runner(world, implementer=steps)
     ended = await asyncio.gather(*(do(world, task_id, given) for task_id in tasks))
-    assert [one.status for one in ended] == ["done"] * 3
+    assert [one.status for one in ended] == ["done"] * 2
     seen = {path.name: path.read_text(encoding="utf-8").split() for path in told.iterdir()}
     assert sorted(seen) == tasks
-    assert len({token for token, _ in seen.values()}) == 3
+    assert len({token for token, _ in seen.values()}) == 2
     assert all(place.endswith(f"/worktrees/{task_id}") for task_id, (_, place) in seen.items())
     assert set(git(world.root, "ls-tree", "--name-only", BRANCH).split()) == {
         *(f"{task_id}.txt" for task_id in tasks),

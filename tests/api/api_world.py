@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +12,18 @@ from typing import Any
 
 import httpx2
 import run_cockpit
+from chains.new_chain import create_chain_row
 from learn.learn_world import World, fact
 from state_for_tests import kept_variables
+from store.store_world import begin
 
 from cockpit.access import capability_tokens
+from cockpit.access.listen_address import Address
 from cockpit.access.principals import PERSON
 from cockpit.backlog import service
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.decisions.profile_change_expiry import roll_back_profile
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.store.chains import chains
 from cockpit.store.context import profiles
 from cockpit.store.context.profile_changes import ChangeProposal, select_changes
 from cockpit.store.db.database import Store
@@ -32,6 +33,7 @@ from cockpit.store.sessions import events, proposals, sessions
 
 COMMAND = run_cockpit.PROGRAM
 PATIENCE_S = 60
+ADDRESS = Address("127.0.0.1", 1, ("127.0.0.1", "localhost", "[::1]"))
 READ, PROPOSE = "orientation.read", "orientation.propose"
 APPROVE, ADMIN = "orientation.approve", "orientation.admin"
 API = "/api/orientation"
@@ -144,18 +146,6 @@ def served(project: Project, *words: str, **variables: str) -> Iterator[str]:
     assert "Traceback" not in rest, rest
 
 
-def raw(address: str, request: bytes) -> tuple[int, str]:
-    """What a request that no client would write is answered."""
-    host, _, port = address.removeprefix("http://").rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as line:
-        line.sendall(request)
-        answer = b""
-        while chunk := line.recv(65_536):
-            answer += chunk
-    head, _, body = answer.partition(b"\r\n\r\n")
-    return int(head.split()[1]), body.decode()
-
-
 def issue(store: Store, namespace: str, *scopes: str) -> dict[str, str]:
     """The header of a new token of a store."""
     _, secret = store.write_now(
@@ -187,24 +177,8 @@ def ask(tx: Tx, proposal_id: str, **fields: Any) -> proposals.Proposal:
 
 def begin_session(tx: Tx) -> sessions.Session:
     """A session that no process runs."""
-    profile = profiles.ensure_default(tx, 150_000)
-    session = sessions.create(
-        tx,
-        task_type="implement",
-        title="mend it",
-        words="mend it",
-        target={},
-        model="offline",
-        policy="ask",
-        interactive=True,
-        root=Path("/nowhere"),
-        rev=None,
-        profile_id=profile.profile_id,
-        limits={},
-        project="p",
-        branch="main",
-    )
-    return sessions.set_status(tx, session.session_id, "waiting")
+    profiles.ensure_default(tx, 150_000)
+    return sessions.set_status(tx, begin(tx, interactive=True), "waiting")
 
 
 def fill_store(store: Store) -> dict[str, str]:
@@ -213,21 +187,7 @@ def fill_store(store: Store) -> dict[str, str]:
     def fill(tx: Tx) -> dict[str, str]:
         proposal = ask(tx, "p-waits")
         task = service.create_task(tx, "a task", by="person")
-        chain = chains.create(
-            tx,
-            scope_kind="all",
-            scope_id="",
-            headless=True,
-            batch="auto",
-            approve="ask",
-            model=None,
-            runner=None,
-            max_chains=1,
-            max_cost=None,
-            max_wall_s=None,
-            base_branch="main",
-            base_commit="0" * 40,
-        )
+        chain = create_chain_row(tx, approve="ask")
         event_id = events.ingest(
             tx, source="ns:ci:jobs", source_event_id="1", event_type="job", payload={"n": 1}
         )

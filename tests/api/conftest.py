@@ -1,12 +1,16 @@
-"""One project and one server for a module's tests."""
+"""One project, and a server in memory, for a module's tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx2
 import pytest
-from api_world import PATIENCE_S, Project, judged_wave, project, served
+from api_world import ADDRESS, Project, judged_wave, project
+from starlette.testclient import TestClient
+
+from cockpit.api.application import application
+from cockpit.api.middleware import Gate
+from cockpit.loop.runtime_settings import RuntimeSettings
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +25,8 @@ def waves(at: Project) -> tuple[str, str]:
     return judged_wave(at.store)
 
 
-@pytest.fixture(scope="module")
-def address(at: Project, waves: tuple[str, str]) -> Iterator[str]:
-    with served(at) as found:
-        yield found
-
-
 @pytest.fixture
-def http(address: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
+def http(at: Project, waves: tuple[str, str]) -> Iterator[TestClient]:
+    gate = Gate(application(at.store, RuntimeSettings()), ADDRESS)
+    with TestClient(gate, base_url=ADDRESS.url, client=("127.0.0.1", 2)) as client:
         yield client

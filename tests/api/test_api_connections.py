@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import os
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import uvicorn
-from api_world import PATIENCE_S, project, served, told
+from api_world import API, PATIENCE_S, ask, issue, told
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -24,12 +25,14 @@ from cryptography.x509.oid import NameOID
 
 from cockpit.access.http.guarded_protocol import GuardedProtocol
 from cockpit.access.listen_address import Address, CannotListen, listening, listening_at
+from cockpit.access.token_scopes import SCOPES
 from cockpit.api.application import application
 from cockpit.api.guarded_server import HANDSHAKE_S, Listening, load_certificate
 from cockpit.api.middleware import Gate
 from cockpit.api.server import Server
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
+from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +108,19 @@ async def test_slow_clients_are_cut_off(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE_S):
                 assert b"too_slow" in await reader.read()
             writer.close()
+            # One byte after the other gets no more time, and others are served meanwhile.
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            writer.write(HALF)
+            answer = asyncio.create_task(reader.read())
+            async with httpx2.AsyncClient(base_url=address.url) as client:
+                assert (await client.get("/health")).status_code == 200
+            async with asyncio.timeout(PATIENCE_S):
+                while not answer.done():
+                    writer.write(b"x")
+                    await asyncio.wait([answer], timeout=0.02)
+            writer.close()
+            with contextlib.suppress(ConnectionResetError):  # it wrote on after the answer
+                assert b"too_slow" in await answer
             status, body = await ask_raw(address, b"not http\r\n\r\n")
             assert (status, body["code"]) == (400, "malformed")
 
@@ -128,35 +144,58 @@ async def test_a_head_is_refused_that_is_too_large_or_names_two_lengths(tmp_path
             assert answer.count(b"HTTP/1.1 200 OK") == answer.count(b'"malformed"') == 1
 
 
-async def test_a_head_that_comes_byte_by_byte_gets_no_more_time(tmp_path: Path) -> None:
-    """Sixty clients who send a byte again and again; others are served meanwhile."""
+async def test_a_length_that_is_absurd_is_refused_and_a_host_is_named_once(tmp_path: Path) -> None:
     listener, address = listening("127.0.0.1", 0)
-
-    async def drip() -> bytes:
-        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
-        writer.write(HALF)
-        answer = asyncio.create_task(reader.read())
-        async with asyncio.timeout(PATIENCE_S):
-            while not answer.done():
-                writer.write(b"x")
-                await asyncio.wait([answer], timeout=0.02)
-        writer.close()
-        try:
-            return await answer
-        except ConnectionResetError:
-            return b"too_slow"  # it wrote on after the answer
-
     with Store.open(tmp_path / "cockpit.db") as store:
-        async with serving(store, listener, address) as server:
-            dripping = [asyncio.create_task(drip()) for _ in range(60)]
-            async with httpx2.AsyncClient(base_url=address.url) as client:
-                while not server.server_state.connections:
-                    await asyncio.sleep(0.005)
-                assert (await client.get("/health")).status_code == 200
-            assert all(b"too_slow" in answer for answer in await asyncio.gather(*dripping))
-            async with asyncio.timeout(PATIENCE_S):
-                while server.server_state.connections:
-                    await asyncio.sleep(0.005)
+        bearer = issue(store, "ci", "orientation.propose")["Authorization"]
+        host = f"Host: 127.0.0.1:{address.port}\r\n"
+        end = "Connection: close\r\n\r\n"
+        absurd = f"{host}Authorization: {bearer}\r\nContent-Type: application/json\r\n"
+        requests = (
+            (f"POST {API}/proposals HTTP/1.1\r\n{absurd}Content-Length: {10**12}\r\n{end}", 413),
+            (f"GET /health HTTP/1.0\r\n{end}", 421),
+            (f"GET /health HTTP/1.0\r\n{host}Host: evil.example\r\n{end}", 400),
+        )
+        async with serving(store, listener, address):
+            for request, status in requests:
+                assert (await ask_raw(address, request.encode()))[0] == status
+
+
+_SEND = """
+import sys, urllib.error, urllib.request
+request = urllib.request.Request(sys.argv[1], sys.argv[2].encode(), {
+    "Authorization": sys.argv[3], "Content-Type": "application/json"})
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+"""
+
+
+async def test_the_users_own_token_decides_nothing_from_an_agents_shell(tmp_path: Path) -> None:
+    """The root token is a file of the user: who sends it is asked of the kernel as well.
+
+    A system that does not say who sends it is refused, too.
+    """
+    listener, address = listening("127.0.0.1", 0)
+    with Store.open(tmp_path / "cockpit.db") as store:
+        shown = store.write_now(lambda tx: ask(tx, "p-one")).shown_digest
+        carried, root = json.dumps({"shown_digest": shown}), issue(store, "main", *SCOPES)
+        ways = (
+            ("approve", []),
+            ("reject", ["env", "-u", "CLAUDECODE"]),
+            ("approve", ["setsid", "-w"]),
+        )
+        async with serving(store, listener, address):
+            for verdict, words in ways:
+                where = f"{address.url}/api/proposals/p-one/{verdict}"
+                sends = (sys.executable, "-S", "-c", _SEND, where, carried, root["Authorization"])
+                process = await asyncio.create_subprocess_exec(
+                    *words, *sends, env={**os.environ, "CLAUDECODE": "1"}, stdout=subprocess.PIPE
+                )
+                said, _ = await process.communicate()
+                assert said.startswith(b"403 ") and b"for you alone" in said, said
+        assert store.read_now(lambda c: proposals.load(c, "p-one")).status == "pending"
 
 
 async def test_one_client_too_many_is_told_so(tmp_path: Path) -> None:
@@ -225,8 +264,14 @@ async def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
         listening_at(tmp_path / ("x" * 200))
 
 
-def certificate(folder: Path, host: str = "") -> tuple[Path, Path]:
-    """A certificate that signs itself, and its key; with ``host`` it is for that name or address."""
+def test_a_server_listens_at_one_address_that_is_named() -> None:
+    for host in ("", "0.0.0.0", "::", "203.0.113.7"):
+        with pytest.raises(CannotListen):
+            listening(host, 0)
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate that signs itself, and its key."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -239,12 +284,6 @@ def certificate(folder: Path, host: str = "") -> tuple[Path, Path]:
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
     )
-    if host:
-        named: x509.GeneralName = x509.DNSName(host)
-        with contextlib.suppress(ValueError):
-            named = x509.IPAddress(ipaddress.ip_address(host))
-        builder = builder.add_extension(x509.SubjectAlternativeName([named]), critical=False)
-        builder = builder.add_extension(x509.BasicConstraints(True, None), critical=True)
     built = builder.sign(private, hashes.SHA256())
     file, key = folder / "cert.pem", folder / "key.pem"
     file.write_bytes(built.public_bytes(serialization.Encoding.PEM))
@@ -307,7 +346,7 @@ async def test_a_handshake_that_is_not_finished_is_cut_off(tmp_path: Path) -> No
         # Long enough for a handshake on a busy machine.
         async with serving(store, listener, address, context, handshake_s=2.0) as server:
             unfinished = [
-                asyncio.create_task(begin(data)) for data in (b"", hello[:40]) for _ in range(30)
+                asyncio.create_task(begin(data)) for data in (b"", hello[:40]) for _ in range(5)
             ]
             async with httpx2.AsyncClient(
                 base_url=address.url, verify=trusting, timeout=PATIENCE_S
@@ -317,21 +356,3 @@ async def test_a_handshake_that_is_not_finished_is_cut_off(tmp_path: Path) -> No
             async with asyncio.timeout(PATIENCE_S):
                 while server.server_state.connections:
                     await asyncio.sleep(0.005)
-
-
-def test_the_command_listens_on_a_socket_and_removes_it(tmp_path: Path) -> None:
-    path = tmp_path / "s"
-    with project(tmp_path) as made:
-        with served(made, "--socket", str(path)) as address:
-            assert address == f"unix:{path}"
-            with httpx2.Client(
-                base_url="http://localhost",
-                transport=httpx2.HTTPTransport(uds=str(path)),
-                timeout=PATIENCE_S,
-            ) as client:
-                bearer = made.bearer("ci", "work.read")
-                assert client.get("/api/tasks", headers=bearer).json() == {
-                    "items": [],
-                    "next": None,
-                }
-        assert not os.path.lexists(path)

@@ -1,12 +1,13 @@
 """Every operation of the OpenAPI document: schemathesis, tokens and scopes.
 
-``COCKPIT_HTTP_EXAMPLES=200 pytest tests/api/test_api_contract.py`` tries more requests of each operation.
+``make test-http`` tries every operation, with many requests.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -16,10 +17,9 @@ import httpx2
 import pytest
 import schemathesis
 from api_world import PATIENCE_S, api_client, fill_store, issue, told
+from examples import examples
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
@@ -35,6 +35,8 @@ from cockpit.store.db.transaction import Tx
 pytestmark = pytest.mark.slow
 
 EXAMPLES = int(os.environ.get("COCKPIT_HTTP_EXAMPLES", "2"))
+OPERATIONS = 1_000 if "COCKPIT_HTTP_EXAMPLES" in os.environ else examples(15)
+"""How many operations a run tries, by the seed that pytest prints."""
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -71,6 +73,7 @@ def as_server(app: FastAPI) -> Any:
     return served
 
 
+@pytest.mark.search
 def test_no_request_breaks_the_document(
     store: Store, app: FastAPI, existing: Mapping[str, str]
 ) -> None:
@@ -81,8 +84,9 @@ def test_no_request_breaks_the_document(
     api = schemathesis.openapi.from_dict(document(app))
     api.app = served
     tried = []
-    for found in api.get_all_operations():
-        operation = found.ok()
+    found = [each.ok() for each in api.get_all_operations()]
+    assert len(found) > 70
+    for operation in random.sample(found, min(len(found), OPERATIONS)):
 
         @settings(
             max_examples=EXAMPLES,
@@ -107,7 +111,6 @@ def test_no_request_breaks_the_document(
             case.validate_response(answer, checks=CHECKS)
 
         send()
-    assert len(set(tried)) > 70
 
 
 @contextlib.asynccontextmanager
@@ -139,47 +142,6 @@ def refused_tokens(tmp_path: Path, store: Store) -> dict[str, str]:
     }
 
 
-def test_whatever_a_request_says_a_token_that_opens_nothing_gets_401_or_403(
-    tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
-) -> None:
-    """Valid and invalid requests alike: nobody else learns what would be wrong with one."""
-    tokens = list(refused_tokens(tmp_path, store))
-    tokens.append(issue(store, "ci", "cap.revoke")["Authorization"])  # for one route alone
-    served = as_server(app)
-    api = schemathesis.openapi.from_dict(document(app))
-    api.app = served
-    statuses: set[int] = set()
-    for found in api.get_all_operations():
-        operation = found.ok()
-        if SCOPE not in operation.definition.raw or operation.method == "delete":
-            continue
-
-        for mode in GenerationMode:
-
-            @settings(
-                max_examples=max(len(tokens), EXAMPLES),
-                database=None,
-                deadline=None,
-                derandomize=True,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-            @given(
-                case=operation.as_strategy(generation_mode=mode),
-                authorization=st.sampled_from(tokens),
-            )
-            def send(case: Any, authorization: str) -> None:
-                if case.path == "/api/journal":
-                    case.query = {**(case.query or {}), "follow": "false"}
-                headers = {"Authorization": authorization} if authorization else {}
-                answer = case.call(app=served, headers=headers, timeout=PATIENCE_S)
-                assert answer.status_code in (401, 403), (case.path, case.query, answer.text)
-                statuses.add(answer.status_code)
-
-            send()
-    assert statuses == {401, 403}
-
-
 async def test_without_a_token_that_opens_it_nothing_is_served(
     tmp_path: Path, store: Store, app: FastAPI, existing: Mapping[str, str]
 ) -> None:
@@ -203,6 +165,7 @@ async def test_without_a_token_that_opens_it_nothing_is_served(
                 answer = await client.request(method, address, headers=headers)
                 body = told(answer, 401, code)
                 assert "ckp_" not in str(body)
+                assert answer.headers["www-authenticate"].startswith("Bearer")
             odd = re.sub(r"\{\w+\}", "a%0Ab", path)  # a name with a line break
             told(await client.request(method, odd), 401, "token_missing")
             refused = await client.request(method, address, headers=lacking[operation[SCOPE]])

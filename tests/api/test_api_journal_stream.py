@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx2
 import pytest
-from api_world import PATIENCE_S, Project, api_client, issue, project, served, told
+from api_world import PATIENCE_S, api_client, issue, told
 
 from cockpit.access import capability_tokens
 from cockpit.access.principals import PERSON
@@ -120,51 +118,3 @@ async def test_a_stream_ends_with_its_token(
                 ended = (await following).text
             assert '\n\nevent: end\ndata: {"code":"token_revoked",' in ended
         await app.state.stream.close()
-
-
-class Reader:
-    """A client that reads a server's stream, row by row, from the last one that it has seen."""
-
-    def __init__(self, bearer: dict[str, str]) -> None:
-        self.bearer = bearer
-        self.seqs: list[int] = []
-
-    def read(self, address: str, until: int) -> None:
-        """Read until a row has been seen; what was seen stays seen, as with a browser's EventSource."""
-        headers = dict(self.bearer)
-        if self.seqs:
-            headers["Last-Event-ID"] = str(self.seqs[-1])
-        with httpx2.stream(
-            "GET", f"{address}/api/journal", headers=headers, timeout=PATIENCE_S
-        ) as answer:
-            assert answer.status_code == 200
-            for line in answer.iter_lines():
-                if line.startswith("id: "):
-                    self.seqs.append(int(line[4:]))
-                elif line.startswith("data: "):
-                    assert json.loads(line[6:])["seq"] == self.seqs[-1]
-                    if self.seqs[-1] >= until:
-                        return
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Project]:
-    with project(tmp_path) as made:
-        yield made
-
-
-def test_a_stream_survives_a_restart_of_its_server(watched: Project) -> None:
-    """Rows are written before it, while no server is there, and after it."""
-    reader = Reader(watched.bearer("watch", "audit.read"))
-    store = watched.store
-    with served(watched) as address:
-        start = store.read_now(journal.last_seq)
-        writer = threading.Thread(target=write, args=(store, 60))
-        writer.start()
-        # The connection is given up in the middle: rows that were sent and not read come again.
-        reader.read(address, start + 20)
-    writer.join()
-    write(store, FEW)
-    with served(watched) as address:
-        reader.read(address, store.read_now(journal.last_seq))
-    assert reader.seqs == list(range(1, reader.seqs[-1] + 1))

@@ -8,80 +8,26 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from api_world import API, APPROVE, PROPOSE, READ, Project, raw, told
+from api_world import ADDRESS, API, APPROVE, PROPOSE, READ, Project, api_client, ask, told
+from starlette.testclient import TestClient
 
-from cockpit.access import capability_tokens
-from cockpit.access.listen_address import Address
-from cockpit.access.principals import PERSON
 from cockpit.api.application import application
 from cockpit.api.middleware import Gate
 from cockpit.core.clock import FixedClock
 from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.refused_requests import RefusedRequests
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions import waves as wave_runs
 
 pytestmark = pytest.mark.slow
 
 JSON = {"Content-Type": "application/json"}
-GUARDED = (
-    ("GET", f"{API}/profile/current", READ),
-    ("GET", f"{API}/proposals", READ),
-    ("GET", f"{API}/proposals/p-none", READ),
-    ("POST", f"{API}/proposals", PROPOSE),
-    ("POST", f"{API}/proposals/p-none/approve", APPROVE),
-    ("POST", f"{API}/proposals/p-none/reject", APPROVE),
-    ("GET", f"{API}/packets/w-none", READ),
-    ("GET", f"{API}/feedback/w-none", READ),
-    ("GET", "/metrics", READ),
-    ("GET", "/api/admin/audit", "audit.read"),
-)
 EVERYTHING = (READ, PROPOSE, APPROVE, "orientation.admin", "audit.read")
 
 
-@pytest.mark.parametrize(("method", "path", "scope"), GUARDED)
-def test_without_a_token_that_opens_it_nothing_is_served(
-    at: Project, http: httpx2.Client, method: str, path: str, scope: str
-) -> None:
-    before = len(at.changes())
-    missing = http.request(method, path)
-    told(missing, 401, "token_missing")
-    assert missing.headers["cache-control"] == "no-store"
-    assert missing.headers["www-authenticate"] == "Bearer"
-    for given in ("Basic Zm9vOmJhcg==", "Bearer", "ckp_x"):
-        told(http.request(method, path, headers={"Authorization": given}), 401, "token_missing")
-    for given in ("Bearer ckp_wrong", f"Bearer {'x' * 5_000}"):
-        wrong = http.request(method, path, headers={"Authorization": given})
-        told(wrong, 401, "token_unknown")
-        assert 'error="invalid_token"' in wrong.headers["www-authenticate"]
-    cap_id, secret = at.issued("ci", scope)
-    at.store.write_now(lambda tx: capability_tokens.revoke(tx, cap_id, PERSON))
-    revoked = http.request(method, path, headers={"Authorization": f"Bearer {secret}"})
-    assert secret not in json.dumps(told(revoked, 401, "token_revoked"))
-    _, late = at.issued("ci", scope, expires_s=0)
-    told(
-        http.request(method, path, headers={"Authorization": f"Bearer {late}"}),
-        401,
-        "token_expired",
-    )
-    others = at.bearer("ci", *(name for name in EVERYTHING if name != scope))
-    lacking = http.request(method, path, headers=others)
-    assert scope in told(lacking, 403, "not_allowed")["detail"]
-    assert len(at.changes()) == before
-
-
-def test_the_document_wants_a_token_too(at: Project, http: httpx2.Client) -> None:
-    told(http.get("/openapi.json"), 401, "token_missing")
-    wrong = {"Authorization": "Bearer ckp_wrong"}
-    told(http.get("/openapi.json", headers=wrong), 401, "token_unknown")
-
-
-def test_the_namespace_is_the_tokens_whatever_a_body_says(at: Project, http: httpx2.Client) -> None:
+def test_the_namespace_is_the_tokens_whatever_a_body_says(at: Project, http: TestClient) -> None:
     bearer = at.bearer("agent/one", PROPOSE)
     for field in ("namespace", "requested_by"):
         spoofed = http.post(f"{API}/proposals", json=at.change(**{field: "main"}), headers=bearer)
@@ -102,32 +48,30 @@ def test_the_namespace_is_the_tokens_whatever_a_body_says(at: Project, http: htt
     assert at.changes()[0].status == "pending"
 
 
-BAD = {
-    "no JSON": b"{",
-    "not UTF-8": b'{"reason": "\xff"}',
-    "a list": b"[]",
-    "NaN": b'{"base_profile_version": NaN, "effective_waves": 3}',
-    "infinite": b'{"base_profile_version": 1, "effective_waves": 1e999}',
-    "huge": b'{"base_profile_version": 1, "effective_waves": ' + b"9" * 50 + b"}",
-    "negative": b'{"base_profile_version": 1, "effective_waves": -3}',
-    "twice": b'{"base_profile_version": 1, "base_profile_version": 1, "effective_waves": 3}',
-    "deep": b'{"bands": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-    "lone surrogate": b'{"reason": "\\ud800"}',
-    "long": b'{"reason": "' + b"x" * 300_000 + b'"}',
-    "nothing": b"",
-}
+BAD = (
+    b"{",
+    b'{"reason": "\xff"}',
+    b"[]",
+    b'{"base_profile_version": NaN, "effective_waves": 3}',
+    b'{"base_profile_version": 1, "effective_waves": 1e999}',
+    b'{"base_profile_version": 1, "effective_waves": ' + b"9" * 50 + b"}",
+    b'{"base_profile_version": 1, "effective_waves": -3}',
+    b'{"base_profile_version": 1, "base_profile_version": 1, "effective_waves": 3}',
+    b'{"bands": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    b'{"reason": "\\ud800"}',
+    b'{"reason": "' + b"x" * 300_000 + b'"}',
+    b"",
+)
 
 
-@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
-def test_a_body_that_is_not_plainly_right_changes_nothing(
-    at: Project, http: httpx2.Client, body: bytes
-) -> None:
+def test_a_body_that_is_not_plainly_right_changes_nothing(at: Project, http: TestClient) -> None:
     headers = at.bearer("ci", PROPOSE, APPROVE) | JSON
     pending = [change for change in at.changes() if change.status == "pending"]
-    told(http.post(f"{API}/proposals", content=body, headers=headers), 400, "malformed")
-    if body:
-        where = f"{API}/proposals/p-none/reject"
-        told(http.post(where, content=body, headers=headers), 400, "malformed")
+    for body in BAD:
+        told(http.post(f"{API}/proposals", content=body, headers=headers), 400, "malformed")
+        if body:
+            where = f"{API}/proposals/p-none/reject"
+            told(http.post(where, content=body, headers=headers), 400, "malformed")
     assert [change for change in at.changes() if change.status == "pending"] == pending
 
 
@@ -135,14 +79,12 @@ def test_a_body_that_is_not_plainly_right_changes_nothing(
     ("fields", "status", "code"),
     [
         ({"base_profile_version": 99}, 409, "stale_base"),
-        ({"effective_waves": 5_000}, 422, "horizon_too_long"),
-        ({"bands": {"nonsense": {}}}, 422, "band_invalid"),
         ({"bands": {"identity": {"min_tokens": 1}}}, 422, "floor_below_minimum"),
         ({"scopes": ["orientation.admin"]}, 403, "capability_relaxed"),
     ],
 )
 def test_the_guard_refuses_as_everywhere(
-    at: Project, http: httpx2.Client, fields: dict[str, Any], status: int, code: str
+    at: Project, http: TestClient, fields: dict[str, Any], status: int, code: str
 ) -> None:
     answer = http.post(
         f"{API}/proposals", json=at.change(**fields), headers=at.bearer("main", *EVERYTHING)
@@ -152,7 +94,7 @@ def test_the_guard_refuses_as_everywhere(
     assert at.recorded("orientation.profile.rejected")[-1] == ("guard", code)
 
 
-def test_only_json_of_a_decent_size_is_read(at: Project, http: httpx2.Client) -> None:
+def test_only_json_of_a_decent_size_is_read(at: Project, http: TestClient) -> None:
     bearer = at.bearer("ci", PROPOSE)
     before = len(at.changes())
     change = json.dumps(at.change()).encode()
@@ -167,27 +109,13 @@ def test_only_json_of_a_decent_size_is_read(at: Project, http: httpx2.Client) ->
     assert len(at.changes()) == before
 
 
-def test_a_length_that_is_absurd_is_not_waited_for(at: Project, address: str) -> None:
-    bearer = at.bearer("ci", PROPOSE)["Authorization"]
-    host = address.removeprefix("http://")
-    head = (
-        f"POST {API}/proposals HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {10**12}\r\n\r\n"
-    )
-    status, body = raw(address, head.encode())
-    assert (status, json.loads(body)["code"]) == (413, "too_large")
-
-
-def test_another_host_or_origin_is_refused_even_with_a_token(
-    at: Project, http: httpx2.Client, address: str
-) -> None:
-    bearer = at.bearer("ci", READ)
-    port = address.rpartition(":")[2]
+def test_another_host_or_origin_is_refused_even_with_a_token(at: Project, http: TestClient) -> None:
+    bearer, port = at.bearer("ci", READ), ADDRESS.port
     where = f"{API}/profile/current"
     for host in (
         "evil.example",
         f"evil.example:{port}",
-        "127.0.0.1:1",
+        "127.0.0.1:80",
         "127.0.0.1",
         f"127.0.0.1.evil.example:{port}",
         f"2130706433:{port}",
@@ -197,7 +125,7 @@ def test_another_host_or_origin_is_refused_even_with_a_token(
     for origin in (
         "http://evil.example",
         "null",
-        "http://127.0.0.1:1",
+        "http://127.0.0.1:80",
         f"https://127.0.0.1:{port}",
     ):
         told(http.get(where, headers={**bearer, "Origin": origin}), 403, "origin_refused")
@@ -206,18 +134,9 @@ def test_another_host_or_origin_is_refused_even_with_a_token(
         assert http.get(where, headers={**bearer, **own}).status_code == 200
 
 
-def test_no_host_and_two_of_them_are_refused(address: str) -> None:
-    host = address.removeprefix("http://")
-    end = "Connection: close\r\n\r\n"
-    status, body = raw(address, f"GET /health HTTP/1.0\r\n{end}".encode())
-    assert (status, json.loads(body)["code"]) == (421, "host_refused")
-    twice = f"GET /health HTTP/1.0\r\nHost: {host}\r\nHost: evil.example\r\n{end}"
-    assert raw(address, twice.encode())[0] == 400
-
-
-def test_what_is_not_there_is_told_as_a_problem(at: Project, http: httpx2.Client) -> None:
+def test_what_is_not_there_is_told_as_a_problem(at: Project, http: TestClient) -> None:
     bearer = at.bearer("ci", *EVERYTHING)
-    for path in ("/", "/docs", "/redoc", "/api", f"{API}/profile", f"{API}/profile/current/"):
+    for path in ("/", "/docs", "/api", f"{API}/profile/current/"):
         told(http.get(path, headers=bearer), 404, "not_found")
     hostile = f"{API}/packets/%1b%5D52;c;x%07%00%ff"
     told(http.get(hostile, headers=bearer), 404, "not_found")
@@ -234,24 +153,8 @@ def test_what_is_not_there_is_told_as_a_problem(at: Project, http: httpx2.Client
     )
 
 
-def test_a_proposal_of_another_kind_is_not_decided_here(
-    at: Project, http: httpx2.Client, waves: tuple[str, str]
-) -> None:
-    def step(tx: Tx) -> str:
-        wave = wave_runs.load(tx.connection, waves[0])
-        made = proposals.create(
-            tx,
-            proposal_id="p-action",
-            kind="action",
-            session_id=wave.session_id,
-            wave_id=wave.wave_id,
-            title="t",
-            body={"type": "run"},
-            risk="high",
-        )
-        return made.proposal_id
-
-    at.store.write_now(step)
+def test_a_proposal_of_another_kind_is_not_decided_here(at: Project, http: TestClient) -> None:
+    at.store.write_now(lambda tx: ask(tx, "p-action"))
     chief = at.bearer("chief", *EVERYTHING)
     told(http.post(f"{API}/proposals/p-action/approve", headers=chief), 404, "not_found")
     assert at.store.read_now(lambda c: proposals.load(c, "p-action")).status == "pending"
@@ -263,7 +166,7 @@ async def _never(scope: Any, receive: Any, send: Any) -> None:
 
 async def through_the_gate(*messages: dict[str, Any]) -> tuple[int, str]:
     """What a client that sends these and then nothing more is answered: status and code."""
-    gate = Gate(_never, Address("127.0.0.1", 1, ("127.0.0.1",)), patience_s=0.01)
+    gate = Gate(_never, ADDRESS, patience_s=0.01)
     headers = [(b"host", b"127.0.0.1:1"), (b"content-type", b"application/json")]
     waiting, answers = list(messages), []
 
@@ -293,16 +196,13 @@ async def test_who_goes_away_in_the_middle_has_decided_nothing() -> None:
 async def test_what_nobody_foresaw_tells_the_client_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    address = Address("127.0.0.1", 1, ("127.0.0.1",))
     bearer = {"Authorization": "Bearer ckp_x"}
     store = Store.open(tmp_path / "cockpit.db")
     store.close()
     broken: Any = object()
     for served, code in ((store, "store"), (broken, "error")):
-        gate = Gate(application(served, RuntimeSettings()), address)
-        async with httpx2.AsyncClient(
-            base_url="http://127.0.0.1:1", transport=httpx2.ASGITransport(gate)
-        ) as client:
+        gate = Gate(application(served, RuntimeSettings()), ADDRESS)
+        async with api_client(gate) as client:
             body = told(await client.get("/metrics", headers=bearer), 500, code)
         assert str(tmp_path) not in json.dumps(body)
     assert "AttributeError" in capsys.readouterr().err
@@ -315,12 +215,10 @@ async def test_a_flood_of_refused_requests_adds_two_rows_of_each_kind_a_minute(
     clock = FixedClock()
     with Store.open(tmp_path / "cockpit.db", clock) as store:
         refused = RefusedRequests(store, "http")
-        address = Address("127.0.0.1", 1, ("127.0.0.1",))
-        gate = Gate(application(store, RuntimeSettings(), refused), address, refused=refused)
-        transport = httpx2.ASGITransport(app=gate)
-        async with httpx2.AsyncClient(transport=transport, base_url=address.url) as client:
+        gate = Gate(application(store, RuntimeSettings(), refused), ADDRESS, refused=refused)
+        async with api_client(gate) as client:
             path = f"{API}/profile/current"
-            for at in range(300):
+            for at in range(50):
                 wrong = {"Authorization": f"Bearer wrong-{at}"}
                 assert (await client.get(path, headers=wrong)).status_code == 401
                 assert (await client.get(path)).status_code == 401
@@ -338,7 +236,7 @@ async def test_a_flood_of_refused_requests_adds_two_rows_of_each_kind_a_minute(
         assert sorted(store.read_now(rows)) == [
             (code, count)
             for code in ("origin_refused", "token_missing", "token_unknown")
-            for count in (1, 299)
+            for count in (1, 49)
         ]
         assert "wrong-" not in str(store.read_now(journal.rows))
         clock.advance(61)

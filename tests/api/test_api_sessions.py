@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,11 +73,17 @@ def working(made: Project) -> Iterator[httpx2.Client]:
     script = made.root.parent / "scenario.toml"
     script.write_text(SCENARIO, encoding="utf-8")
     (made.root / "shapes.py").write_text("def area(): ...\n", encoding="utf-8")
+    path = made.root.parent / "s"
     with (
-        served(made, COCKPIT_MODEL=f"script:{script}") as address,
-        httpx2.Client(base_url=address, timeout=PATIENCE_S) as client,
+        served(made, "--socket", str(path), COCKPIT_MODEL=f"script:{script}") as address,
+        httpx2.HTTPTransport(uds=str(path)) as transport,
+        httpx2.Client(
+            base_url="http://localhost", transport=transport, timeout=PATIENCE_S
+        ) as client,
     ):
+        assert address == f"unix:{path}"
         yield client
+    assert not os.path.lexists(path)
 
 
 @pytest.fixture

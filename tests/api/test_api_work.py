@@ -167,18 +167,3 @@ async def test_tokens_are_issued_within_the_issuers_scopes(store: Store, clock: 
     assert secret.encode() not in b"".join(
         path.read_bytes() for path in store.path.parent.glob("cockpit.db*")
     )
-
-
-async def test_a_chain_is_shown_and_stopped(store: Store) -> None:
-    chain_id = fill_store(store)["chain_id"]
-    bearer = issue(store, "ci", "work.read", "work.write")
-    async with client_of(store) as client:
-        (listed,) = (await client.get("/api/chains", headers=bearer)).json()["items"]
-        shown = (await client.get(f"/api/chains/{chain_id}", headers=bearer)).json()
-        assert listed["chain_id"] == shown["chain_id"] == chain_id
-        assert shown["progress"]["total"] == 1
-        stopped = await client.post(
-            f"/api/chains/{chain_id}/stop", json={"now": True}, headers=bearer
-        )
-        assert stopped.json()["status"] in ("draining", "stopped"), stopped.text
-        told(await client.get("/api/chains/none", headers=bearer), 404, "not_found")

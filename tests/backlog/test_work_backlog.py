@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+from typing import Any
 
 import pytest
 from work_world import Backlog
@@ -17,82 +18,11 @@ from cockpit.store.backlog.dependencies import DependencyCycle
 from cockpit.store.db.transaction import Tx
 
 
-def test_ids_are_short_and_counted(work: Backlog) -> None:
-    assert work.epic() == "E-1"
-    assert [work.story(), work.story()] == ["S-1", "S-2"]
-    assert [work.task(), work.task(), work.task()] == ["T-1", "T-2", "T-3"]
-
-
-@pytest.mark.parametrize("named", ["T-1", "t-1", "t1", "1", " T-01 "])
-def test_an_id_is_read_as_people_type_it(work: Backlog, named: str) -> None:
-    work.task()
-    assert work.load(named).task_id == "T-1"
-
-
-@pytest.mark.parametrize("named", ["S-1", "T-", "", "T-1x", "T-12345678", "٣"])
-def test_what_is_no_id_says_what_one_looks_like(work: Backlog, named: str) -> None:
-    with pytest.raises(NotFound, match="like T-42"):
-        work.load(named)
-
-
 def test_nothing_is_ever_deleted(work: Backlog) -> None:
     work.task()
     with pytest.raises(sqlite3.IntegrityError, match="archived, never deleted"):
         work.store.write_now(lambda tx: tx.execute("DELETE FROM tasks"))
     assert work.load("T-1").status == "todo"
-
-
-def test_the_last_task_finishes_story_and_epic(work: Backlog) -> None:
-    epic = work.epic()
-    one, two = work.story(epic), work.story(epic)
-    first, second, third = work.task(one), work.task(one), work.task(two)
-    assert work.stand(first, "done") == Boundaries(False, False, one, epic)
-    assert work.stand(second, "done") == Boundaries(True, False, one, epic)
-    assert work.status("stories", one) == "done"
-    assert work.status("epics", epic) == "in_progress"
-    assert work.stand(third, "done") == Boundaries(True, True, two, epic)
-    assert work.status("epics", epic) == "done"
-    assert work.details("task.status_changed")[-1]["boundaries"] == {
-        "story_completed": True,
-        "epic_completed": True,
-        "story_id": two,
-        "epic_id": epic,
-    }
-
-
-def test_reopening_a_task_opens_its_story_and_epic(work: Backlog) -> None:
-    epic = work.epic()
-    story = work.story(epic)
-    task = work.task(story)
-    work.stand(task, "done")
-    work.do(service.reopen, task, "it came back")
-    assert work.load(task).status == "todo"
-    assert work.load(task).done_at is None
-    assert (work.status("stories", story), work.status("epics", epic)) == ("todo", "todo")
-    assert work.batch() == [task]
-
-
-def test_a_new_task_opens_a_finished_story(work: Backlog) -> None:
-    epic = work.epic()
-    story = work.story(epic)
-    work.stand(work.task(story), "done")
-    work.task(story)
-    assert work.status("stories", story) == "in_progress"
-    assert work.status("epics", epic) == "in_progress"
-
-
-def test_archiving_the_last_open_task_finishes_what_was_begun(work: Backlog) -> None:
-    story = work.story(work.epic())
-    done, unwanted = work.task(story), work.task(story)
-    work.stand(done, "done")
-    reached = work.do(service.archive, unwanted)
-    assert (reached.story_completed, reached.epic_completed) == (True, True)
-
-
-def test_a_story_all_archived_is_archived(work: Backlog) -> None:
-    story = work.story()
-    work.do(service.archive, work.task(story))
-    assert work.status("stories", story) == "archived"
 
 
 def test_moving_the_last_open_task_away_finishes_the_story(work: Backlog) -> None:
@@ -111,12 +41,6 @@ def test_a_story_with_open_tasks_cannot_be_called_done(work: Backlog) -> None:
         work.do(service.update_story, story, {"status": "done"})
     with pytest.raises(BacklogInvalid, match=f"{story}. Finish or archive"):
         work.do(service.update_epic, "E-1", {"status": "done"})
-
-
-def test_an_epic_without_stories_is_done_when_somebody_says_so(work: Backlog) -> None:
-    epic = work.epic()
-    work.do(service.update_epic, epic, {"status": "done"})
-    assert work.status("epics", epic) == "done"
 
 
 @pytest.mark.parametrize(
@@ -163,27 +87,6 @@ def test_the_handoffs_of_a_story_decay_with_its_last_task_and_after_the_report(
     assert (failed.full_details, failed.archived_at) == ("all of it", None)
 
 
-def test_a_status_said_twice_is_said_once(work: Backlog) -> None:
-    task = work.task()
-    work.stand(task, "in_progress")
-    before = len(work.actions())
-    work.stand(task, "in_progress")
-    assert len(work.actions()) == before
-
-
-def test_times_and_progress_follow_the_status(work: Backlog) -> None:
-    task = work.task()
-    work.do(service.set_needs_rework, task, True)
-    work.stand(task, "in_progress")
-    assert work.load(task).started_at is not None
-    work.stand(task, "done")
-    found = work.load(task)
-    assert (found.progress_percent, found.needs_rework) == (100, False)
-    assert found.done_at is not None
-    work.do(service.reopen, task)
-    assert work.load(task).progress_percent == 0
-
-
 def test_a_blocker_has_a_reason_and_goes_with_it(work: Backlog) -> None:
     task = work.task()
     with pytest.raises(BacklogInvalid, match="Say what blocks it"):
@@ -201,18 +104,15 @@ def test_a_cycle_is_refused_and_named(work: Backlog) -> None:
     first, second, third = work.task(), work.task(), work.task()
     work.depend(first, third)
     work.depend(third, second, "requires")
-    before = work.read(dependencies.select_all)
+    stored = work.read(dependencies.select_all)
     with pytest.raises(DependencyCycle, match=f"{second} → {first} → {third} → {second}"):
         work.depend(second, first)
     with pytest.raises(DependencyCycle, match=f"{first} → {first}"):
         work.depend(first, first)
-    assert work.read(dependencies.select_all) == before
+    assert work.read(dependencies.select_all) == stored
     work.depend(second, first, "relates_to")
-    with pytest.raises(DependencyCycle):
-        work.depend(second, first, "blocks")
-
-
-def test_a_long_cycle_is_named_by_its_ends(work: Backlog) -> None:
+    with pytest.raises(NotFound, match=f"{first} does not depend on {second}"):
+        work.do(service.remove_dependency, first, second)
     chain = [work.task() for _ in range(20)]
     for before, after in itertools.pairwise(chain):
         work.depend(after, before)
@@ -221,32 +121,6 @@ def test_a_long_cycle_is_named_by_its_ends(work: Backlog) -> None:
     ) as refused:
         work.depend(chain[0], chain[-1])
     assert refused.value.path == (chain[0], *reversed(chain))
-
-
-def test_a_dependency_that_is_not_there_cannot_be_removed(work: Backlog) -> None:
-    first, second = work.task(), work.task()
-    with pytest.raises(NotFound, match=f"{first} does not depend on {second}"):
-        work.do(service.remove_dependency, first, second)
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"title": " \n "}, "title is empty"),
-        ({"title": "x" * 301}, "may have 300"),
-        ({"task_type": "epic"}, "it can be feature, bug"),
-        ({"estimate_hours": -1}, "it can be 0 to"),
-        ({"description": "x" * 60_001}, "may have 60,000"),
-        ({"story_id": "S-9"}, "no story S-9"),
-        ({"colour": "red"}, "no colour to set"),
-    ],
-)
-def test_what_cannot_stand_in_a_task_is_refused(
-    work: Backlog, fields: dict[str, object], words: str
-) -> None:
-    with pytest.raises(CockpitError, match=words):
-        work.task(**{"title": "A task", **fields})  # type: ignore[arg-type]
-    assert work.queue() == {}
 
 
 def test_a_secret_in_a_task_is_masked(work: Backlog) -> None:
@@ -261,29 +135,6 @@ def test_a_secret_in_a_task_is_masked(work: Backlog) -> None:
     )
     assert token not in text
     assert "[masked:github-token]" in work.load(task).title
-
-
-def test_attempts_are_counted(work: Backlog) -> None:
-    task = work.task()
-    work.do(service.record_failure, task, "spec", "not what was asked")
-    work.do(service.record_failure, task, "quality", "too slow", attempt=4)
-    made = work.do(service.record_failure, task, "quality", "still")
-    assert made.attempt == 5
-    found = work.read(lambda connection: task_activity.select_failures(connection, task))
-    assert [one.attempt for one in found] == [5, 4, 1]
-
-
-def test_activity_is_summed_up_and_may_be_folded(work: Backlog) -> None:
-    task = work.task()
-    work.do(service.add_activity, task, "decision", "JWT")
-    work.do(service.add_activity, task, "note", "slow")
-    summary = work.do(service.summarize_activity, task)
-    assert "decision: JWT" in summary
-    assert work.load(task).context_summary == summary
-    assert len(work.read(lambda connection: task_activity.select_for_task(connection, task))) == 2
-    work.do(service.summarize_activity, task, delete_raw=True)
-    (left,) = work.read(lambda connection: task_activity.select_for_task(connection, task))
-    assert left.activity_type == "summary"
 
 
 def test_lists_are_filtered(work: Backlog) -> None:
@@ -305,3 +156,79 @@ def test_lists_are_filtered(work: Backlog) -> None:
     assert ids(story_status="in_progress", epic_status="in_progress") == [inside]
     assert ids(epic_id=epic) == ids(story_id=story) == [inside]
     assert ids(priority="P2") == [outside]
+
+
+def test_an_id_is_read_as_people_type_it(work: Backlog) -> None:
+    assert (work.epic(), work.story(), work.task(), work.task()) == ("E-1", "S-1", "T-1", "T-2")
+    for named in ("t-1", "t1", "1", " T-01 "):
+        assert work.load(named).task_id == "T-1"
+    for named in ("S-1", "T-", "", "T-1x", "T-12345678", "٣"):
+        with pytest.raises(NotFound, match="like T-42"):
+            work.load(named)
+
+
+def test_the_last_task_finishes_story_and_epic_and_more_work_opens_them(work: Backlog) -> None:
+    epic = work.epic()
+    one, two = work.story(epic), work.story(epic)
+    first, second, third = work.task(one), work.task(one), work.task(two)
+    assert work.stand(first, "done") == Boundaries(False, False, one, epic)
+    assert work.stand(second, "done") == Boundaries(True, False, one, epic)
+    assert (work.status("stories", one), work.status("epics", epic)) == ("done", "in_progress")
+    assert work.stand(third, "done") == Boundaries(True, True, two, epic)
+    assert work.status("epics", epic) == "done"
+    boundaries = work.details("task.status_changed")[-1]["boundaries"]
+    assert boundaries == {
+        "story_completed": True,
+        "epic_completed": True,
+        "story_id": two,
+        "epic_id": epic,
+    }
+    work.do(service.reopen, third, "it came back")
+    assert (work.load(third).status, work.load(third).done_at) == ("todo", None)
+    assert (work.status("stories", two), work.status("epics", epic)) == ("todo", "in_progress")
+    assert work.batch() == [third]
+    reached = work.do(service.archive, third)
+    assert (work.status("stories", two), reached.epic_completed) == ("archived", True)
+    work.task(one)
+    assert work.status("stories", one) == work.status("epics", epic) == "in_progress"
+    alone = work.epic()
+    work.do(service.update_epic, alone, {"status": "done"})
+    assert work.status("epics", alone) == "done", "an epic without stories is done on request"
+
+
+def test_times_progress_and_attempts_follow_the_work(work: Backlog) -> None:
+    task = work.task()
+    work.do(service.set_needs_rework, task, True)
+    work.stand(task, "in_progress")
+    assert work.load(task).started_at is not None
+    before = len(work.actions())
+    work.stand(task, "in_progress")
+    assert len(work.actions()) == before, "said twice, it happened once"
+    work.do(service.record_failure, task, "spec", "not what was asked")
+    work.do(service.record_failure, task, "quality", "too slow", attempt=4)
+    assert work.do(service.record_failure, task, "quality", "still").attempt == 5
+    work.do(service.add_activity, task, "decision", "JWT")
+    summary = work.do(service.summarize_activity, task, delete_raw=True)
+    assert "decision: JWT" in summary and work.load(task).context_summary == summary
+    (left,) = work.read(lambda c: task_activity.select_for_task(c, task))
+    assert left.activity_type == "summary"
+    work.stand(task, "done")
+    done = work.load(task)
+    assert (done.progress_percent, done.needs_rework) == (100, False)
+    assert done.done_at is not None
+
+
+def test_what_cannot_stand_in_a_task_is_refused(work: Backlog) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"title": " \n "}, "title is empty"),
+        ({"title": "x" * 301}, "may have 300"),
+        ({"task_type": "epic"}, "it can be feature, bug"),
+        ({"estimate_hours": -1}, "it can be 0 to"),
+        ({"description": "x" * 60_001}, "may have 60,000"),
+        ({"story_id": "S-9"}, "no story S-9"),
+        ({"colour": "red"}, "no colour to set"),
+    ]
+    for fields, words in wrong:
+        with pytest.raises(CockpitError, match=words):
+            work.task(**{"title": "A task", **fields})
+    assert work.queue() == {}

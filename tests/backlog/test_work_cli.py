@@ -55,14 +55,6 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(root)
 
 
-def test_looking_makes_nothing(terminal: Terminal) -> None:
-    for words in (("tasks", "list"), ("tasks", "queue"), ("tasks", "board"), ("epics", "list")):
-        out, _ = terminal.run(*words)
-        assert out == ""
-    assert terminal.json("tasks", "list") == []
-    assert not (terminal.root / ".cockpit").exists()
-
-
 def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     assert terminal.out("epics", "add", "Login", "--priority", "p0") == "E-1 Login\n"
     assert terminal.out("stories", "add", "Tokens", "--epic", "1") == "S-1 Tokens\n"
@@ -108,106 +100,6 @@ def test_a_backlog_from_the_command_line(terminal: Terminal) -> None:
     assert terminal.json("stories", "list", "--status", "in_progress")[0]["id"] == "S-1"
 
 
-def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> None:
-    terminal.run("tasks", "add", "Old title", "--description", "-", stdin="From a pipe\n")
-    assert terminal.json("tasks", "show", "1")["description"] == "From a pipe"
-    terminal.run("tasks", "edit", "1", "--type", "bug", "--estimate", "2.5")
-    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
-    script += "f.write_text(t.replace('Old','New').replace('pipe','sheet'))"
-    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
-    assert terminal.out("tasks", "edit", "1") == "T-1 New title\n"
-    found = terminal.json("tasks", "show", "1", "--fields", "full")
-    assert (found["type"], found["estimate_hours"]) == ("bug", 2.5)
-    assert found["description"] == "From a sheet"
-    terminal.run("tasks", "add", "A second one")
-    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
-    script += "t=t.replace('waits_for = \\\"\\\"','waits_for = [\\\"t2\\\"]');"
-    script += "f.write_text(t.replace('+++ Done when','+++ Done when' + chr(10) + 'it ran'))"
-    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
-    terminal.run("tasks", "edit", "1")
-    assert terminal.json("tasks", "show", "1")["acceptance_criteria"] == "it ran"
-    assert "T-2" in terminal.out("tasks", "dep", "1")
-    terminal.extra["EDITOR"] = "true"
-    assert terminal.run("tasks", "edit", "1") == ("", "Nothing changed.\n")
-    terminal.extra["EDITOR"] = "false"
-    _, err = terminal.run("tasks", "edit", "1", expect=1)
-    assert "nothing changed" in err
-
-
-def test_what_happened_is_kept(terminal: Terminal) -> None:
-    terminal.run("tasks", "add", "One")
-    terminal.run("tasks", "note", "1", "JWT it is", "--type", "decision")
-    terminal.run("tasks", "fail", "1", "quality", "too", "slow")
-    terminal.run("tasks", "rework", "1")
-    told = terminal.out("tasks", "show", "1")
-    assert "needs rework" in told
-    assert "too slow" in told
-    assert "JWT it is" in told
-    terminal.run("tasks", "archive", "1", "--reason", "not wanted")
-    assert terminal.json("tasks", "list") == []
-    assert terminal.json("tasks", "list", "--status", "archived")[0]["id"] == "T-1"
-
-
-def test_several_tasks_are_finished_together_or_not_at_all(terminal: Terminal) -> None:
-    for title in ("One", "Two", "Three"):
-        terminal.run("tasks", "add", title)
-    terminal.run("tasks", "done", "1", "99", expect=2)
-    assert {one["status"] for one in terminal.json("tasks", "list")} == {"todo"}
-    assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
-
-
-def test_what_urgent_work_waits_for_comes_first(terminal: Terminal) -> None:
-    terminal.run("epics", "add", "Outage", "--priority", "P0")
-    terminal.run("stories", "add", "Login", "--epic", "E-1")
-    for title in ("Tidy up", "Rotate the key"):
-        terminal.run("tasks", "add", title)
-    terminal.run("tasks", "add", "Log in again", "--story", "S-1", "--depends-on", "T-2")
-    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-2", "T-1"]
-    (row,) = (row for row in terminal.json("tasks", "queue", "--why") if row["id"] == "T-2")
-    assert (row["parts"]["priority"], row["parts"]["priority_from"]) == ("P0", "T-3")
-    assert "priority P0 of T-3, which waits for it" in terminal.out("tasks", "queue", "--why")
-    terminal.run("tasks", "block", "T-3", "not now")
-    assert terminal.json("tasks", "next")[0]["id"] == "T-2"
-    terminal.run("tasks", "archive", "T-3")
-    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-1", "T-2"]
-
-
-def test_what_is_only_related_unblocks_nothing(terminal: Terminal) -> None:
-    terminal.run("tasks", "add", "One")
-    terminal.run("tasks", "add", "Two")
-    terminal.run("tasks", "dep", "T-2", "T-1", "--type", "relates_to")
-    assert "Unblocks" not in terminal.out("tasks", "show", "T-1")
-    assert "depends on it  T-2" in terminal.out("tasks", "dep", "T-1")
-
-
-def test_pages_say_where_they_go_on(terminal: Terminal) -> None:
-    lines = [json.dumps({"kind": "task", "title": f"Task {number}"}) for number in range(5)]
-    assert terminal.out("tasks", "import", "-", stdin="\n".join(lines)).startswith("5 created")
-    out, err = terminal.run("tasks", "list", "--limit", "2", "--offset", "1")
-    assert [line.split()[0] for line in out.splitlines()] == ["TASK", "T-2", "T-3"]
-    assert err == "2 more: --offset 3\n"
-
-
-def test_out_and_in_again(terminal: Terminal, tmp_path: Path) -> None:
-    terminal.run("tasks", "add", "One")
-    terminal.run("tasks", "add", "Two", "--depends-on", "1")
-    file = tmp_path / "backlog.jsonl"
-    terminal.run("tasks", "export", str(file))
-    assert terminal.out("tasks", "export") == file.read_text()
-    assert terminal.out("tasks", "import", str(file)) == "0 created, 0 changed, 3 unchanged\n"
-    file.write_text('{"kind": "task"}\n')
-    _, err = terminal.run("tasks", "import", str(file), expect=2)
-    assert "Line 1" in err
-
-
-def test_a_title_cannot_steer_the_terminal(terminal: Terminal) -> None:
-    terminal.run("tasks", "add", "red \x1b[31m\x1b]0;owned\x07 alert\u202e")
-    for words in (("tasks", "list"), ("tasks", "show", "1"), ("tasks", "board")):
-        out = terminal.out(*words)
-        assert "\x1b" not in out
-        assert "\u202e" not in out
-
-
 ISSUES = [
     {
         "number": 12,
@@ -246,6 +138,87 @@ def test_issues_become_tasks_once(terminal: Terminal, tmp_path: Path) -> None:
     assert terminal.json("tasks", "show", "1")["status"] == "in_progress"
 
 
+def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:
+    issued = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.write")
+    terminal.run("tasks", "add", "By a machine", "--token", issued.strip())
+    rows = [json.loads(line) for line in terminal.out("journal", "export").splitlines()]
+    assert [row["actor"] for row in rows if row["action"] == "task.created"] == ["ci"]
+    reader = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.read")
+    _, err = terminal.run("tasks", "start", "1", "--token", reader.strip(), expect=3)
+    assert "needs the scope work.write" in err
+
+
+def test_a_task_is_edited_by_options_and_in_the_editor(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "Old title", "--description", "-", stdin="From a pipe\n")
+    terminal.run("tasks", "add", "A second one")
+    terminal.run("tasks", "edit", "1", "--type", "bug", "--estimate", "2.5")
+    script = "import sys,pathlib as p;f=p.Path(sys.argv[1]);t=f.read_text();"
+    script += "t=t.replace('Old','New').replace('pipe','sheet');"
+    script += "t=t.replace('waits_for = \\\"\\\"','waits_for = [\\\"t2\\\"]');"
+    script += "f.write_text(t.replace('+++ Done when','+++ Done when' + chr(10) + 'it ran'))"
+    terminal.extra["EDITOR"] = f'{sys.executable} -c "{script}"'
+    assert terminal.out("tasks", "edit", "1") == "T-1 New title\n"
+    found = terminal.json("tasks", "show", "1", "--fields", "full")
+    assert (found["type"], found["estimate_hours"]) == ("bug", 2.5)
+    assert (found["description"], found["acceptance_criteria"]) == ("From a sheet", "it ran")
+    assert "T-2" in terminal.out("tasks", "dep", "1")
+    terminal.extra["EDITOR"] = "true"
+    assert terminal.run("tasks", "edit", "1") == ("", "Nothing changed.\n")
+    terminal.extra["EDITOR"] = "false"
+    _, err = terminal.run("tasks", "edit", "1", expect=1)
+    assert "nothing changed" in err
+
+
+def test_what_happened_is_kept_and_cannot_steer_the_terminal(terminal: Terminal) -> None:
+    terminal.run("tasks", "add", "red \x1b[31m\x1b]0;owned\x07 alert\u202e")
+    terminal.run("tasks", "note", "1", "JWT it is", "--type", "decision")
+    terminal.run("tasks", "fail", "1", "quality", "too", "slow")
+    terminal.run("tasks", "rework", "1")
+    told = terminal.out("tasks", "show", "1")
+    assert all(words in told for words in ("needs rework", "too slow", "JWT it is"))
+    for out in (told, terminal.out("tasks", "list"), terminal.out("tasks", "board")):
+        assert "\x1b" not in out and "\u202e" not in out
+    terminal.run("tasks", "archive", "1", "--reason", "not wanted")
+    assert terminal.json("tasks", "list") == []
+    assert terminal.json("tasks", "list", "--status", "archived")[0]["id"] == "T-1"
+
+
+def test_several_tasks_come_in_and_end_together_or_not_at_all(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    assert terminal.run("tasks", "list")[0] == ""
+    assert not (terminal.root / ".cockpit").exists(), "looking makes nothing"
+    lines = [json.dumps({"kind": "task", "title": f"Task {number}"}) for number in range(5)]
+    assert terminal.out("tasks", "import", "-", stdin="\n".join(lines)).startswith("5 created")
+    out, err = terminal.run("tasks", "list", "--limit", "2", "--offset", "1")
+    assert [line.split()[0] for line in out.splitlines()] == ["TASK", "T-2", "T-3"]
+    assert err == "2 more: --offset 3\n"
+    terminal.run("tasks", "done", "1", "99", expect=2)
+    assert {one["status"] for one in terminal.json("tasks", "list")} == {"todo"}
+    assert terminal.out("tasks", "done", "1", "2") == "T-1 is done\nT-2 is done\n"
+    terminal.run("tasks", "dep", "T-4", "T-3", "--type", "relates_to")
+    assert "Unblocks" not in terminal.out("tasks", "show", "T-3")
+    assert "depends on it  T-4" in terminal.out("tasks", "dep", "T-3")
+    file = tmp_path / "backlog.jsonl"
+    terminal.run("tasks", "export", str(file))
+    assert terminal.out("tasks", "export") == file.read_text()
+    assert terminal.out("tasks", "import", str(file)) == "0 created, 0 changed, 6 unchanged\n"
+    file.write_text('{"kind": "task"}\n')
+    assert "Line 1" in terminal.run("tasks", "import", str(file), expect=2)[1]
+
+
+def test_work_that_urgent_work_waits_for_comes_first(terminal: Terminal) -> None:
+    terminal.run("epics", "add", "Outage", "--priority", "P0")
+    terminal.run("stories", "add", "Login", "--epic", "E-1")
+    for title in ("Tidy up", "Rotate the key"):
+        terminal.run("tasks", "add", title)
+    terminal.run("tasks", "add", "Log in again", "--story", "S-1", "--depends-on", "T-2")
+    assert [task["id"] for task in terminal.json("tasks", "next")] == ["T-2", "T-1"]
+    (row,) = (row for row in terminal.json("tasks", "queue", "--why") if row["id"] == "T-2")
+    assert (row["parts"]["priority"], row["parts"]["priority_from"]) == ("P0", "T-3")
+    assert "priority P0 of T-3, which waits for it" in terminal.out("tasks", "queue", "--why")
+
+
 def test_issues_of_another_repository_are_asked_for_by_name(
     terminal: Terminal, tmp_path: Path
 ) -> None:
@@ -259,36 +232,17 @@ def test_issues_of_another_repository_are_asked_for_by_name(
     gh.answer(f"{ASKED} --repo acme/shop", json.dumps([*ISSUES, load]))
     out = terminal.out("tasks", "import", "github", "--repo", "acme/shop")
     assert out == "3 created, 0 changed, 0 unchanged\n"
-    types = {
-        one["title"]: one["type"] for one in terminal.json("tasks", "list", "--fields", "full")
-    }
-    assert types == {
-        "Tokens never expire": "bug",
-        "Explain tokens": "docs",
-        "Measure": "load_test",
-    }
-    terminal.extra |= {
-        "_COCKPIT_COMPLETE": "bash_complete",
-        "COMP_WORDS": "cockpit tasks add --type lo",
-        "COMP_CWORD": "4",
-    }
-    completed, _ = terminal.run()
-    assert completed == "plain,load_test\n"
-    for name in ("_COCKPIT_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
-        del terminal.extra[name]
-    _, err = terminal.run("tasks", "import", "github", expect=1)
-    assert "gh did not list the issues" in err
+    types = [one["type"] for one in terminal.json("tasks", "list", "--fields", "full")]
+    assert types == ["bug", "docs", "load_test"]
+    assert "gh did not list" in terminal.run("tasks", "import", "github", expect=1)[1]
     for answer in ("no json", "{}", "[" * 100_000, json.dumps([{**ISSUES[0], "labels": ["bug"]}])):
         gh.answer(ASKED, answer)
         _, err = terminal.run("tasks", "import", "github", expect=1)
         assert "other than a list of issues" in err
-
-
-def test_an_agents_token_writes_and_is_named(terminal: Terminal) -> None:
-    issued = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.write")
-    terminal.run("tasks", "add", "By a machine", "--token", issued.strip())
-    rows = [json.loads(line) for line in terminal.out("journal", "export").splitlines()]
-    assert [row["actor"] for row in rows if row["action"] == "task.created"] == ["ci"]
-    reader = terminal.out("tokens", "issue", "--namespace", "ci", "--scope", "work.read")
-    _, err = terminal.run("tasks", "start", "1", "--token", reader.strip(), expect=3)
-    assert "needs the scope work.write" in err
+    completing = {
+        "_COCKPIT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "cockpit tasks add --type lo",
+        "COMP_CWORD": "4",
+    }
+    terminal.extra |= completing
+    assert terminal.out() == "plain,load_test\n"

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sqlite3
-from pathlib import Path
 
 import pytest
-from work_world import Backlog, opened, tables_of_the_queue, worked_out_anew
+from work_world import Backlog, tables_of_the_queue, worked_out_anew
 
 from cockpit.backlog import service
 from cockpit.backlog.explain_queue import explain_rows
 from cockpit.store.backlog import handoffs, wip, work_queue
 from cockpit.store.db.transaction import Tx
-
-
-def test_create_task_inserts_it_with_its_score(work: Backlog) -> None:
-    task = work.task(work.story(work.epic(priority="P1")))
-    row = work.queue()[task]
-    assert (row.ready, row.batch_group, row.blocked_by) == (True, 1, ())
-    assert row.priority_score == 2_009_999_998
-
-
-def test_status_done_removes_it_and_readies_what_waited(work: Backlog) -> None:
-    first, second = work.task(), work.task()
-    work.depend(second, first)
-    assert not work.queue()[second].ready
-    work.stand(first, "done")
-    assert first not in work.queue()
-    row = work.queue()[second]
-    assert (row.ready, row.blocked_by, row.batch_group) == (True, (), 1)
 
 
 def test_status_blocked_makes_it_not_ready_and_what_depends_waits_on(work: Backlog) -> None:
@@ -65,34 +46,6 @@ def test_epic_priority_change_recomputes_all_its_tasks(work: Backlog) -> None:
     work.do(service.update_epic, epic, {"priority": "P0"})
     assert work.batch() == [*tasks, other]
     assert {row.priority for row in work.queue().values()} == {"P0", "P2"}
-
-
-def test_a_story_that_moves_takes_its_tasks_to_another_priority(work: Backlog) -> None:
-    urgent, story = work.epic(priority="P0"), work.story(work.epic(priority="P3"))
-    task = work.task(story)
-    work.do(service.update_story, story, {"epic_id": urgent})
-    assert work.queue()[task].priority_score == 3_009_999_998
-
-
-def test_relates_to_never_blocks(work: Backlog) -> None:
-    first, second = work.task(), work.task()
-    work.depend(second, first, "relates_to")
-    assert work.batch() == [first, second]
-    assert work.queue()[first].unblocks == 0
-
-
-def test_what_is_archived_blocks_nobody(work: Backlog) -> None:
-    first, second = work.task(), work.task()
-    work.depend(second, first)
-    work.do(service.archive, first, "not wanted")
-    assert work.batch() == [second]
-
-
-def test_priority_weighs_more_than_unblocking_and_that_more_than_age(work: Backlog) -> None:
-    old, useful, urgent = work.task(), work.task(), work.task(work.story(work.epic(priority="P1")))
-    for _ in range(2):
-        work.depend(work.task(), useful)
-    assert work.batch() == [urgent, useful, old]
 
 
 def _reasons(work: Backlog) -> dict[str, str]:
@@ -143,41 +96,6 @@ def test_a_priority_reaches_further_than_counts_do(work: Backlog) -> None:
     assert work.read(tables_of_the_queue) == work.read(worked_out_anew)
 
 
-def test_the_queue_of_an_older_version_takes_on_inherited_priorities(tmp_path: Path) -> None:
-    urgent_waits = opened(tmp_path)
-    deep, middle, aside = (urgent_waits.task() for _ in range(3))
-    urgent = urgent_waits.task(urgent_waits.story(urgent_waits.epic(priority="P0")))
-    urgent_waits.depend(middle, deep)
-    urgent_waits.depend(urgent, middle)
-    urgent_waits.depend(urgent, aside, "relates_to")
-    expected = urgent_waits.read(tables_of_the_queue)
-    urgent_waits.store.close()
-    with contextlib.closing(sqlite3.connect(tmp_path / "cockpit.db")) as older, older:
-        older.execute(
-            "UPDATE work_queue SET priority_score=priority_score-1000000000 WHERE task_id<>? "
-            " AND priority_score>=3000000000",
-            (urgent,),
-        )
-        older.execute("DELETE FROM migrations WHERE name LIKE '0015%'")
-    again = opened(tmp_path)
-    assert again.read(tables_of_the_queue) == expected == again.read(worked_out_anew)
-    again.store.close()
-
-
-def test_a_chain_unblocks_all_that_is_behind(work: Backlog) -> None:
-    chain = [work.task() for _ in range(4)]
-    for before, after in itertools.pairwise(chain):
-        work.depend(after, before)
-    assert [work.queue()[task].unblocks for task in chain] == [3, 2, 1, 0]
-
-
-def test_the_score_does_not_move_with_the_clock(work: Backlog) -> None:
-    work.task()
-    before = work.read(tables_of_the_queue)
-    work.store.write_now(lambda tx: work_queue.refresh(tx, ["T-1"]))
-    assert work.read(tables_of_the_queue) == before
-
-
 def test_group_one_touches_nothing_twice(work: Backlog) -> None:
     first = work.task(files=["src/auth.py"])
     second = work.task(files=["src"])
@@ -216,12 +134,6 @@ def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Bac
     assert (queue[first].batch_group, queue[third].batch_group) == (1, 2)
 
 
-def test_next_batch_is_limited_and_counts_what_is_ready(work: Backlog) -> None:
-    made = [work.task() for _ in range(5)]
-    assert work.batch(3) == made[:3]
-    assert work.read(work_queue.count_ready) == 5
-
-
 def test_the_queue_and_its_cause_are_one_transaction(work: Backlog) -> None:
     first, second = work.task(), work.task()
     work.depend(second, first)
@@ -250,18 +162,23 @@ def test_why_says_what_a_place_is_made_of(work: Backlog) -> None:
     assert [first, second, third] == ["T-1", "T-2", "T-3"]
 
 
-def test_the_journal_says_how_many_are_ready(work: Backlog) -> None:
-    first, second = work.task(), work.task()
-    work.depend(second, first)
-    assert work.details("queue.recomputed")[-1] == {"ready": 1, "waiting": 1}
-
-
-def test_ready_tasks_are_counted_alike_whichever_are_few(work, monkeypatch):
-    blocker = work.task()
-    for _ in range(6):
-        work.depend(work.task(), blocker)
-    work.task()
-    for few in (1, 3, 7, 100):
-        monkeypatch.setattr(work_queue, "_FEW", few)
-        assert work.read(work_queue.count_ready) == 2
-        assert work.read(work_queue._count) == (2, 6)
+def test_a_place_follows_priority_then_unblocking_then_age(work: Backlog) -> None:
+    old, useful, story = work.task(), work.task(), work.story(work.epic(priority="P3"))
+    urgent = work.task(story)
+    work.do(service.update_story, story, {"epic_id": work.epic(priority="P1")})
+    assert work.queue()[urgent].priority_score == 2_009_999_996
+    waiting = [work.task(), work.task()]
+    for task in waiting:
+        work.depend(task, useful)
+    assert work.batch() == [urgent, useful, old]
+    assert work.batch(2) == [urgent, useful]
+    assert work.read(work_queue.count_ready) == 3
+    assert work.details("queue.recomputed")[-1] == {"ready": 3, "waiting": 2}
+    work.stand(useful, "done")
+    assert useful not in work.queue()
+    assert work.batch() == [urgent, old, *waiting]
+    # Neither related nor archived work blocks.
+    work.depend(old, urgent, "relates_to")
+    work.depend(old, waiting[0])
+    work.do(service.archive, waiting[0], "not wanted")
+    assert work.batch() == [urgent, old, waiting[1]]

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -141,9 +142,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert open_in_done == []
 
 
-TestQueue = QueueMachine.TestCase
+TestQueue = pytest.mark.search(QueueMachine.TestCase)
 TestQueue.settings = settings(
-    max_examples=examples(40),
+    max_examples=examples(10),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from examples import examples
 from work_world import Backlog, tables_of_the_queue, worked_out_anew
 
 _WRITER = """
@@ -32,9 +34,10 @@ with Store.open(folder / "cockpit.db") as store:
                 lambda tx: service.add_dependency(tx, made.task_id, "T-1", "blocks", by=name)
             )
 """
-ROUNDS = 25
+ROUNDS = examples(10)
 
 
+@pytest.mark.search
 def test_two_processes_write_tasks_and_statuses_at_once(work: Backlog, tmp_path: Path) -> None:
     story = work.story(work.epic())
     work.task(story, "Both change this one")

@@ -1,7 +1,6 @@
 """A chain whose processes are killed at random points, and what must hold in the end all the same.
 
-``PYTHONPATH=tests python tests/chains/chain_kill.py FIRST [LAST]`` plays the seeds from FIRST to LAST and
-names those in which something does not hold.
+``make chaos`` plays many seeds; see ``tests/faults/chaos.py``.
 """
 
 from __future__ import annotations
@@ -9,13 +8,9 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -283,26 +278,3 @@ def _check_git(project: Project, standing: Path) -> None:
     for line in git(root, "fsck", "--unreachable", "--no-reflogs").splitlines():
         if line.startswith("unreachable commit "):
             assert git(root, "log", "-1", "--format=%T", line.split()[-1]) in kept, line
-
-
-def main(first: int, last: int) -> int:
-    """Play the seeds; returns how many did not hold."""
-    failed = 0
-    for seed in range(first, last + 1):
-        folder = Path(tempfile.mkdtemp(prefix=f"chain-kill-{seed}-"))
-        began, told = time.monotonic(), "play"
-        try:
-            project, played = play(folder, seed)
-            told = f"{played.starts} starts, {', '.join(played.kills) or 'nobody killed'}"
-            check(project)
-            shutil.rmtree(folder)
-        except AssertionError:
-            failed += 1
-            told = f"FAILED after {told}; kept in {folder}\n{traceback.format_exc()}"
-        print(f"seed {seed}: {told} ({time.monotonic() - began:.0f} s)", flush=True)
-    print(f"{last - first + 1 - failed} of {last - first + 1} seeds held")
-    return failed
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[-1])) > 0)

@@ -19,7 +19,6 @@ from cockpit.app.projection.chain_trees import Trees
 from cockpit.app.projection.current_chains import read_chains
 from cockpit.app.projection.fold import State
 from cockpit.chains.create_chain import ChainOptions, create_chain
-from cockpit.chains.decide_next_worker import MAX_CRASHES
 from cockpit.chains.progress_lines import ProgressLines
 from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, supervise
 from cockpit.core.clock import FixedClock, RandomIds, format_time
@@ -37,15 +36,6 @@ from cockpit.store.db.database import Store
 from cockpit.store.journal import journal
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
-DIES = (
-    "import sys; from pathlib import Path; from cockpit.store.db.database import Store;"
-    "from cockpit.store.chains import chains, workers;"
-    "s = Store.open(Path(sys.argv[1]));"
-    "chain = s.read_now(lambda found: chains.load(found, 'ch-1'));"
-    "s.write_now(lambda tx: workers.start(tx, chain, int(sys.argv[-1]), token_limit=9));"
-    "import os; os._exit(9)"
-)
-"""It becomes a worker, and dies."""
 
 
 class Watched(FixedClock):
@@ -100,21 +90,6 @@ async def supervised(world: World, program: str) -> tuple[Watched, Store, chains
     argv = (sys.executable, "-c", program, str(world.place.database))
     ended = await supervise(Supervision(store, world.place, os.environ, argv), "ch-1")
     return clock, store, ended
-
-
-@pytest.mark.slow
-async def test_workers_that_die_start_again_ever_later(world: World) -> None:
-    # The workers' processes have the machine's clock, so only their order counts here.
-    clock, store, ended = await supervised(world, DIES)
-    with store:
-        delayed = [row.raw_detail() for row in rows(store) if row.action == "chain.session.delayed"]
-        deaths = [row for row in rows(store) if row.action == "chain.session.crashed"]
-    assert (ended.status, len(deaths)) == ("failed", MAX_CRASHES)
-    assert [row["delay_s"] for row in delayed] == [2.0, 4.0, 8.0, 16.0]
-    assert [row["ordinal"] for row in delayed] == [2, 3, 4, 5]
-    assert [row["attempt"] for row in delayed] == [2, 3, 4, 5]
-    assert delayed[0]["reason"] == "its process is gone"
-    assert clock.slept >= sum(row["delay_s"] for row in delayed)
 
 
 async def test_workers_that_cannot_start_are_tried_ever_later(world: World) -> None:

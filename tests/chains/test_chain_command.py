@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import Project
-from state_for_tests import state_of
 from tasks.taskrun_world import PASSES, git
 
-from cockpit.core.processes import is_process_alive
 from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
@@ -22,50 +19,36 @@ pytestmark = pytest.mark.slow
 PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_work_that_cannot_begin_is_refused(tmp_path: Path) -> None:
+    world = Chains.made(tmp_path, 1)
+    world.project.run("epics", "add", "Empty")
+    world.project.run("stories", "add", "Apart")
+    world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
+    model = world.model(world.scenario(1))
+    for words, said in (
         (("--headless",), "--headless needs a scope"),
         (("--headless", "--continue", "--all"), "exclude each other"),
         (("--all", "--epic", "E-1"), "exclude each other"),
         (("--epic", "E-7"), "There is no epic E-7"),
+        (("--epic", "1"), "no task in epic E-1"),
+        (("--story", "1", "--headless"), "No task in story S-1 can start: 1 waiting for others"),
         (("--all", "-n", "0"), "from 1 to 16"),
         (("--all", "-n", "many"), "'many' is not a batch size"),
-        (("--all", "--max-chains", "0"), "max-chains"),
         (("--all", "--max-wall", "soon"), "not a duration"),
         (("--all", "--max-cost", "nan"), "not an amount in dollars"),
         (("--chain", "ch-1"), "cockpit chain resume"),
-        (("--session", "1"), "cockpit chain resume"),
         (("--continue",), "No chain is unfinished"),
-    ],
-)
-def test_what_cannot_be_begun_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    world = Chains.made(tmp_path, 1)
-    told = world.project.run("work", *words, *world.model(world.scenario(1)), expect=2).stderr
-    assert said in told
+    ):
+        assert said in world.project.run("work", *words, *model, expect=2).stderr
+    for words in (("--all",), ("--task", "T-1")):
+        # Without a model every task would be blocked, one after another, for the same reason.
+        assert "Set ANTHROPIC_API_KEY" in world.project.run("work", *words, expect=2).stderr
+    world.project.extra["COCKPIT_TEST_COMMAND"] = "make lint; make test"
+    for words in (("--all",), ("--task", "T-1")):
+        told = world.project.run("work", *words, *model, expect=2).stderr
+        assert "[work] test_command cannot run" in told
     assert world.project.json("chain", "list", "--json") == []
-    assert world.statuses() == {"T-1": "todo"}
-
-
-@pytest.mark.parametrize("words", [("--all", "--headless"), ("--task", "T-1"), ()])
-def test_no_work_is_begun_without_a_model(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Every task would be blocked, one after another, for the same reason."""
-    world = Chains.made(tmp_path, 1)
-    assert "Set ANTHROPIC_API_KEY" in world.project.run("work", *words, expect=2).stderr
-    assert world.project.json("chain", "list", "--json") == []
-    assert world.statuses() == {"T-1": "todo"}
-
-
-def test_a_scope_without_a_task_is_refused(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    model = world.model(world.scenario(1))
-    world.project.run("epics", "add", "Empty")
-    assert (
-        "no task in epic E-1" in world.project.run("work", "--epic", "1", *model, expect=2).stderr
-    )
-    world.project.run("tasks", "archive", "T-1")
-    assert "no task in the backlog" in world.project.run("work", *model, expect=2).stderr
-    assert "No chains yet" in world.project.run("chain", "show", expect=2).stderr
+    assert set(world.statuses().values()) == {"todo"}
 
 
 def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
@@ -77,57 +60,6 @@ def test_a_repository_without_a_commit_is_told_to_make_one(tmp_path: Path) -> No
     model = world.model(world.scenario(1))
     assert "Make a first commit" in world.project.run("work", "--all", *model, expect=1).stderr
     assert world.project.json("chain", "list", "--json") == []
-
-
-def test_a_command_for_tests_that_is_none_is_told_before_work_begins(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    world.project.extra = {"COCKPIT_TEST_COMMAND": "make lint; make test"}
-    for words in (("--all",), ("--task", "T-1")):
-        told = world.project.run("work", *words, expect=2).stderr
-        assert "[work] test_command cannot run" in told
-    assert world.statuses() == {"T-1": "todo"}
-
-
-def test_a_chain_whose_branch_a_person_looks_at_is_not_gone_on_with(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    world.project.extra = PRESSED
-    model = world.model(world.scenario(2))
-    world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1", *model)
-    before = world.statuses()
-    git(world.root, "worktree", "remove", "--force", str(state_of(world.root) / "worktrees/ch-1"))
-    git(world.root, "switch", "--quiet", "cockpit/ch-1")
-    told = world.project.run("chain", "resume", expect=1).stderr
-    assert "is checked out in" in told
-    assert world.statuses() == before
-    git(world.root, "switch", "--quiet", "main")
-    assert "ch-1 is completed" in world.project.run("work", "--continue").stdout
-
-
-def test_a_chain_that_merged_nothing_offers_nothing_to_take(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    # An invalid role file disables itself and not every run.
-    (world.project.config / "roles").mkdir(parents=True)
-    (world.project.config / "roles" / "fixer.md").write_text(
-        '+++\nname = "fixer"\nspeed = 1\n+++\n'
-    )
-    words = (*WORK, "--all", *world.model(world.scenario(1)))
-    done = world.project.run(*words)
-    assert "git merge cockpit/ch-1" in done.stdout
-    assert "Not used: role fixer.md (user layer): unknown field `speed`" in done.stderr
-    notices = [row["text"] for row in world.rows("message.completed") if row["role"] == "notice"]
-    assert any("role fixer.md" in notice for notice in notices)
-    refused = world.project.run(*words, expect=2)
-    assert "There is no task in the backlog to do" in refused.stderr
-    assert "git merge" not in refused.stdout
-
-
-def test_what_waits_for_others_starts_no_chain(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    world.project.run("stories", "add", "Apart")
-    world.project.run("tasks", "add", "Write part2", "--story", "S-1", "--depends-on", "T-1")
-    words = (*WORK, "--story", "1", *world.model(world.scenario(2)))
-    told = world.project.run(*words, expect=2).stderr
-    assert "No task in story S-1 can start: 1 waiting for others" in told
 
 
 def assert_logged_once(world: Chains, log: Path) -> None:
@@ -146,18 +78,20 @@ def assert_logged_once(world: Chains, log: Path) -> None:
 
 
 def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
+    """Over a checkout with files of the user's own, of which none is loaded as a module."""
     world = Chains.made(tmp_path, 3)
-    (world.root / "mine.txt").write_text("mine\n", encoding="utf-8")
+    for name in ("cockpit", "click", "asyncio"):
+        (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
     before = git(world.root, "status", "--porcelain"), git(world.root, "rev-parse", "HEAD")
     log = tmp_path / "steps.jsonl"
-    world.project.extra = {**PRESSED, "COCKPIT_LOG_JSON": str(log)}
+    world.project.extra |= {**PRESSED, "COCKPIT_LOG_JSON": str(log), "COCKPIT_REPORT": "always"}
     done = world.project.run(*WORK, "--all", *world.model(world.scenario(3)))
     assert_logged_once(world, log)
     assert "reached its token limit" in done.stdout
     assert "Resuming T-" in done.stdout
     assert "ch-1 is completed. 3/3 tasks done" in done.stdout
     assert "git merge cockpit/ch-1" in done.stdout
-    assert "1 file in your checkout is not committed" in done.stderr
+    assert "3 files in your checkout are not committed" in done.stderr
     assert world.statuses() == {"T-1": "done", "T-2": "done", "T-3": "done"}
     sessions = world.sessions()
     assert len(sessions) >= 2
@@ -180,31 +114,15 @@ def test_a_full_session_hands_over_to_a_new_process(tmp_path: Path) -> None:
     assert "of 2,000 tokens (" in page
     assert "ch-1" in world.project.run("chain", "watch").stdout
     assert "3/3" in world.project.run("chain", "list").stdout
-    again = world.project.run("work", "--continue", expect=2)
-    assert "No chain is unfinished" in again.stderr
+    path = world.project.run("chain", "report", "--path").stdout.strip()
+    assert path.endswith(".cockpit/reports/chain-1-report.md")
+    world.project.run("tasks", "add", "Write part4", "--file", "part4.py")
+    said = world.project.run(*WORK, "--all", *world.model(world.scenario(4))).stderr
+    assert "Not merged into your branch yet: cockpit/ch-1." in said
+    assert world.statuses()["T-4"] == "done"
 
 
-def test_the_last_session_that_there_may_be_leaves_the_rest_and_says_so(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 3)
-    world.project.extra = PRESSED
-    words = (*WORK, "--all", "-n", "1", "--max-chains", "1", "--json")
-    ended = world.project.json(*words, *world.model(world.scenario(3)))
-    assert ended["status"] == "limited"
-    assert "after 1 worker" in ended["reason"]
-    assert ended["progress"]["done"] < 3
-    report = world.project.run("chain", "report").stdout
-    assert "after 1 worker" in report
-    assert (
-        world.project.run("chain", "report", "--path").stdout.strip().endswith("chain-1-report.md")
-    )
-    # Going on with it gives it as many sessions again as are configured.
-    more = world.project.run("chain", "resume")
-    assert "ch-1 is completed" in more.stdout
-    assert set(world.statuses().values()) == {"done"}
-    assert len(world.sessions()) > 1
-
-
-def test_ctrl_c_lets_it_come_to_rest_and_it_goes_on(tmp_path: Path) -> None:
+def test_a_chain_is_drained_then_stopped_at_once_and_resumed(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
     model = world.model(slowly(world.scenario(2)))
     running = world.project.start(*WORK, "--all", "-n", "1", *model)
@@ -218,29 +136,21 @@ def test_ctrl_c_lets_it_come_to_rest_and_it_goes_on(tmp_path: Path) -> None:
     (first,) = world.sessions()
     assert (first.status, first.reason) == ("clean", "drained")
     assert world.statuses() == {"T-1": "in_progress", "T-2": "todo"}
-    more = world.project.run("work", "--continue")
-    assert "Resuming T-1 from: implementing phase, next: run the tests" in more.stdout
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
-    assert [row["message"] for row in world.rows("task.taken_up")] == [
-        "Resuming T-1 from: implementing phase, next: run the tests"
-    ]
 
-
-def test_a_second_stop_does_not_wait_and_loses_nothing(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
-    world.told(running, "T-1 · implement")
+    world.model(world.scenario(2).replace(PASSES, slowly(PASSES, 30)))
+    running = world.project.start("work", "--continue")
+    told = "".join(world.told(running, "T-1 · spec review"))
+    assert "Resuming T-1 from: implementing phase, next: run the tests" in told
     assert "stops after its steps" in world.project.run("chain", "stop").stdout
     assert "stops now" in world.project.run("chain", "stop", "ch-1").stdout
     code, told = world.end(running)
     assert code == 130
     assert "Stopping now" in told
-    (first,) = world.sessions()
-    assert (first.status, first.reason) == ("stopped", "stopped")
+    assert [(one.status, one.reason) for one in world.sessions()][1:] == [("stopped", "stopped")]
     assert "stopped already" in world.project.run("chain", "stop", expect=1).stderr
-    world.model(world.scenario(1))
+    world.model(world.scenario(2))
     assert "ch-1 is completed" in world.project.run("chain", "resume", "--max-chains", "3").stdout
-    assert world.statuses() == {"T-1": "done"}
+    assert world.statuses() == {"T-1": "done", "T-2": "done"}
 
 
 def test_a_session_that_is_killed_is_recovered(tmp_path: Path) -> None:
@@ -279,48 +189,6 @@ def test_a_session_goes_on_when_its_watcher_is_killed(tmp_path: Path) -> None:
     assert told.rstrip().endswith("ch-1 is completed. 2/2 tasks done, 0 ready")
 
 
-def test_no_module_of_the_project_is_loaded(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    for name in ("cockpit", "click", "asyncio"):
-        (world.root / f"{name}.py").write_text("raise SystemExit('loaded')\n", encoding="utf-8")
-    world.project.extra = {}
-    world.project.run(*WORK, "--all", *world.model(world.scenario(1)))
-    assert world.statuses() == {"T-1": "done"}
-
-
-def test_a_chain_that_nobody_watches_comes_to_rest_by_itself(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    model = world.model(slowly(world.scenario(2)))
-    running = world.project.start(*WORK, "--all", "-n", "1", *model)
-    world.told(running, "T-1 · implement")
-    running.kill()
-    world.end(running)
-    session = world.sessions()[0]
-    assert world.chain().status == "running"
-    world.project.run("chain", "stop")
-    while is_process_alive(session.process):
-        assert world.chain().status in ("draining", "stopped")
-    assert (world.chain().status, world.chain().reason) == ("stopped", "drained")
-    assert world.statuses()["T-2"] == "todo"
-
-
-def test_a_chain_of_which_nothing_runs_is_stopped_and_reported(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    world.project.extra = {"COCKPIT_REPORT": "always"}
-    running = world.project.start(*WORK, "--all", *world.model(slowly(world.scenario(1), 30)))
-    world.told(running, "T-1 · implement")
-    running.kill()
-    (session,) = world.sessions()
-    os.kill(session.pid, signal.SIGKILL)
-    world.end(running)
-    while is_process_alive(session.process):
-        time.sleep(0.01)
-    assert "no worker was running" in world.project.run("chain", "stop").stdout
-    assert [one.status for one in world.sessions()] == ["crashed"]
-    assert world.chain().report_path == ".cockpit/reports/chain-1-report.md"
-    assert "stopped" in (world.root / ".cockpit/reports/chain-1-report.md").read_text("utf-8")
-
-
 def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     scenario = world.scenario(1).replace(PASSES, slowly(PASSES, 0.75))
@@ -331,15 +199,3 @@ def test_a_person_elsewhere_approves_what_it_waits_with(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     assert world.end(running)[0] == 130
     assert git(world.root, "show", "cockpit/T-1:part1.py") == "x = 1"
-
-
-def test_one_task_alone_is_kept_from_a_chain(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 2)
-    slow = world.model(slowly(world.scenario(2), 1.0))
-    alone = world.project.start("work", "--task", "T-1", "--approve", "all", *slow)
-    while world.statuses()["T-1"] == "todo":
-        assert alone.poll() is None
-    done = world.project.run(*WORK, "--all", *slow)
-    assert world.end(alone)[0] == 0
-    assert world.statuses() == {"T-1": "done", "T-2": "done"}
-    assert "T-1 · implement" not in done.stdout

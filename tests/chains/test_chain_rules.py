@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chains.new_chain import create_chain_row
 from msgspec.structs import replace
 from tasks.taskrun_world import World
 
@@ -19,7 +18,6 @@ from cockpit.chains.decide_next_worker import MAX_CRASHES, ChainUsage, decide_fr
 from cockpit.chains.supervisor import mark_dead_workers
 from cockpit.core.clock import FixedClock, RandomIds, format_time
 from cockpit.core.errors import IllegalTransition, NotFound, Stale
-from cockpit.core.processes import is_process_alive
 from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
@@ -36,20 +34,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def chain(store: Store, **changed: Any) -> Chain:
-    given: dict[str, Any] = {
-        "scope_kind": "all",
-        "headless": True,
-        "batch": "auto",
-        "approve": "all",
-        "model": None,
-        "runner": None,
-        "max_chains": 3,
-        "max_cost": None,
-        "max_wall_s": None,
-        "base_branch": "main",
-        "base_commit": "0" * 40,
-    }
-    return store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
+    return store.write_now(lambda tx: create_chain_row(tx, **{"max_chains": 3, **changed}))
 
 
 def started(world: World, made: Chain, ordinal: int) -> Worker:
@@ -194,17 +179,6 @@ def test_a_chain_whose_processes_all_died_is_closed(world: World) -> None:
     assert world.store.write_now(lambda tx: chains.resume(tx, made.chain_id)).status == "running"
 
 
-def test_a_process_that_nobody_waited_for_is_gone() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert child.stdin is not None
-    assert is_process_alive(f"{child.pid}/")
-    child.stdin.close()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert not is_process_alive(f"{child.pid}/")
-    child.wait()
-    assert not is_process_alive(f"{child.pid}/")
-
-
 def test_a_lease_is_one_owners_until_it_is_over(tmp_path: Path) -> None:
     clock = FixedClock()
     with Store.open(tmp_path / "a.db", clock, RandomIds()) as store:
@@ -256,36 +230,34 @@ def test_measures_add_up_over_batches(world: World) -> None:
     assert world.rows("batch.completed")[1].detail.interrupted == ("T-4",)
 
 
-@pytest.mark.parametrize(
-    ("known", "left", "used", "crashes", "status", "said"),
-    [
-        ([], 3, NOTHING, 0, "", ""),
-        ([], 0, NOTHING, 0, "completed", ""),
-        ([session(1, "clean", "pressure")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "clean", "quota")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "clean", "pressure")], 0, ChainUsage(1, 9, 0, 0), 0, "completed", ""),
-        ([session(1, "clean", "empty")], 1, ChainUsage(1, 9, 0, 0), 0, "limited", "1 task left that"),
-        ([session(1, "clean", "held")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "wait for others"),
-        ([session(1, "clean", "limit")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "cost or time"),
-        ([session(1, "clean", "pressure")], 2, ChainUsage(3, 9, 0, 0), 0, "limited", "after 3 workers"),
-        ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 2.0, 0), 0, "limited", "of $2"),
-        ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 0, 60), 0, "limited", "60 seconds"),
-        ([session(1, "stopped", "stopped")], 2, ChainUsage(1, 9, 0, 0), 0, "stopped", "stopped"),
-        ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
-        ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died in a row"),
-        ([session(1, "crashed", "gone")], 0, NOTHING, MAX_CRASHES, "completed", ""),
-        # What ended before the chain was resumed says nothing of now.
-        ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
-        ([session(1, "stopped", "stopped", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
-    ],
+FOLLOWS = (
+    ([], 3, NOTHING, 0, "", ""),
+    ([], 0, NOTHING, 0, "completed", ""),
+    ([session(1, "clean", "pressure")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
+    ([session(1, "clean", "quota")], 3, ChainUsage(1, 9, 0, 0), 0, "", ""),
+    ([session(1, "clean", "pressure")], 0, ChainUsage(1, 9, 0, 0), 0, "completed", ""),
+    ([session(1, "clean", "empty")], 1, ChainUsage(1, 9, 0, 0), 0, "limited", "1 task left that"),
+    ([session(1, "clean", "held")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "wait for others"),
+    ([session(1, "clean", "limit")], 2, ChainUsage(1, 9, 0, 0), 0, "limited", "cost or time"),
+    ([session(1, "clean", "pressure")], 2, ChainUsage(3, 9, 0, 0), 0, "limited", "after 3 workers"),
+    ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 2.0, 0), 0, "limited", "of $2"),
+    ([session(1, "clean", "pressure")], 2, ChainUsage(1, 9, 0, 60), 0, "limited", "60 seconds"),
+    ([session(1, "stopped", "stopped")], 2, ChainUsage(1, 9, 0, 0), 0, "stopped", "stopped"),
+    ([session(1, "crashed", "gone")], 2, NOTHING, 1, "", ""),
+    ([session(1, "crashed", "gone")], 2, NOTHING, MAX_CRASHES, "failed", "died in a row"),
+    ([session(1, "crashed", "gone")], 0, NOTHING, MAX_CRASHES, "completed", ""),
+    # What ended before the chain was resumed says nothing of now.
+    ([session(1, "clean", "empty", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
+    ([session(1, "stopped", "stopped", "2020")], 1, ChainUsage(1, 9, 0, 0), 0, "", ""),
 )  # fmt: skip
-def test_what_follows_a_session(
-    world: World, known: Any, left: int, used: ChainUsage, crashes: int, status: str, said: str
-) -> None:
+
+
+def test_each_end_of_a_worker_is_followed_by_its_decision(world: World) -> None:
     made = chain(world.store, max_cost=2.0, max_wall_s=60.0)
-    found = decide_from(made, known, left, used, crashes)
-    assert found.status == status
-    assert said in found.reason
-    assert found.continues == (not status)
-    drains = decide_from(replace(made, status="draining"), known, left, used, crashes)
-    assert (drains.status, drains.reason) == ("stopped", "drained")
+    for known, left, used, crashes, status, said in FOLLOWS:
+        found = decide_from(made, known, left, used, crashes)
+        assert found.status == status, known
+        assert said in found.reason
+        assert found.continues == (not status)
+        drains = decide_from(replace(made, status="draining"), known, left, used, crashes)
+        assert (drains.status, drains.reason) == ("stopped", "drained")

@@ -18,7 +18,7 @@ from cockpit.chains.decide_next_worker import chain_usage, worker_limits
 from cockpit.chains.supervisor import MAX_FAILED_STARTS, Supervision, log_path, supervise
 from cockpit.core.clock import FixedClock, RandomIds
 from cockpit.core.processes import is_process_alive
-from cockpit.store.chains import chain_states, chains, workers
+from cockpit.store.chains import chains, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.chains.workers import Worker
 from cockpit.store.db.database import Store
@@ -147,14 +147,3 @@ async def test_a_chain_whose_branch_cannot_be_made_has_ended(world: World) -> No
     left = world.store.read_now(lambda found: chains.load(found, "ch-1"))
     assert left.status == "failed" and left.reason.startswith("it could not begin: ")
     assert world.tree("ch-1").status == "removed"
-
-
-async def test_a_repository_that_cannot_be_written_gets_no_chain(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.task()
-    # To the one who may do everything, only a file system that is mounted so is read-only.
-    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
-    with pytest.raises(WorktreeError, match="cannot be written"):
-        await create_chain(world.store, world.place, ChainOptions("all"))
-    assert world.store.read_now(lambda found: chain_states.select_shown(found, 9)) == []

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chains.chain_world import Chains
-from commands.cli_world import PATIENCE_S
+from chains.new_chain import create_chain_row
 from state_for_tests import state_of
 from tasks.taskrun_world import World
 
@@ -32,10 +31,7 @@ DEAD = "999999999/1"
 
 def leave_dead_chain(tx: Tx) -> None:
     """A chain at work whose supervisor and worker are gone, as a machine that lost its power leaves it."""
-    chain = chains.create(
-        tx, scope_kind="all", headless=True, batch="auto", approve="all", model=None, runner=None,
-        max_chains=3, max_cost=None, max_wall_s=None, base_branch="main", base_commit="0" * 40,
-    )  # fmt: skip
+    chain = create_chain_row(tx)
     worker = workers.start(tx, chain, 1, token_limit=100)
     task_leases.acquire(tx, "T-1", worker.owner)
     for table, column in (("chains", "owner"), ("chain_sessions", "process")):
@@ -56,24 +52,13 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [("mcp",), ("serve", "--port", "0"), ("run", "Look around")],
-    ids=lambda words: words[0],
-)
-def test_whatever_runs_next_closes_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_whatever_runs_next_closes_it(tmp_path: Path) -> None:
     project = Chains.made(tmp_path, 1).project
     model = project.script('[[turn]]\ntext = "Seen."\n')
     with Store.open(state_of(project.root) / "cockpit.db") as store:
         store.write_now(leave_dead_chain)
-        more = ("--model", model) if words[0] == "run" else ()
-        with project.start(*words, *more, stdin=subprocess.PIPE) as process:
-            try:
-                while statuses(store) != [("failed", REASON)]:
-                    assert process.poll() is None or statuses(store)[0][0] == "failed"
-            finally:
-                process.terminate()
-                process.communicate(timeout=PATIENCE_S)
+        project.run("run", "Look around", "--model", model, expect=4)
+        assert statuses(store) == [("failed", REASON)]
         (worker,) = store.read_now(lambda seen: workers.select_for_chain(seen, "ch-1"))
         assert worker.status == "crashed"
         leases = store.read_now(lambda seen: seen.execute("SELECT * FROM task_leases").fetchall())

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import sqlite3
-import subprocess
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import run_cockpit
 from cli_world import PATIENCE_S, Project
 from state_for_tests import state_of
 
@@ -35,13 +32,6 @@ def database(project: Project) -> Path:
     return state_of(project.root) / "cockpit.db"
 
 
-def test_version_and_help(project: Project) -> None:
-    assert project.run("--version").stdout == f"cockpit {__version__}\n"
-    help_text = project.run("-h").stdout
-    assert "proposals" in help_text
-    assert "Enter approves" in help_text
-
-
 def test_the_journal_is_followed_from_another_process(project: Project, watched: Any) -> None:
     project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
     follower = project.start("journal", "tail", "--follow", "--json", "-n", "1")
@@ -60,15 +50,6 @@ def test_the_journal_is_followed_from_another_process(project: Project, watched:
     assert follower.returncode == 130
 
 
-def test_tail_shows_the_newest_of_a_session(played: Project) -> None:
-    newest = played.run("journal", "tail", "-n", "2", "--session", "last").stdout.splitlines()
-    more = played.run("journal", "tail", "-n", "20", "--session", "last").stdout.splitlines()
-    assert "session.completed" in newest[1]
-    assert (len(newest), newest) == (2, more[-2:])
-    assert any("wave.completed" in line for line in more)
-    assert played.run("journal", "tail", "-n", "0").stdout == ""
-
-
 def test_a_tampered_row_is_found(played: Project) -> None:
     assert "each follows from the one before" in played.run("journal", "verify").stdout
     with sqlite3.connect(database(played)) as connection:
@@ -78,80 +59,6 @@ def test_a_tampered_row_is_found(played: Project) -> None:
     assert (verdict["ok"], verdict["broken_at"]) == (False, 9)
     checks = {check["name"]: check for check in played.json("doctor", "--json", expect=1)}
     assert checks["journal"]["state"] == "broken"
-
-
-def test_packets_are_shown_explained_verified_and_compared(played: Project) -> None:
-    listed = played.json("packet", "show", "--json")
-    assert [packet["wave_id"].rpartition("-w")[2] for packet in listed] == ["1", "2", "3"]
-    whole = played.json("packet", "show", "--wave", "2", "--json")
-    assert whole["digest"] == listed[1]["digest"]
-    facts = played.json("packet", "explain", "--wave", "2", "--json")
-    kept = [fact for fact in facts if fact["verdict"] != "dropped"]
-    assert len(kept) == listed[1]["facts"]
-    around = sum(whole["rendering"][part] for part in ("tools", "answer", "frames", "margin"))
-    assert sum(fact["tokens"] for fact in kept) + around == listed[1]["token_used"]
-    prompt = played.json("packet", "show", "--wave", "2", "--prompt", "--json")
-    assert prompt["as_sent"]
-    assert prompt["rendered_tokens"] == listed[1]["rendered_tokens"] < listed[1]["token_used"]
-    assert "def area" in json.dumps(prompt["messages"])
-    assert all(one["ok"] for one in played.json("packet", "verify", "--json"))
-    changes = played.json("packet", "diff", "--wave", "2", "--json")
-    added = {change["source_ref"] for change in changes if change["change"] == "added"}
-    assert {"file:room.py", "file:shapes.py"} <= added
-    for words in (["show"], ["show", "--prompt"], ["explain"], ["verify"], ["diff"]):
-        assert played.run("packet", *words).stdout
-    for words in (
-        ["show", "--wave", "9"],
-        ["diff", "--wave", "1"],
-        ["explain", "--session", "s-unknown"],
-    ):
-        played.run("packet", *words, expect=2)
-
-
-def test_a_changed_fact_is_found_by_replay(played: Project) -> None:
-    with sqlite3.connect(database(played)) as connection:
-        connection.execute("UPDATE session_facts SET utility=1, cost_full=cost_full+1")
-    connection.close()
-    outcome = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
-    assert [one["ok"] for one in outcome] == [False]
-    whole = played.json("packet", "verify", "--all", "--json", expect=1)
-    assert [one["ok"] for one in whole].count(False) == len(whole)
-
-
-def test_every_packet_of_the_project_is_verified(played: Project) -> None:
-    played.run("run", REVIEW, "--model", played.script(), "--approve", "all")
-    listed = played.json("sessions", "list", "--json")
-    verified = played.json("packet", "verify", "--all", "--json")
-    assert all(one["ok"] for one in verified)
-    by_session = {one["wave_id"].rpartition("-w")[0] for one in verified}
-    assert by_session == {session["session_id"] for session in listed}
-    assert len(listed) == 2
-    told = played.run("journal", "export").stdout.count("orientation.packet.replay_verified")
-    assert told == len(verified)
-    for words in (["--wave", "1"], ["--session", listed[0]["session_id"]]):
-        played.run("packet", "verify", "--all", *words, expect=2)
-
-
-def test_profiles_before_and_after_the_first_session(project: Project) -> None:
-    before = project.json("profile", "show", "--json")
-    assert project.json("profile", "history", "--json") == []
-    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
-    after = project.json("profile", "show", "--json")
-    assert after["digest"] == before["digest"]
-    assert [one["version"] for one in project.json("profile", "history", "--json")] == [1]
-    assert "situational" in project.run("profile", "show").stdout
-    project.run("profile", "show", "none", expect=2)
-    project.run("profile", "show", "--version", "9", expect=2)
-
-
-def test_sessions_are_listed_and_told(played: Project) -> None:
-    (session,) = played.json("sessions", "list", "--json")
-    assert session["status"] == "completed"
-    assert session["session_id"] in played.run("sessions", "list").stdout
-    beginning = session["session_id"][:5]
-    document = played.json("sessions", "show", beginning, "--json")
-    assert document["session_id"] == session["session_id"]
-    played.run("sessions", "show", "s-none", expect=2)
 
 
 def test_init_writes_templates_and_overwrites_nothing(project: Project) -> None:
@@ -176,35 +83,10 @@ def test_doctor_says_what_is_missing_and_how_to_mend_it(played: Project) -> None
     assert all(word in done.stdout for word in ("✔ git", "✔ store", "✔ journal"))
 
 
-def test_doctor_finds_a_setting_that_means_nothing(project: Project) -> None:
-    project.extra["COCKPIT_APROVE"] = "all"
-    checks = {check["name"]: check for check in project.json("doctor", "--json")}
-    assert checks["settings"]["state"] == "missing"
-    assert "COCKPIT_APROVE" in checks["settings"]["found"]
-
-
 def test_doctor_finds_a_store_that_others_may_read(played: Project) -> None:
     database(played).chmod(0o644)
     checks = {check["name"]: check for check in played.json("doctor", "--json", expect=1)}
     assert checks["privacy"]["mend"].startswith("chmod 600")
-
-
-@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" * 90])
-def test_a_damaged_store_is_told_in_a_sentence(played: Project, content: bytes) -> None:
-    for name in ("cockpit.db", "cockpit.db-wal", "cockpit.db-shm"):
-        (database(played).parent / name).unlink(missing_ok=True)
-    database(played).write_bytes(content)
-    done = played.run("sessions", "list", expect=1)
-    assert "is damaged or not a cockpit database" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_newer_store_is_refused(played: Project) -> None:
-    with sqlite3.connect(database(played)) as connection:
-        connection.execute("INSERT INTO migrations VALUES ('9999_future', 'x', 'x')")
-    connection.close()
-    done = played.run("proposals", "list", expect=1)
-    assert "written by a newer cockpit (it has 9999_future)" in done.stderr
 
 
 def test_a_project_without_git_has_sessions_too(project: Project, tmp_path: Path) -> None:
@@ -235,70 +117,114 @@ def test_a_linked_worktree_shares_the_store(played: Project, tmp_path: Path) -> 
     assert played.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
-def test_the_screen_opens_on_a_terminal_and_says_how_to_come_back(played: Project) -> None:
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [*run_cockpit.PROGRAM, "-c"],
-        cwd=played.root,
-        env={**played.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-    )
-    os.close(follower)
-    shown = b""
-    try:
-        while b"Notes written" not in shown:
-            shown += os.read(leader, 65_536)
-        os.write(leader, b"\x04")  # Ctrl+D on an empty prompt
-        while b"Resume with" not in shown:
-            shown += os.read(leader, 65_536)
-        assert process.wait(PATIENCE_S) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(leader)
+def test_version_help_and_the_newest_rows(played: Project) -> None:
+    assert played.run("--version").stdout == f"cockpit {__version__}\n"
+    help_text = played.run("-h").stdout
+    assert "proposals" in help_text and "Enter approves" in help_text
+    newest = played.run("journal", "tail", "-n", "2", "--session", "last").stdout.splitlines()
+    more = played.run("journal", "tail", "-n", "20", "--session", "last").stdout.splitlines()
+    assert "session.completed" in newest[1]
+    assert (len(newest), newest) == (2, more[-2:])
+    assert any("wave.completed" in line for line in more)
+    assert played.run("journal", "tail", "-n", "0").stdout == ""
+    (session,) = played.json("sessions", "list", "--json")
+    assert session["session_id"] in played.run("sessions", "list").stdout
+    document = played.json("sessions", "show", session["session_id"][:5], "--json")
+    assert (document["session_id"], session["status"]) == (session["session_id"], "completed")
+    played.run("sessions", "show", "s-none", expect=2)
 
 
-def test_a_pruned_session_is_not_offered_to_go_on(played: Project) -> None:
-    assert "1 session: 3 packets" in played.run("prune", "--older-than", "2999-01-01").stdout
-    refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
-    assert "cockpit prune --restore ARCHIVE" in refused
-    assert "Resume with" not in refused
+def test_packets_are_shown_explained_verified_and_compared(played: Project) -> None:
+    listed = played.json("packet", "show", "--json")
+    assert [packet["wave_id"].rpartition("-w")[2] for packet in listed] == ["1", "2", "3"]
+    whole = played.json("packet", "show", "--wave", "2", "--json")
+    assert whole["digest"] == listed[1]["digest"]
+    facts = played.json("packet", "explain", "--wave", "2", "--json")
+    kept = [fact for fact in facts if fact["verdict"] != "dropped"]
+    assert len(kept) == listed[1]["facts"]
+    around = sum(whole["rendering"][part] for part in ("tools", "answer", "frames", "margin"))
+    assert sum(fact["tokens"] for fact in kept) + around == listed[1]["token_used"]
+    prompt = played.json("packet", "show", "--wave", "2", "--prompt", "--json")
+    assert prompt["as_sent"]
+    assert prompt["rendered_tokens"] == listed[1]["rendered_tokens"] < listed[1]["token_used"]
+    assert "def area" in json.dumps(prompt["messages"])
+    changes = played.json("packet", "diff", "--wave", "2", "--json")
+    added = {change["source_ref"] for change in changes if change["change"] == "added"}
+    assert {"file:room.py", "file:shapes.py"} <= added
+    for words in (["show"], ["show", "--prompt"], ["explain"], ["diff"]):
+        assert played.run("packet", *words).stdout
+    for words in (
+        ["show", "--wave", "9"],
+        ["diff", "--wave", "1"],
+        ["explain", "--session", "s-x"],
+    ):
+        played.run("packet", *words, expect=2)
 
 
-def test_retention_settings_prune_the_journal_too_and_everything_still_answers(
-    played: Project,
-) -> None:
-    refused = played.run("prune", expect=2).stderr
-    assert "[retention]" in refused
+def test_every_packet_is_verified_and_a_changed_fact_is_told(played: Project) -> None:
+    played.run("run", REVIEW, "--model", "offline", "--approve", "all")
+    listed = played.json("sessions", "list", "--json")
+    verified = played.json("packet", "verify", "--all", "--json")
+    assert all(one["ok"] for one in verified)
+    by_session = {one["wave_id"].rpartition("-w")[0] for one in verified}
+    assert by_session == {session["session_id"] for session in listed} and len(listed) == 2
+    exported = played.run("journal", "export").stdout
+    assert exported.count("orientation.packet.replay_verified") == len(verified)
+    played.run("packet", "verify", "--all", "--wave", "1", expect=2)
+    with closing(sqlite3.connect(database(played))) as connection, connection:
+        connection.execute("UPDATE session_facts SET utility=1, cost_full=cost_full+1")
+    (outcome,) = played.json("packet", "verify", "--wave", "2", "--json", expect=1)
+    assert outcome["ok"] is False
+    whole = played.json("packet", "verify", "--all", "--json", expect=1)
+    assert [one["ok"] for one in whole].count(False) == len(whole)
+
+
+def test_profiles_before_and_after_the_first_session(project: Project) -> None:
+    before = project.json("profile", "show", "--json")
+    assert project.json("profile", "history", "--json") == []
+    project.run("run", REVIEW, "--model", "offline", "--approve", "all")
+    assert project.json("profile", "show", "--json")["digest"] == before["digest"]
+    assert [one["version"] for one in project.json("profile", "history", "--json")] == [1]
+    assert "situational" in project.run("profile", "show").stdout
+    project.run("profile", "show", "none", expect=2)
+    project.run("profile", "show", "--version", "9", expect=2)
+
+
+def test_a_damaged_or_newer_store_is_told_in_a_sentence(project: Project) -> None:
+    project.run("tasks", "add", "One")
+    with closing(sqlite3.connect(database(project))) as connection, connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_future', 'x', 'x')")
+    done = project.run("proposals", "list", expect=1)
+    assert "written by a newer cockpit (it has 9999_future)" in done.stderr
+    for content in (b"not a database at all" * 100, b"SQLite format 3\0" * 90):
+        for path in database(project).parent.glob("cockpit.db*"):
+            path.unlink()
+        database(project).write_bytes(content)
+        done = project.run("sessions", "list", expect=1)
+        assert "is damaged or not a cockpit database" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_retention_prunes_the_journal_too_and_everything_still_answers(played: Project) -> None:
+    assert "[retention]" in played.run("prune", expect=2).stderr
     metrics = played.run("metrics").stdout
-    session = played.json("sessions", "list", "--json")[0]["session_id"]
-    with sqlite3.connect(state_of(played.root) / "cockpit.db") as connection:
-        (rows,) = connection.execute("SELECT count(*) FROM journal").fetchone()
+    rows = played.json("journal", "verify", "--json")["rows"]
     done = played.json("prune", "--older-than", "2999-01-01", "--journal", "--json")
-    assert done["jobs"] >= 2
-    assert done["journal_rows"] > rows / 2
-    assert done["freed_bytes"] >= 0
+    assert done["jobs"] >= 2 and done["journal_rows"] > rows / 2
     verdict = played.json("journal", "verify", "--json")
-    assert verdict["ok"]
-    assert verdict["pruned_until"] >= rows
+    assert verdict["ok"] and verdict["pruned_until"] >= rows
     assert played.run("metrics").stdout == metrics
     assert "journal.pruned" in played.run("journal", "tail").stdout
-    assert "journal.pruned" in played.run("journal", "export").stdout
-    assert session in played.run("sessions", "list").stdout
-    played.run("sessions", "show", session)
-    played.run("stats")
-    # Work goes on where the journal continues, under the settings.
+    played.run("sessions", "show", "last")
+    refused = played.run("run", "--continue", "last", "and now?", expect=1).stderr
+    assert "cockpit prune --restore ARCHIVE" in refused and "Resume with" not in refused
+    archive = next((state_of(played.root) / "archive").glob("journal-*"))
+    assert "not put back" in played.run("prune", "--restore", str(archive), expect=1).stderr
+    # Work goes on where the journal continues, under the user's settings and not the project's.
     played.config.mkdir(exist_ok=True)
-    (played.config / "config.toml").write_text(
-        "[retention]\nsessions_days = 30\njournal_days = 30\n"
-    )
+    settings = "[retention]\nsessions_days = 30\njournal_days = 30\n"
+    (played.config / "config.toml").write_text(settings)
     assert played.json("prune", "--json")["journal_rows"] == 0
     (played.root / ".cockpit").mkdir(exist_ok=True)
     (played.root / ".cockpit" / "config.toml").write_text("[retention]\njournal_days = 1\n")
     assert "how long your records" in played.run("prune", expect=2).stderr
-    (played.root / ".cockpit" / "config.toml").unlink()
-    archive = next((state_of(played.root) / "archive").glob("journal-*"))
-    assert "not put back" in played.run("prune", "--restore", str(archive), expect=1).stderr

@@ -12,7 +12,6 @@ from cockpit.config.change_setting import (
     list_settings,
     read_text,
     remember_theme,
-    with_value,
 )
 from cockpit.config.load_settings import ConfigInvalid, Settings, load_settings
 
@@ -54,87 +53,6 @@ def test_each_layer_overrides_the_one_before(folders: tuple[Path, Path]) -> None
     assert most() == (70, "command line")
 
 
-def test_the_names_of_the_rfc_hold_in_files_and_environment(folders: tuple[Path, Path]) -> None:
-    text = "[budget]\nORIENTATION_TOKEN_BUDGET = 60000\n[observe]\nMAX_FACTS_PER_WAVE = 10\n"
-    (folders[0] / "config.toml").write_text(text, encoding="utf-8")
-    env = {"COCKPIT_CONFIG_DIR": str(folders[0]), "MAX_CONCURRENT_OBSERVERS": "7"}
-    found = load_settings(folders[1], env=env).runtime
-    assert (found.token_budget, found.observe.max_facts) == (60_000, 10)
-    assert found.observe.max_concurrent == 7
-    env["ORIENTATION_TOKEN_BUDGET"] = "90000"
-    assert load_settings(folders[1], env=env).runtime.token_budget == 90_000
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[model]\ntimeout_s = nan\n", "[model] timeout_s is nan; it must be a number of seconds"),
-        ("[model]\ntimeout_s = inf\n", "[model] timeout_s is inf; it must be"),
-        ("[model]\nmax_retries = -1\n", "[model] max_retries is -1; it must be a whole number"),
-        ("[model]\nmax_retries = 2.5\n", "[model] max_retries is 2.5; it must be a whole number"),
-        ("[model]\nmax_retries = '2'\n", "[model] max_retries is '2'; it must be a whole number"),
-        ("[limits]\nmax_waves = true\n", "[limits] max_waves is True; it must be a whole number"),
-        ("[model]\ntimeot_s = 3\n", "no setting [model] timeot_s. Did you mean timeout_s?"),
-        ("[limit]\n", "no setting [limit]. Did you mean [limits]?"),
-        ("limits = 3\n", "limits is a table. Write it as [limits]"),
-        ("[limits\n", "is not TOML"),
-        ("[limits]\nmax_waves = 1\nmax_waves = 2\n", "is not TOML"),
-        ("[keys]\napprove = 3\n", "[keys] approve must be a key"),
-        ("[approval]\npolicy = 'everything'\n", "one of ask, trusted, reads, all"),
-        ("[observe]\nMAX_FACTS_PER_WAVE = 50001\n", "from 1 to 50000"),
-    ],
-)
-def test_a_wrong_value_names_file_key_and_what_is_allowed(
-    folders: tuple[Path, Path], text: str, said: str
-) -> None:
-    with pytest.raises(ConfigInvalid) as caught:
-        load(folders, mine=text)
-    assert str(caught.value).startswith(str(folders[0] / "config.toml"))
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("written", ["many", "1.5", "0", "1001", "nan", "1_0x", "²"])
-def test_a_wrong_variable_is_named(folders: tuple[Path, Path], written: str) -> None:
-    with pytest.raises(ConfigInvalid, match=r"The variable COCKPIT_MAX_WAVES is .*from 1 to 1000"):
-        load(folders, COCKPIT_MAX_WAVES=written)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[approval]\npolicy = 'reads'\n",
-        "[approval]\npolicy = 'all'\n",
-        "[approval]\ndeadline_s = 3601\n",
-        "[limits]\nmax_waves = 51\n",
-        "[model]\nbase_url = 'https://elsewhere.example/v1'\n",
-        "[model]\nname = 'openai-compatible:m@https://elsewhere.example/v1'\n",
-        "[model]\nname = 'script:.cockpit/say-yes.toml'\n",
-        "[keys]\nreject = 'enter'\n",
-        "[headless]\non_session_end = 'continue'\n",
-        "[headless]\non_session_end = 'all'\n",
-    ],
-)
-def test_a_repository_cannot_widen_anything(folders: tuple[Path, Path], text: str) -> None:
-    load(folders, mine=text)  # the person may
-    with pytest.raises(ConfigInvalid, match=r"a repository may"):
-        load(folders, project=text)
-
-
-def test_a_repository_may_tighten(folders: tuple[Path, Path]) -> None:
-    (folders[0] / "config.toml").write_text(
-        "[approval]\npolicy = 'reads'\n[limits]\nmax_cost = 5\n", encoding="utf-8"
-    )
-    (folders[1] / "config.toml").write_text(
-        "[approval]\npolicy = 'ask'\ndeadline_s = 60\n[limits]\nmax_cost = 0.5\n", encoding="utf-8"
-    )
-    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
-    found = load_settings(folders[1], env=env).runtime
-    assert (found.policy, found.limits.max_cost, found.limits.deadline_s) == ("ask", 0.5, 60)
-    (folders[1] / "config.toml").write_text("[limits]\nmax_cost = 5.01\n", encoding="utf-8")
-    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
-        load_settings(folders[1], env=env)
-
-
 @pytest.mark.parametrize("name", ["max_sessions", "max_chains"])
 def test_the_worker_limit_has_an_old_name_in_files(folders: tuple[Path, Path], name: str) -> None:
     settings = load(folders, mine=f"[headless]\n{name} = 7\n")
@@ -142,17 +60,6 @@ def test_the_worker_limit_has_an_old_name_in_files(folders: tuple[Path, Path], n
     assert list(settings.origins) == ["[headless] max_sessions"]
     with pytest.raises(ConfigInvalid, match="may only lower a limit"):
         load(folders, mine=f"[headless]\n{name} = 7\n", project="[headless]\nmax_chains = 8\n")
-
-
-def test_both_names_of_the_worker_limit_exclude_each_other(folders: tuple[Path, Path]) -> None:
-    with pytest.raises(ConfigInvalid, match="old name of max_sessions"):
-        load(folders, mine="[headless]\nmax_chains = 3\nmax_sessions = 4\n")
-
-
-def test_the_worker_limit_has_an_old_variable(folders: tuple[Path, Path]) -> None:
-    assert load(folders, COCKPIT_MAX_CHAINS="3").headless.max_sessions == 3
-    settings = load(folders, COCKPIT_MAX_CHAINS="3", COCKPIT_MAX_SESSIONS="4")
-    assert settings.headless.max_sessions == 4
 
 
 def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
@@ -167,29 +74,6 @@ def test_files_that_are_none_are_refused(folders: tuple[Path, Path]) -> None:
     file.unlink()
     file.symlink_to("/dev/zero")
     assert load_settings(folders[1], env=env).origins == {}
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("", '[screen]\ntheme = "night"\n'),
-        ("[limits]\nmax_waves = 3", '[limits]\nmax_waves = 3\n\n[screen]\ntheme = "night"\n'),
-        ('[screen]\ntheme = "day" # mine\n', '[screen]\ntheme = "night"\n'),
-        (
-            "# top\n[screen] # s\n[limits]\nmax_waves = 3\n",
-            '# top\n[screen] # s\ntheme = "night"\n[limits]\nmax_waves = 3\n',
-        ),
-    ],
-)
-def test_a_theme_is_remembered_beside_what_is_there(before: str, after: str) -> None:
-    assert with_value(before, find_setting("screen.theme"), "night") == after
-
-
-def test_the_remembered_theme_is_read_again(folders: tuple[Path, Path]) -> None:
-    env = {"COCKPIT_CONFIG_DIR": str(folders[0] / "new")}
-    remember_theme('quo"te', env)
-    remember_theme("night", env)
-    assert load_settings(None, env=env).theme == "night"
 
 
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(folders: tuple[Path, Path]) -> None:
@@ -211,58 +95,116 @@ def test_the_user_sets_what_a_model_costs(folders: tuple[Path, Path]) -> None:
     assert whole.cost(input_tokens=10, output_tokens=0, cached_tokens=20) == pytest.approx(20e-6)
 
 
-@pytest.mark.parametrize(
-    "body", ["input = 2", "input = -1\noutput = 1", 'input = "2"\noutput = 1', "x = 1"]
-)
-def test_a_wrong_price_is_named(folders: tuple[Path, Path], body: str) -> None:
-    with pytest.raises(
-        ConfigInvalid, match=r'\[prices\."local"\].*US dollars for a million tokens'
+def test_the_names_of_settings_in_files_and_environment(folders: tuple[Path, Path]) -> None:
+    text = "[budget]\nORIENTATION_TOKEN_BUDGET = 60000\n[observe]\nMAX_FACTS_PER_WAVE = 10\n"
+    settings = load(folders, mine=text, MAX_CONCURRENT_OBSERVERS="7").runtime
+    assert (settings.token_budget, settings.observe.max_facts) == (60_000, 10)
+    assert settings.observe.max_concurrent == 7
+    settings = load(folders, mine=text, ORIENTATION_TOKEN_BUDGET="90000").runtime
+    assert settings.token_budget == 90_000
+    assert load(folders, COCKPIT_MAX_CHAINS="3").headless.max_sessions == 3
+    both = load(folders, COCKPIT_MAX_CHAINS="3", COCKPIT_MAX_SESSIONS="4")
+    assert both.headless.max_sessions == 4
+    with pytest.raises(ConfigInvalid, match="old name of max_sessions"):
+        load(folders, mine="[headless]\nmax_chains = 3\nmax_sessions = 4\n")
+
+
+WRONG = [
+    ("[model]\ntimeout_s = nan\n", "[model] timeout_s is nan; it must be a number of seconds"),
+    ("[model]\nmax_retries = 2.5\n", "[model] max_retries is 2.5; it must be a whole number"),
+    ("[model]\nmax_retries = '2'\n", "[model] max_retries is '2'; it must be a whole number"),
+    ("[limits]\nmax_waves = true\n", "[limits] max_waves is True; it must be a whole number"),
+    ("[model]\ntimeot_s = 3\n", "no setting [model] timeot_s. Did you mean timeout_s?"),
+    ("[limit]\n", "no setting [limit]. Did you mean [limits]?"),
+    ("limits = 3\n", "limits is a table. Write it as [limits]"),
+    ("[limits\n", "is not TOML"),
+    ("[keys]\napprove = 3\n", "[keys] approve must be a key"),
+    ("[approval]\npolicy = 'everything'\n", "one of ask, trusted, reads, all"),
+    ("[observe]\nMAX_FACTS_PER_WAVE = 50001\n", "from 1 to 50000"),
+    *(
+        (f"[prices.local]\n{body}\n", '[prices."local"]')
+        for body in ("input = 2", "input = -1\noutput = 1", 'input = "2"\noutput = 1', "x = 1")
+    ),
+]
+
+
+def test_a_wrong_value_names_its_place_and_the_allowed_values(folders: tuple[Path, Path]) -> None:
+    for text, said in WRONG:
+        with pytest.raises(ConfigInvalid) as caught:
+            load(folders, mine=text)
+        assert str(caught.value).startswith(str(folders[0] / "config.toml")), text
+        assert said in str(caught.value)
+    for written in ("many", "1.5", "0", "1001", "nan", "1_0x", "²"):
+        with pytest.raises(ConfigInvalid, match=r"COCKPIT_MAX_WAVES is .*from 1 to 1000"):
+            load(folders, COCKPIT_MAX_WAVES=written)
+
+
+def test_a_repository_may_tighten_and_widens_nothing(folders: tuple[Path, Path]) -> None:
+    """Each setting by its class: ``test_project_settings.py``. Here: values that look like another."""
+    mine = "[approval]\npolicy = 'reads'\n[limits]\nmax_cost = 5\n"
+    theirs = "[approval]\npolicy = 'ask'\ndeadline_s = 60\n[limits]\nmax_cost = 0.5\n"
+    settings = load(folders, mine, theirs).runtime
+    limits = settings.limits
+    assert (settings.policy, limits.max_cost, limits.deadline_s) == ("ask", 0.5, 60)
+    with pytest.raises(ConfigInvalid, match="may only lower a limit"):
+        load(folders, mine, "[limits]\nmax_cost = 5.01\n")
+    for text in (
+        "[model]\nname = 'openai-compatible:m@https://elsewhere.example/v1'\n",
+        "[model]\nname = 'script:.cockpit/say-yes.toml'\n",
+        "[keys]\nreject = 'enter'\n",
     ):
-        load(folders, mine=f"[prices.local]\n{body}\n")
-
-
-def test_a_project_sets_no_prices(folders: tuple[Path, Path]) -> None:
+        load(folders, mine=text)  # the user may
+        with pytest.raises(ConfigInvalid, match="a repository may"):
+            load(folders, project=text)
     with pytest.raises(ConfigInvalid, match="may not say what your models cost"):
         load(folders, project="[prices.local]\ninput = 0\noutput = 0\n")
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("before", "after"),
     [
+        ("", '[screen]\ntheme = "night"\n'),
+        ("[limits]\nmax_waves = 3", '[limits]\nmax_waves = 3\n\n[screen]\ntheme = "night"\n'),
+        ('[screen]\ntheme = "day" # mine\n', '[screen]\ntheme = "night"\n'),
+        (
+            "# top\n[screen] # s\n[limits]\nmax_waves = 3\n",
+            '# top\n[screen] # s\ntheme = "night"\n[limits]\nmax_waves = 3\n',
+        ),
+    ],
+)
+def test_a_theme_is_remembered_beside_what_is_there(
+    folders: tuple[Path, Path], before: str, after: str
+) -> None:
+    file, env = folders[0] / "config.toml", {"COCKPIT_CONFIG_DIR": str(folders[0])}
+    file.write_text(before, encoding="utf-8")
+    remember_theme("night", env)
+    assert file.read_text(encoding="utf-8") == after
+    assert load_settings(None, env=env).theme == "night"
+
+
+def test_a_setting_is_written_read_and_taken_out_again(folders: tuple[Path, Path]) -> None:
+    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
+    (folders[0] / "config.toml").write_text("# mine\n[screen]\ntheme = 'day' # keep\n")
+    for name, text in (
         ("limits.max_waves", "7"),
         ("[limits] max_waves", "7"),
-        ("approval.policy", "reads"),
         ("knowledge.enable_rag", "false"),
         ("model.timeout_s", "2.5"),
         ("model.name", 'openai-compatible:a"b\\'),
-    ],
-)
-def test_a_setting_is_written_read_and_taken_out_again(
-    folders: tuple[Path, Path], name: str, text: str
-) -> None:
-    env = {"COCKPIT_CONFIG_DIR": str(folders[0])}
-    before = "# mine\n[screen]\ntheme = 'day' # keep\n"
-    (folders[0] / "config.toml").write_text(before, encoding="utf-8")
-    key = find_setting(name)
-    path = change_setting(key, read_text(key, text), env)
-    (row,) = [row for row in list_settings(None, env) if row.key == key]
-    assert (row.value, row.origin) == (read_text(key, text), str(path))
-    assert "theme = 'day' # keep" in path.read_text(encoding="utf-8")
-    change_setting(key, None, env)
-    (row,) = [row for row in list_settings(None, env) if row.key == key]
-    assert (row.value, row.origin) == (key.default, "")
-    assert "theme = 'day' # keep" in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
+    ):
+        key = find_setting(name)
+        path = change_setting(key, read_text(key, text), env)
+        (row,) = [row for row in list_settings(None, env) if row.key == key]
+        assert (row.value, row.origin) == (read_text(key, text), str(path))
+        assert "theme = 'day' # keep" in path.read_text(encoding="utf-8")
+        change_setting(key, None, env)
+        (row,) = [row for row in list_settings(None, env) if row.key == key]
+        assert (row.value, row.origin) == (key.default, "")
+    for name, text, says in (
         ("limits.max_waves", "many", "must be"),
         ("approval.policy", "yolo", "must be"),
         ("no.such", "1", "no setting"),
         ("max_waves", "1", "Several settings"),
-    ],
-)
-def test_what_is_not_allowed_is_refused(name: str, text: str, says: str) -> None:
-    with pytest.raises(ConfigInvalid, match=says):
-        read_text(find_setting(name), text)
+    ):
+        with pytest.raises(ConfigInvalid, match=says):
+            read_text(find_setting(name), text)

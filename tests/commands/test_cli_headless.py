@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from typing import Any
 
 import pytest
@@ -15,45 +14,6 @@ from state_for_tests import state_of
 pytestmark = pytest.mark.slow
 
 REVIEW = "review main..feature"
-
-
-def test_the_document_says_what_happened(project: Project) -> None:
-    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
-    document = project.json(*words, "--output-format", "json")
-    assert set(document) == {
-        *(
-            "session_id",
-            "task_type",
-            "status",
-            "waves",
-            "proposals",
-            "actions",
-            "usage",
-            "result",
-            "estimate",
-        ),
-        "untrusted",
-    }
-    assert document["task_type"] == "review_pr"
-    assert document["status"] == "completed"
-    assert document["result"] == {"status": "done", "summary": "Notes written."}
-    assert [wave["phase"] for wave in document["waves"]] == ["completed"] * 3
-    packet = document["waves"][1]["packet"]
-    assert set(packet) == {
-        *("digest", "token_used", "rendered_tokens", "token_budget", "bands"),
-        *("cached_expected", "cached_reported", "cost_units", "epoch", "prices"),
-    }
-    assert 0 < packet["rendered_tokens"] < packet["token_used"]
-    used = sum(band["used"] for band in packet["bands"].values())
-    assert used == packet["token_used"] <= packet["token_budget"] == 150_000
-    assert [
-        (proposal["kind"], proposal["status"], proposal["decided_by"])
-        for proposal in document["proposals"]
-    ] == [("context", "approved", "policy:all"), ("action", "approved", "policy:all")]
-    assert [(action["type"], action["phase"]) for action in document["actions"]] == [
-        ("write_file", "confirmed")
-    ]
-    assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"
 
 
 def test_the_stream_is_the_journal(project: Project, watched: Any) -> None:
@@ -80,18 +40,6 @@ def test_the_story_is_told_on_stdout_and_nothing_else(project: Project) -> None:
     assert project.run("sessions", "show").stdout == done.stdout
 
 
-def test_a_document_on_a_pipe_comes_alone(project: Project) -> None:
-    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
-    assert project.run(*words, "--output-format", "json").stderr == WARNING
-
-
-@pytest.mark.parametrize("words", [["-p", REVIEW], ["run", "-"], ["review", "main..feature"]])
-def test_every_way_to_say_it(project: Project, words: list[str]) -> None:
-    options = ["--model", project.script(), "--approve", "all", "--output-format", "json"]
-    done = project.run(*words, *options, stdin=REVIEW)
-    assert json.loads(done.stdout)["task_type"] == "review_pr"
-
-
 def test_a_review_is_printed_and_written_besides(project: Project) -> None:
     words = ["review", "main..feature", "--model", "offline"]
     done = project.run(*words, "--approve", "all")
@@ -107,21 +55,6 @@ def test_a_review_is_printed_and_written_besides(project: Project) -> None:
         "written",
         ".cockpit/reviews/main..feature.md",
     )
-
-
-def test_a_review_that_was_not_approved_is_printed_as_a_draft(project: Project) -> None:
-    words = ["review", "main..feature", "--model", "offline", "--approve", "reads"]
-    done = project.run(*words, "--deadline", "1", expect=4)
-    assert "Verdict" in done.stdout
-    assert "is a draft" in done.stderr
-    assert not (project.root / ".cockpit" / "reviews").exists()
-    assert project.json("sessions", "show", "--json")["result"]["review_state"] == "proposed"
-
-
-def test_options_before_the_short_form(project: Project) -> None:
-    before = ["--model", project.script(), "--approve", "all"]
-    done = project.run(*before, "-p", REVIEW, "--output-format", "json")
-    assert json.loads(done.stdout)["status"] == "completed"
 
 
 def test_a_proposal_waits_until_its_deadline(project: Project) -> None:
@@ -189,90 +122,12 @@ arguments = { status = "done", summary = "Seen." }
     assert [item["item"] for item in request["items"]] == ["file:shapes.py:1-2"]
 
 
-@pytest.mark.parametrize("words", ["Shall I use tabs or spaces?", "It is fixed."])
-def test_words_without_finish_need_an_answer(project: Project, words: str) -> None:
-    again = (
-        '[[turn]]\nwhen = { contains = ["go on"] }\n[[turn.call]]\nname = "finish"\n'
-        'arguments = { status = "blocked", summary = "No." }\n'
-    )
-    model = project.script(f'[[turn]]\ntext = "{words}"\n{again}')
-    options = ["--output-format", "json"]
-    done = project.run("run", "fix shapes", "--model", model, *options, expect=4)
-    document = json.loads(done.stdout)
-    assert (document["status"], document["result"]) == (
-        "completed",
-        {"status": "needs_answer", "summary": words},
-    )
-    assert "cockpit run --continue s-" in done.stderr
-    assert f"? needs an answer: {words}" in project.run("sessions", "show").stdout
-    assert "needs an answer" in project.run("sessions", "list").stdout
-    # Nothing said to it changes nothing, and a blocked one does not become done.
-    for message, code, status in (
-        ("", 4, "needs_answer"),
-        ("go on", 1, "blocked"),
-        ("", 1, "blocked"),
-    ):
-        again = project.json(
-            "run", *filter(None, [message]), "--continue", "last", *options, expect=code
-        )
-        assert again["result"]["status"] == status
-
-
-def test_an_answer_of_nothing_fails(project: Project) -> None:
-    model = project.script('[[turn]]\ntext = "  "\n')
-    done = project.run("run", "fix shapes", "--model", model, expect=1)
-    assert "answered without text and without a call" in done.stderr
-    assert project.json("sessions", "show", "--json")["result"]["status"] == "failed"
-
-
-def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
-    model = project.script('[[turn]]\nerror = { code = "network", message = "no route" }\n')
-    done = project.run("run", REVIEW, "--model", model, expect=1)
-    assert "no route" in done.stderr
-    document = project.json("sessions", "show", "--json")
-    assert document["status"] == "failed"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["run"], "Say what to do"),
-        (["run", REVIEW, "--deadline", "soon"], "not a duration"),
-        (["run", REVIEW, "--max-waves", "0"], "from 1 to"),
-        (["run", REVIEW, "--approve", "everything"], "is not one of"),
-        (["run", REVIEW, "--approve", "everything"], "is not one of"),
-        (["run", REVIEW, "--model", "made-up:1"], "not a model's name"),
-        (["run", REVIEW, "--model", "script:gone.toml"], "gone.toml"),
-        (["review", "main..gone"], "gone"),
-        (["run", "--continue", "s-gone"], "no session s-gone"),
-        (["review", "main..feature", "--continue"], "starts a new session"),
-        (["fly"], "No such command"),
-        (["proposals", "show", "p-gone"], "Nothing was recorded"),
-        (["--theme", "x", "doctor"], "open the screen"),
-        ([], "needs a terminal"),
-    ],
-)
-def test_wrong_use_is_told_in_words(project: Project, words: list[str], said: str) -> None:
-    done = project.run(*words, expect=2)
-    assert said in done.stderr
-    assert done.stdout == ""
-
-
-def test_a_limit_ends_the_session(project: Project) -> None:
-    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
-    document = project.json(*words, "--max-waves", "2", "--output-format", "json", expect=1)
-    assert (document["result"]["status"], len(document["waves"])) == ("limit", 2)
-    words = ["run", "--continue", document["session_id"], "--max-waves", "9"]
-    assert project.json(*words, "--output-format", "json")["result"]["status"] == "done"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_within_the_wave_and_loses_nothing(
-    project: Project, watched: Any, number: signal.Signals
-) -> None:
+def test_a_signal_stops_within_the_wave_and_loses_nothing(project: Project, watched: Any) -> None:
     run = watched("run", REVIEW, "--model", project.script())
     waiting = run.until("session.waiting")
-    run.process.send_signal(number)
+    refused = project.run("run", "--continue", waiting["session_id"], expect=3)
+    assert f"runs session {waiting['session_id']}" in refused.stderr
+    run.process.send_signal(signal.SIGTERM)
     assert run.end() == 130
     session = waiting["session_id"]
     assert f"cockpit run --continue {session}" in run.errors()
@@ -288,16 +143,6 @@ def test_a_signal_stops_within_the_wave_and_loses_nothing(
     assert len(document["waves"]) == 3
 
 
-def test_words_after_a_continue_are_said(project: Project) -> None:
-    model = project.script()
-    options = ["--model", model, "--approve", "all", "--output-format", "json"]
-    first = project.json("run", REVIEW, *options)
-    again = project.json("run", "--continue", "look once more", *options)
-    assert again["session_id"] == first["session_id"]
-    assert len(again["waves"]) == len(first["waves"]) + 1
-    assert "look once more" in project.run("sessions", "show").stdout
-
-
 def test_a_reader_that_leaves_is_no_failure_to_talk_about(project: Project) -> None:
     words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
     writer = project.start(*words)
@@ -311,24 +156,6 @@ def test_a_reader_that_leaves_is_no_failure_to_talk_about(project: Project) -> N
     assert (code in (0, 141), errors) == (True, WARNING)
 
 
-def test_two_processes_do_not_run_one_session(project: Project, watched: Any) -> None:
-    run = watched("run", REVIEW, "--model", project.script())
-    session = run.until("session.waiting")["session_id"]
-    done = project.run("run", "--continue", session, expect=3)
-    assert f"runs session {session}" in done.stderr
-
-
-def test_the_whole_document_of_a_closed_pipe_is_quiet(project: Project) -> None:
-    project.run("run", REVIEW, "--model", project.script(), "--approve", "all")
-    process = project.start("journal", "export")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert "Traceback" not in process.stderr.read()
-    assert process.wait(60) == 141
-    process.stderr.close()
-
-
 def test_a_failing_setting_stops_before_anything_is_made(project: Project) -> None:
     (project.root / ".cockpit").mkdir()
     config = project.root / ".cockpit" / "config.toml"
@@ -339,17 +166,120 @@ def test_a_failing_setting_stops_before_anything_is_made(project: Project) -> No
     assert not (state_of(project.root)).exists()
 
 
-def test_debug_shows_where_it_came_from(project: Project) -> None:
-    project.extra["COCKPIT_DEBUG"] = "1"
-    process = project.start("run", stdin=subprocess.DEVNULL)
-    _, errors = process.communicate(timeout=60)
-    assert "Traceback" in errors
-    assert process.returncode == 2
-
-
 def test_the_limits_of_the_offline_rules_come_before_the_first_wave(project: Project) -> None:
     words = ["run", "what does add do?", "--approve", "all"]
     told = project.run(*words, expect=1).stderr
     assert "offline rules review changes, but write no code" in told.splitlines()[0]
     assert "write no code" not in project.run(*words, "--model", "offline", expect=1).stderr
     assert "write no code" not in project.run("run", REVIEW, "--approve", "all").stderr
+
+
+def test_the_document_says_what_happened(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    document = project.json(*words, "--output-format", "json")
+    keys = "session_id task_type status waves proposals actions usage result estimate untrusted"
+    assert set(document) == set(keys.split())
+    assert (document["task_type"], document["status"]) == ("review_pr", "completed")
+    assert document["result"] == {"status": "done", "summary": "Notes written."}
+    assert [wave["phase"] for wave in document["waves"]] == ["completed"] * 3
+    packet = document["waves"][1]["packet"]
+    keys = "digest token_used rendered_tokens token_budget bands cached_expected cached_reported"
+    assert set(packet) == {*keys.split(), "cost_units", "epoch", "prices"}
+    assert 0 < packet["rendered_tokens"] < packet["token_used"]
+    used = sum(band["used"] for band in packet["bands"].values())
+    assert used == packet["token_used"] <= packet["token_budget"] == 150_000
+    decided = [(each["kind"], each["status"], each["decided_by"]) for each in document["proposals"]]
+    assert decided == [(kind, "approved", "policy:all") for kind in ("context", "action")]
+    (action,) = document["actions"]
+    assert (action["type"], action["phase"]) == ("write_file", "confirmed")
+    assert (project.root / "notes.md").read_text(encoding="utf-8") == "# Notes\n"
+
+
+def test_every_way_to_say_it(project: Project) -> None:
+    options = ["--model", project.script(), "--approve", "all"]
+    as_json = ["--output-format", "json"]
+    for words in (
+        [*options, "-p", REVIEW, *as_json],
+        ["run", "-", *options, *as_json],
+        ["review", "main..feature", *options, *as_json],
+    ):
+        done = project.run(*words, stdin=REVIEW)
+        assert json.loads(done.stdout)["task_type"] == "review_pr"
+        assert done.stderr == WARNING
+    first = json.loads(done.stdout)
+    again = project.json("run", "--continue", "look once more", *options, *as_json)
+    assert again["session_id"] == first["session_id"]
+    assert len(again["waves"]) == len(first["waves"]) + 1
+    assert "look once more" in project.run("sessions", "show").stdout
+
+
+def test_a_review_that_was_not_approved_is_printed_as_a_draft(project: Project) -> None:
+    words = ["review", "main..feature", "--model", "offline", "--approve", "reads"]
+    done = project.run(*words, "--deadline", "1", expect=4)
+    assert "Verdict" in done.stdout and "is a draft" in done.stderr
+    assert not (project.root / ".cockpit" / "reviews").exists()
+    assert project.json("sessions", "show", "--json")["result"]["review_state"] == "proposed"
+
+
+def test_words_without_finish_need_an_answer(project: Project) -> None:
+    again = (
+        '[[turn]]\nwhen = { contains = ["go on"] }\n[[turn.call]]\nname = "finish"\n'
+        'arguments = { status = "blocked", summary = "No." }\n'
+    )
+    model = project.script(f'[[turn]]\ntext = "Tabs or spaces?"\n{again}')
+    options = ["--output-format", "json"]
+    done = project.run("run", "fix shapes", "--model", model, *options, expect=4)
+    document = json.loads(done.stdout)
+    assert document["result"] == {"status": "needs_answer", "summary": "Tabs or spaces?"}
+    assert "cockpit run --continue s-" in done.stderr
+    assert "? needs an answer: Tabs or spaces?" in project.run("sessions", "show").stdout
+    # Nothing said to it changes nothing, and a blocked one does not become done.
+    for message, code, status in (
+        ("", 4, "needs_answer"),
+        ("go on", 1, "blocked"),
+        ("", 1, "blocked"),
+    ):
+        words = ("run", *filter(None, [message]), "--continue", "last")
+        assert project.json(*words, *options, expect=code)["result"]["status"] == status
+
+
+def test_a_model_that_cannot_answer_fails_the_work(project: Project) -> None:
+    for turn, words in (
+        ('error = { code = "network", message = "no route" }', "no route"),
+        ('text = "  "', "answered without text and without a call"),
+    ):
+        model = project.script(f"[[turn]]\n{turn}\n")
+        assert words in project.run("run", REVIEW, "--model", model, expect=1).stderr
+        shown = project.json("sessions", "show", "--json")
+        assert "failed" in (shown["status"], shown["result"]["status"])
+
+
+WRONG = [
+    ("proposals show p-gone", "Nothing was recorded"),
+    ("run", "Say what to do"),
+    ("run x --deadline soon", "not a duration"),
+    ("run x --max-waves 0", "from 1 to"),
+    ("run x --approve everything", "is not one of"),
+    ("run x --model made-up:1", "not a model's name"),
+    ("run x --model script:gone.toml", "gone.toml"),
+    ("review main..gone", "gone"),
+    ("run --continue s-gone", "no session s-gone"),
+    ("review main..feature --continue", "starts a new session"),
+    ("fly", "No such command"),
+    ("--theme x doctor", "open the screen"),
+    ("", "needs a terminal"),
+]
+
+
+def test_wrong_use_is_told_in_words(project: Project) -> None:
+    for words, said in WRONG:
+        done = project.run(*words.split(), expect=2)
+        assert said in done.stderr and done.stdout == "", words
+
+
+def test_a_limit_ends_the_session(project: Project) -> None:
+    words = ["run", REVIEW, "--model", project.script(), "--approve", "all"]
+    document = project.json(*words, "--max-waves", "2", "--output-format", "json", expect=1)
+    assert (document["result"]["status"], len(document["waves"])) == ("limit", 2)
+    words = ["run", "--continue", document["session_id"], "--max-waves", "9"]
+    assert project.json(*words, "--output-format", "json")["result"]["status"] == "done"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from pathlib import Path
@@ -14,109 +13,22 @@ from cockpit.cli import COMMANDS, root
 
 COLUMNS = 80
 LONGEST_SUMMARY = 45
-VERBS = {
-    *("Answer", "Estimate", "Fork", "Log", "Rename", "Restore", "Go"),
-    *("Add", "Approve", "Archive", "Block", "Change", "Check", "Compare", "Discuss", "Explain"),
-    *("Export", "Import", "Inspect", "Install", "Issue", "Judge", "Keep", "List", "Manage"),
-    *(
-        "Accept",
-        "Forget",
-        "Grow",
-        "Keep",
-        "Suspend",
-        "Mark",
-        "Measure",
-        "Merge",
-        "Print",
-        "Propose",
-        "Recompile",
-        "Record",
-        "Reject",
-        "Remove",
-    ),
-    *("Count", "Index", "Move", "Search", "Take", "Trust"),
-    *("Reopen", "Replay", "Resume", "Review", "Revoke", "Roll", "Run", "Serve", "Set", "Show"),
-    *("Stop", "Suggest", "Try", "Turn", "Unblock", "Unpin", "Verify", "Work", "Write", "Direct"),
-}
-OPTION_VERBS = VERBS | {
-    *("Act", "Allow", "Append", "Apply", "Clear", "Copy", "Decide", "Do", "Draw", "Edit"),
-    *("End", "Follow", "Forget"),
-    *("Let", "Leave", "Listen", "Make", "Name", "Narrow", "Offer", "Open", "Put", "Read", "Repeat"),
-    *("Refuse", "Replace"),
-    *("Restore", "Return", "Send", "Skip", "Start", "Use", "Wait", "With", "Prune", "Notify"),
-}
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def subcommands(name: str, command: click.Command) -> list[tuple[str, click.Command]]:
-    """Every command below a group, at any depth."""
-    commands: list[tuple[str, click.Command]] = []
-    for child in command.commands if isinstance(command, click.Group) else ():
-        path = f"{name} {child}"
-        commands += [(path, command.commands[child]), *subcommands(path, command.commands[child])]
-    return commands
-
-
-def tree() -> list[tuple[str, click.Command]]:
+def list_commands(name: str = "", command: click.Command = root) -> list[tuple[str, click.Command]]:
     """Every visible command by its words after ``cockpit``; the root has none."""
-    commands: list[tuple[str, click.Command]] = [("", root)]
-    context = click.Context(root)
-    for name in COMMANDS:
-        command = root.get_command(context, name)
-        assert command is not None
-        commands.append((name, command))
-        commands += subcommands(name, command)
-    return [(name, command) for name, command in commands if not command.hidden]
-
-
-TREE = tree()
-each_command = pytest.mark.parametrize(("name", "command"), TREE, ids=[name for name, _ in TREE])
-
-
-def help_text(name: str, command: click.Command) -> str:
-    return command.get_help(
-        click.Context(command, info_name=f"cockpit {name}".strip(), terminal_width=COLUMNS)
-    )
-
-
-def examples_of(command: click.Command) -> list[str]:
-    marker, _, lines = (command.epilog or "").partition("Examples:\n")
-    assert marker == "\b\n", "the help ends with its examples"
-    return [line.strip() for line in lines.splitlines()]
-
-
-def summary_of(command: click.Command) -> str:
-    return command.get_short_help_str(limit=1000)
-
-
-@each_command
-def test_a_summary_is_whole_and_starts_with_a_verb(name: str, command: click.Command) -> None:
-    summary = summary_of(command)
-    if name:
-        assert 0 < len(summary) <= LONGEST_SUMMARY, f"{len(summary)}: {summary}"
-    assert summary.split()[0].strip(",") in VERBS, summary
-    assert summary.endswith(".")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_of_commands_has_the_summary_of_the_command(name: str) -> None:
-    command = root.get_command(click.Context(root), name)
-    assert command is not None
-    assert COMMANDS[name][1] == summary_of(command)
-
-
-@each_command
-def test_no_line_of_help_is_cut_off(name: str, command: click.Command) -> None:
-    text = help_text(name, command)
-    assert "..." not in re.sub(r"\[?[A-Z_=…|]+\]?\.\.\.|COMMAND \[ARGS\]\.\.\.", "", text)
-    assert max(len(line) for line in text.partition("Examples:")[0].splitlines()) <= COLUMNS
-
-
-@each_command
-def test_help_ends_with_an_example(name: str, command: click.Command) -> None:
-    lines = examples_of(command)
-    assert lines
-    assert help_text(name, command).rstrip().endswith(lines[-1])
-    assert any(line.split(" | ")[-1].startswith(f"cockpit {name}".strip()) for line in lines)
+    if command.hidden:
+        return []
+    found = [(name, command)]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in COMMANDS if command is root else command.list_commands(context):
+            inner = command.get_command(context, child)
+            assert inner is not None
+            found += list_commands(f"{name} {child}".strip(), inner)
+    return found
 
 
 def parse(words: list[str]) -> None:
@@ -128,65 +40,49 @@ def parse(words: list[str]) -> None:
         if not rest:
             assert command.invoke_without_command
             return
-        name, found, rest = command.resolve_command(context, rest)
-        assert found is not None
-        command = found
+        name, inner, rest = command.resolve_command(context, rest)
+        assert inner is not None
+        command = inner
         context = command.make_context(name, list(rest), parent=context)
 
 
-@each_command
-def test_examples_parse(
-    name: str, command: click.Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_help_of_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for line in examples_of(command):
-        words = shlex.split(line.split(" | ")[-1].partition(" > ")[0])
-        assert words[0] == "cockpit", line
-        parse(words[1:])
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    commands = dict(list_commands())
+    assert len(commands) > 100
+    for name, command in commands.items():
+        context = click.Context(command, info_name=f"cockpit {name}", terminal_width=COLUMNS)
+        text, summary = command.get_help(context), command.get_short_help_str(limit=1000)
+        assert summary.endswith(".") and (not name or len(summary) <= LONGEST_SUMMARY), summary
+        assert name not in COMMANDS or COMMANDS[name][1] == summary
+        usage, _, examples = text.partition("Examples:\n")
+        assert "..." not in re.sub(r"\[?[A-Z_=…|]+\]?\.\.\.|COMMAND \[ARGS\]\.\.\.", "", text), name
+        assert max(map(len, usage.splitlines())) <= COLUMNS, name
+        for child, inner in commands.items():
+            if name and child.rpartition(" ")[0] == name:
+                line = f"  {child.rpartition(' ')[2]} +{re.escape(inner.get_short_help_str(1000))}"
+                assert re.search(f"^{line}$", text, re.MULTILINE), child
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert (option.help or "").endswith("."), (name, option.opts)
+        lines = [line.strip() for line in examples.splitlines()]
+        assert any(line.split(" | ")[-1].startswith(f"cockpit {name}".strip()) for line in lines)
+        for line in lines:
+            words = shlex.split(line.split(" | ")[-1].partition(" > ")[0])
+            assert words[0] == "cockpit", line
+            parse(words[1:])
 
 
-@each_command
-def test_help_of_an_option_is_a_phrase(name: str, command: click.Command) -> None:
-    for option in command.params:
-        if not isinstance(option, click.Option) or option.hidden:
-            continue
-        text = option.help or ""
-        assert text.endswith("."), f"{option.opts}: {text}"
-        assert text.split()[0].strip(",") in OPTION_VERBS, f"{option.opts}: {text}"
-
-
-def test_summaries_are_whole_in_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, "COLUMNS", str(COLUMNS))
-    for name, command in TREE:
-        if isinstance(command, click.Group):
-            text = help_text(name, command)
-            children = COMMANDS if command is root else command.commands
-            for child in children:
-                path = f"{name} {child}".strip()
-                summary = summary_of(dict(TREE)[path])
-                assert re.search(
-                    rf"^  {re.escape(child)} +{re.escape(summary)}$", text, re.MULTILINE
-                )
-
-
-ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def documented_commands() -> list[tuple[str, str]]:
-    """Every ``cockpit …`` line in a code block of README and docs, with its page."""
+def test_the_commands_of_readme_and_docs_parse() -> None:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [
-        (str(page.relative_to(ROOT)), line)
-        for page in pages
-        for block in BLOCK.findall(page.read_text(encoding="utf-8").replace("\\\n", ""))
-        for line in block.splitlines()
-        if line.removeprefix("$ ").startswith(("cockpit ", ".venv/bin/cockpit "))
-    ]
-
-
-@pytest.mark.parametrize(("page", "line"), documented_commands())
-def test_a_documented_command_parses(page: str, line: str) -> None:
-    command = re.split(r" > |  #", line.removeprefix("$ "), maxsplit=1)[0]
-    words = shlex.split(command.rstrip(" &"), comments=True)
-    parse(words[1:])
+    count = 0
+    for page in pages:
+        for block in BLOCK.findall(page.read_text(encoding="utf-8").replace("\\\n", "")):
+            for line in block.splitlines():
+                line = line.removeprefix("$ ")
+                if line.startswith(("cockpit ", ".venv/bin/cockpit ")):
+                    command = re.split(r" > |  #", line, maxsplit=1)[0]
+                    parse(shlex.split(command.rstrip(" &"), comments=True)[1:])
+                    count += 1
+    assert count > 100

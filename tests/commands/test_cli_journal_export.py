@@ -27,28 +27,6 @@ def verdict(world: Chains, lines: list[str], expect: int = 0) -> dict[str, objec
     return answer
 
 
-def test_an_export_verifies_with_its_seals_and_is_compared_with_the_store(exported) -> None:
-    world, lines = exported
-    rows = [json.loads(line) for line in lines]
-    sealed = [row for row in rows if row.get("seals")]
-    assert any("tasks" in json.loads(row["seals"]) for row in sealed)
-    told = verdict(world, lines)
-    assert (told["ok"], told["rows"], told["seals"]) == (True, len(rows), len(sealed))
-    assert (told["last"], told["digest"]) == (rows[-1]["seq"], rows[-1]["digest"])
-    assert told["store"] == ""
-
-
-def test_an_export_verifies_elsewhere(exported, tmp_path: Path) -> None:
-    _, lines = exported
-    file = tmp_path / "journal.jsonl"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    other = Chains.made(tmp_path / "other", 1)
-    told = other.project.run("journal", "verify", "--export", str(file)).stdout
-    assert f"ok: {len(lines)} rows to row" in told
-    assert "store: " in told
-    assert "this project has that row" not in told
-
-
 def changes(lines: list[str]) -> dict[str, list[str]]:
     chance = random.Random(7)
     at = chance.randrange(1, len(lines) - 1)
@@ -82,12 +60,6 @@ def test_whatever_was_changed_in_an_export_is_told(exported) -> None:
         assert told["why"], name
 
 
-def test_a_cut_export_still_follows_and_names_its_end(exported) -> None:
-    world, lines = exported
-    told = verdict(world, lines[:-3])
-    assert (told["ok"], told["last"]) == (True, json.loads(lines[-4])["seq"])
-
-
 def test_an_export_of_a_pruned_journal_verifies(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
     world.project.run("prune", "--older-than", "2999-01-01", "--journal")
@@ -98,3 +70,21 @@ def test_an_export_of_a_pruned_journal_verifies(tmp_path: Path) -> None:
     assert (told["ok"], told["store"]) == (True, "")
     at = next(place for place, line in enumerate(lines) if "journal.pruned" in line)
     assert verdict(world, [*lines[:at], *lines[at + 1 :]], expect=1)["ok"] is False
+
+
+def test_an_export_verifies_here_and_elsewhere_with_its_seals(exported, tmp_path: Path) -> None:
+    world, lines = exported
+    rows = [json.loads(line) for line in lines]
+    sealed = [row for row in rows if row.get("seals")]
+    assert any("tasks" in json.loads(row["seals"]) for row in sealed)
+    told = verdict(world, lines)
+    assert (told["ok"], told["rows"], told["seals"]) == (True, len(rows), len(sealed))
+    assert (told["last"], told["digest"]) == (rows[-1]["seq"], rows[-1]["digest"])
+    assert told["store"] == ""
+    cut = verdict(world, lines[:-3])
+    assert (cut["ok"], cut["last"]) == (True, rows[-4]["seq"]), "a cut export names its end"
+    file = tmp_path / "journal.jsonl"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    other = Chains.made(tmp_path / "other", 1)
+    text = other.project.run("journal", "verify", "--export", str(file)).stdout
+    assert f"ok: {len(lines)} rows to row" in text and "store: " in text

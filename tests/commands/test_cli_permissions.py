@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from cli_world import Project
+from cli_world import PATIENCE_S, Project
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.change_waiter import ChangeWaiter
@@ -29,51 +30,39 @@ class Agent:
 
     def __init__(self, project: Project, store: Store) -> None:
         self.project, self.store = project, store
-        self.waiter = ChangeWaiter(store)
+        self.threads = ThreadPoolExecutor(1)
         self.session_id = store.write_now(self._begin)
 
     def _begin(self, tx: Tx) -> str:
         return sessions.create(
-            tx,
-            task_type="outside",
-            title="an agent's work",
-            words="do it",
-            target={},
-            model="runner:claude",
-            policy="ask",
-            interactive=True,
-            root=self.project.root,
-            rev=None,
-            profile_id="default",
-            limits={},
-            project="room",
-            branch="main",
-        ).session_id
+            tx, task_type="outside", title="an agent's work", words="do it", target={},
+            model="runner:claude", policy="ask", interactive=True, root=self.project.root, rev=None,
+            profile_id="default", limits={}, project="room", branch="main",
+        ).session_id  # fmt: skip
 
-    def ask(self, request: ToolRequest) -> asyncio.Task[PermissionAnswer]:
-        asking = ask_permission(
-            self.store,
-            RuntimeSettings(),
-            self.waiter,
-            request,
-            session_id=self.session_id,
-            root=self.project.root,
-            policy="ask",
-        )
-        return asyncio.create_task(asking)
+    def ask(self, request: ToolRequest) -> Future[PermissionAnswer]:
+        """Ask in a thread, and return when the question is in the store."""
 
-    async def run(self, *words: str, expect: int = 0) -> Any:
-        """Run a command after the question is in the store."""
+        async def ask() -> PermissionAnswer:
+            place = {"session_id": self.session_id, "root": self.project.root}
+            waiter = ChangeWaiter(self.store)
+            return await ask_permission(
+                self.store, RuntimeSettings(), waiter, request, policy="ask", **place
+            )
 
-        def waits() -> bool | None:
-            return bool(self.store.read_now(proposals.select_pending)) or None
+        asking = self.threads.submit(lambda: asyncio.run(ask()))
+        end = time.monotonic() + PATIENCE_S
+        while not self.store.read_now(proposals.select_pending):
+            assert not asking.done() and time.monotonic() < end
+            time.sleep(0.01)
+        return asking
 
-        await self.waiter.wait_for(waits, 0.05)
-        return await asyncio.to_thread(self.project.run, *words, expect=expect)
+    def run(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        return self.project.run(*words, expect=expect)
 
 
 @pytest.fixture
-async def agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Agent]:
+def agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     for name, value in project.env.items():
         monkeypatch.setenv(name, value)
     place = locate_project(project.root)
@@ -86,124 +75,90 @@ def bash(command: str) -> ToolRequest:
     return read_claude_tool("Bash", {"command": command, "description": "why it runs"})
 
 
-async def test_a_permission_is_listed_shown_and_approved(agent: Agent) -> None:
+def test_a_permission_is_listed_shown_and_approved(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    listed = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    listed = json.loads(agent.run("proposals", "list", "--json").stdout)
     (row,) = listed
     assert (row["kind"], row["agent"], row["project"]) == (
         "permission",
         "claude",
         agent.project.root.name,
     )
-    table = (await agent.run("proposals", "list")).stdout
+    table = agent.run("proposals", "list").stdout
     assert "FROM" in table
     assert f"claude · {agent.project.root.name} · {row['branch']}" in table
-    shown = await agent.run("proposals", "show", row["proposal_id"])
+    shown = agent.run("proposals", "show", row["proposal_id"])
     assert "make build" in shown.stdout
     assert "why it runs" in shown.stdout
     assert "proposals edit" in shown.stderr
-    await agent.run("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"][:8])
-    assert (await asking).allowed
-    exported = await asyncio.to_thread(agent.project.run, "sessions", "export", agent.session_id)
+    agent.run("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"][:8])
+    assert asking.result(PATIENCE_S).allowed
+    exported = agent.project.run("sessions", "export", agent.session_id)
     assert "make build" in exported.stdout
     assert "approved by person" in exported.stdout
 
 
-async def test_words_of_a_discussion_answer_and_are_no_message(agent: Agent) -> None:
+def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
-    await agent.run("proposals", "discuss", row["proposal_id"], "--words", "use ninja")
-    answer = await asking
-    assert (answer.allowed, answer.words) == (False, "use ninja")
-    messages = agent.store.read_now(
-        lambda c: c.execute("SELECT count(*) FROM messages WHERE role='person'").fetchone()
-    )
-    assert messages == (0,)
-
-
-async def test_a_command_is_changed_before_it_is_approved(agent: Agent) -> None:
-    asking = agent.ask(bash("make build"))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
     identity = row["proposal_id"]
-    denied = await agent.run("proposals", "edit", identity, "--text", "sudo make", expect=1)
+    denied = agent.run("proposals", "edit", identity, "--text", "sudo make", expect=1)
     assert "denies" in denied.stderr
-    same = await agent.run("proposals", "edit", identity, "--text", "make build")
+    same = agent.run("proposals", "edit", identity, "--text", "make build")
     assert "Nothing was changed" in same.stderr
-    edited = await agent.run("proposals", "edit", identity, "--text", "make test", "--json")
+    edited = agent.run("proposals", "edit", identity, "--text", "make test", "--json")
     revision = json.loads(edited.stdout)
     assert (revision["revises"], revision["status"]) == (identity, "pending")
-    await agent.run("proposals", "approve", revision["proposal_id"])
-    answer = await asking
+    agent.run("proposals", "approve", revision["proposal_id"])
+    answer = asking.result(PATIENCE_S)
     assert answer.input == {"command": "make test", "description": "why it runs"}
-    verified = await asyncio.to_thread(agent.project.run, "journal", "verify")
+    verified = agent.project.run("journal", "verify")
     assert verified.returncode == 0
 
 
-async def test_what_nobody_waits_for_is_withdrawn_when_it_is_listed(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> None:
     asking = agent.ask(bash("make build"))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
-    body = dict(agent.store.read_now(lambda c: proposals.load(c, row["proposal_id"])).body)
-    body["waiter"] = "1073741823/1"
-
-    def abandon(tx: Tx) -> None:
-        proposals.create(
-            tx, proposal_id="p-gone", kind="permission", session_id=agent.session_id,
-            wave_id="p-gone", title="gone", body=body, risk="medium",
-        )  # fmt: skip
-
-    await agent.store.write(abandon)
-    (left,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
-    assert left["proposal_id"] == row["proposal_id"]
-    done = await agent.run("proposals", "approve", "p-gone", expect=3)
-    assert "was withdrawn. The cockpit that waited" in done.stderr
-    await agent.run("proposals", "reject", row["proposal_id"])
-    assert not (await asking).allowed
-
-
-async def test_what_is_always_allowed_is_listed_and_removed(agent: Agent) -> None:
-    asking = agent.ask(bash("make build"))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
-    await agent.run("proposals", "approve", row["proposal_id"], "--always")
-    assert (await asking).allowed
-    (rule,) = await asyncio.to_thread(agent.project.json, "proposals", "rules", "--json")
+    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    agent.run("proposals", "approve", row["proposal_id"], "--always")
+    assert asking.result(PATIENCE_S).allowed
+    (rule,) = agent.project.json("proposals", "rules", "--json")
     assert (rule["agent"], rule["kind"], rule["what"]) == ("claude", "execute", "make build")
-    await asyncio.to_thread(agent.project.run, "proposals", "rules", "--remove", rule["rule_id"])
-    assert await asyncio.to_thread(agent.project.json, "proposals", "rules", "--json") == []
+    agent.project.run("proposals", "rules", "--remove", rule["rule_id"])
+    assert agent.project.json("proposals", "rules", "--json") == []
     asking = agent.ask(bash("cat .env"))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
-    refused = await agent.run(
+    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    refused = agent.run(
         *("proposals", "approve", row["proposal_id"], "--shown", row["shown_digest"], "--always"),
         expect=1,
     )
     assert "Approve it once instead" in refused.stderr
-    await agent.run("proposals", "reject", row["proposal_id"])
-    assert not (await asking).allowed
+    agent.run("proposals", "reject", row["proposal_id"])
+    assert not asking.result(PATIENCE_S).allowed
 
 
-async def test_a_question_is_answered_from_the_command_line(agent: Agent) -> None:
+def test_a_question_is_answered_and_a_discussion_is_no_message(agent: Agent) -> None:
+    asking = agent.ask(bash("make build"))
+    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
+    agent.run("proposals", "discuss", row["proposal_id"], "--words", "use ninja")
+    refused = asking.result(PATIENCE_S)
+    assert (refused.allowed, refused.words) == (False, "use ninja")
+    query = "SELECT count(*) FROM messages WHERE role='person'"
+    assert agent.store.read_now(lambda c: c.execute(query).fetchone()) == (0,)
     options = [{"label": "SQLite", "description": "one file"}, {"label": "Postgres"}]
     questions = [
         {"question": "Which database?", "header": "DB", "options": options},
         {"question": "Which tests?", "header": "T", "options": options, "multiSelect": True},
     ]
     asking = agent.ask(read_claude_tool("AskUserQuestion", {"questions": questions}))
-    (row,) = json.loads((await agent.run("proposals", "list", "--json")).stdout)
+    (row,) = json.loads(agent.run("proposals", "list", "--json").stdout)
     name = row["proposal_id"]
-    shown = await agent.run("proposals", "show", name)
+    shown = agent.run("proposals", "show", name)
     assert "1. SQLite: one file" in shown.stdout and "(choose any)" in shown.stdout
     assert f"cockpit proposals answer {name} ANSWER" in shown.stderr
-    assert "cockpit proposals approve" not in shown.stderr
-    refused = await agent.run("proposals", "approve", name, expect=1)
-    assert "is a question. Answer it on the screen" in refused.stderr
-    few = await agent.run("proposals", "answer", name, "2", expect=2)
+    few = agent.run("proposals", "answer", name, "2", expect=2)
     assert "has 2 questions; give an ANSWER for each" in few.stderr
-    done = await agent.run("proposals", "answer", name, "a file of mine", "1, postgres")
-    assert "is answered: asks: Which database? and 1 more" in done.stderr
-    answer = await asking
+    agent.run("proposals", "answer", name, "a file of mine", "1, postgres")
+    answer = asking.result(PATIENCE_S)
     assert answer.input is not None
-    assert answer.input["answers"] == {
-        "Which database?": "a file of mine",
-        "Which tests?": "SQLite, Postgres",
-    }
+    answers = {"Which database?": "a file of mine", "Which tests?": "SQLite, Postgres"}
+    assert answer.input["answers"] == answers

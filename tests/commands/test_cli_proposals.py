@@ -49,44 +49,6 @@ def test_another_process_decides_and_the_session_goes_on(project: Project, run: 
     assert (project.root / "notes.md").exists()
 
 
-def test_a_request_is_narrowed_to_what_is_named(project: Project, run: Any) -> None:
-    assert approve(project, "--item", "file:room.py")["narrowed"] == ["file:room.py"]
-    fetched = run.until("context.fetched")
-    while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
-        fetched = run.until("context.fetched")
-
-
-def test_narrowing_only_takes_away(project: Project, run: Any) -> None:
-    waiting = front(project)["proposal_id"]
-    done = project.run("proposals", "approve", waiting, "--item", "file:/etc/passwd", expect=3)
-    assert "Narrowing can only remove items" in done.stderr
-    assert front(project)["status"] == "pending"
-
-
-def test_what_was_shown_is_what_is_decided(project: Project, run: Any) -> None:
-    waiting = front(project)["proposal_id"]
-    for verb in ("approve", "reject", "discuss"):
-        done = project.run("proposals", verb, waiting, "--shown", "0" * 64, expect=3)
-        assert "Nothing was decided" in done.stderr
-    assert front(project)["status"] == "pending"
-
-
-def test_it_is_decided_once(project: Project, run: Any) -> None:
-    waiting = front(project)["proposal_id"]
-    project.run("proposals", "reject", waiting, "--reason", "not now")
-    done = project.run("proposals", "approve", waiting, expect=3)
-    assert "was already rejected by person" in done.stderr
-    assert project.json("proposals", "show", waiting, "--json")["reason"] == "not now"
-
-
-def test_a_rejected_action_is_refused_work(project: Project, run: Any) -> None:
-    approve(project)
-    run.until("session.waiting")
-    project.run("proposals", "reject", front(project)["proposal_id"], "--reason", "no notes")
-    assert run.end() == 0  # the script finishes as done all the same: its word counts
-    assert not (project.root / "notes.md").exists()
-
-
 def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, run: Any) -> None:
     waiting = front(project)["proposal_id"]
     project.run("proposals", "discuss", waiting, "--words", "only the room, please")
@@ -97,8 +59,25 @@ def test_discussing_ends_the_revision_and_passes_the_words_on(project: Project, 
     assert project.json("proposals", "show", waiting, "--json")["status"] == "discussed"
 
 
-def test_nothing_waits_in_a_new_project(project: Project) -> None:
+def test_it_is_decided_once_as_it_was_shown(project: Project, run: Any) -> None:
+    waiting = front(project)["proposal_id"]
+    for verb in ("approve", "reject", "discuss"):
+        done = project.run("proposals", verb, waiting, "--shown", "0" * 64, expect=3)
+        assert "Nothing was decided" in done.stderr
+    done = project.run("proposals", "approve", waiting, "--item", "file:/etc/passwd", expect=3)
+    assert "Narrowing can only remove items" in done.stderr
+    assert front(project)["status"] == "pending"
+    assert approve(project, "--item", "file:room.py")["narrowed"] == ["file:room.py"]
+    fetched = run.until("context.fetched")
+    while [item["item"] for item in fetched["detail"]["items"]] != ["file:room.py"]:
+        fetched = run.until("context.fetched")
+    run.until("session.waiting")
+    action = front(project)["proposal_id"]
+    project.run("proposals", "reject", action, "--reason", "no notes")
+    done = project.run("proposals", "approve", action, expect=3)
+    assert "was already rejected by person" in done.stderr
+    assert project.json("proposals", "show", action, "--json")["reason"] == "no notes"
+    assert run.end() == 0  # the script finishes as done all the same: its word counts
+    assert not (project.root / "notes.md").exists()
     done = project.run("proposals", "list")
     assert (done.stdout, done.stderr) == ("", "No proposal waits for a decision.\n")
-    assert project.json("proposals", "list", "--json") == []
-    assert not (project.root / ".cockpit").exists()

@@ -14,76 +14,39 @@ from cockpit.commands.caller_rights import SCOPES_OF_COMMANDS, find_scope
 
 pytestmark = pytest.mark.slow
 
-DECIDE_THEMSELVES = {
-    *(
-        "run",
-        "evolve",
-        "review",
-        "work",
-        "worker",
-        "mcp",
-        "acp",
-        "serve",
-        "web",
-        "hook",
-        "hook install",
-        "hook status",
-    ),
-    *("hook uninstall", "init", "doctor", "demo", "trust files"),
-    *("completions", "man", "backup", "restore"),
-    *("settings", "settings list", "settings set", "settings unset"),
-    *("trust rules accept", "trust rules suspend", "trust rules revoke"),
-    *("projects add", "projects forget", "projects list"),
-    *("state adopt", "state clean", "state list", "state move", "state show"),
-    *("proposals approve", "proposals discuss", "proposals reject"),
-    *(
-        "proposals edit",
-        "proposals rules",
-        "agents add",
-        "agents check",
-        "agents list",
-        "agents login",
-        "proposals answer",
-    ),
-    *("skills check", "skills install", "skills list", "skills show"),
-    *("task-types list", "task-types show", "task-types check", "task-types new"),
-}
+DECIDE_THEMSELVES = """
+acp, agents add, agents check, agents list, agents login, backup, completions, demo, doctor, evolve
+hook, hook install, hook status, hook uninstall, init, man, mcp, projects add, projects forget, projects list
+proposals answer, proposals approve, proposals discuss, proposals edit, proposals reject, proposals rules
+restore, review, run, serve, settings, settings list, settings set, settings unset, skills check
+skills install, skills list, skills show, state adopt, state clean, state list, state move, state show
+task-types list, task-types show, task-types check, task-types new, trust files, trust rules accept
+trust rules revoke, trust rules suspend, web, work, worker
+""".replace("\n", ", ").split(", ")
 """Commands that look a token up in the transaction that writes, or read no store."""
 
 ARGUMENTS = {
-    "chain resume": ("ch-1",),
-    "epics show": ("E-1",),
-    "events retry": ("e-1",),
-    "events show": ("e-1",),
-    "feedback show": ("1",),
-    "handoff show": ("T-1",),
-    "notes show": ("n-1",),
-    "outbox show": ("a-1",),
-    "sessions export": ("last",),
-    "sessions fork": ("last",),
-    "sessions jump": ("last",),
-    "sessions rename": ("last", "other"),
-    "sessions rewind": ("last", "--wave", "1", "--yes"),
-    "packet pin": ("f-1",),
-    "packet unpin": ("f-1",),
-    "profile diff": ("1", "2"),
-    "proposals show": ("p-1",),
-    "prune": ("--older-than", "30d"),
-    "stories show": ("S-1",),
-    "tasks show": ("T-1",),
-    "tasks diff": ("T-1",),
-    "tasks drop": ("T-1",),
-    "tasks take": ("T-1",),
-    "tools approve": ("count_words",),
-    "tools forget": ("count_words",),
-    "tools run": ("count_words",),
-    "knowledge search": ("rates",),
-    "skills load": ("git",),
-    "skills unload": ("git",),
-    "guards show": ("no_migrations",),
-    "tools show": ("count_words",),
-    "trust rules show": ("t-1",),
-    "wip show": ("T-1",),
+    **dict.fromkeys(("tasks show", "tasks diff", "tasks drop", "tasks take", "wip show"), "T-1"),
+    **dict.fromkeys(("sessions export", "sessions fork", "sessions jump"), "last"),
+    **dict.fromkeys(("packet pin", "packet unpin"), "f-1"),
+    **dict.fromkeys(("tools approve", "tools forget", "tools run", "tools show"), "count_words"),
+    **dict.fromkeys(("events retry", "events show"), "e-1"),
+    **dict.fromkeys(("skills load", "skills unload"), "git"),
+    "chain resume": "ch-1",
+    "epics show": "E-1",
+    "stories show": "S-1",
+    "handoff show": "T-1",
+    "feedback show": "1",
+    "notes show": "n-1",
+    "outbox show": "a-1",
+    "proposals show": "p-1",
+    "sessions rename": "last other",
+    "sessions rewind": "last --wave 1 --yes",
+    "profile diff": "1 2",
+    "prune": "--older-than 30d",
+    "knowledge search": "rates",
+    "guards show": "no_migrations",
+    "trust rules show": "t-1",
 }
 
 
@@ -99,63 +62,31 @@ def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tu
         yield from commands(inner, (*words, name))
 
 
-BOUND = [
-    name
-    for name, takes_token in commands(root)
-    if not takes_token and name not in DECIDE_THEMSELVES
-]
+BOUND = [name for name, takes in commands(root) if not takes and name not in DECIDE_THEMSELVES]
 
 
-def scope_of(name: str) -> str:
-    return find_scope(name) or "none"
-
-
-def test_every_command_that_reads_has_its_scope() -> None:
-    assert {scope_of(name) for name in BOUND} <= set(SCOPES)
+def test_without_its_scope_a_command_says_nothing(project: Project) -> None:
+    assert {find_scope(name) or "none" for name in BOUND} <= set(SCOPES)
     groups = {name.split()[0] for name in BOUND}
     assert {name for name in SCOPES_OF_COMMANDS if " " not in name} <= groups
     assert {name for name in SCOPES_OF_COMMANDS if " " in name} <= set(BOUND)
-
-
-@pytest.fixture(scope="module")
-def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, dict[str, str]]]:
-    """A project, and for each scope a token with all others and one with it alone."""
-    folder = tmp_path_factory.mktemp("scopes")
-    (folder / "project").mkdir()
-    (folder / "config").mkdir()
-    project = Project(folder / "project", folder / "config")
-    project.git("init", "--quiet")
     project.run("tasks", "add", "A task")
-    secrets = {}
-    for scope in SCOPES:
-        for name, scopes in ((scope, [scope]), (f"not {scope}", set(SCOPES) - {scope})):
-            words = [word for each in scopes for word in ("--scope", each)]
-            issued = project.json("tokens", "issue", "--namespace", "ci", *words, "--json")
-            secrets[name] = issued["token"]
-    yield project, secrets
 
+    def issue(*scopes: str) -> str:
+        words = [word for each in scopes for word in ("--scope", each)]
+        issued = project.json("tokens", "issue", "--namespace", "ci", *words, "--json")
+        return str(issued["token"])
 
-@pytest.mark.parametrize("name", BOUND)
-def test_without_its_scope_a_command_says_nothing(
-    tokens: tuple[Project, dict[str, str]], name: str
-) -> None:
-    project, secrets = tokens
-    scope = scope_of(name)
-    project.extra = {"COCKPIT_TOKEN": secrets[f"not {scope}"]}
-    words = (*name.split(), *ARGUMENTS.get(name, ()))
-    refused = project.run(*words, expect=3)
-    assert refused.stdout == ""
-    assert scope in refused.stderr
-
-
-@pytest.mark.parametrize(
-    "name", ["journal tail", "metrics", "tasks list", "tokens list", "sessions list"]
-)
-def test_with_its_scope_and_no_other_a_command_answers(
-    tokens: tuple[Project, dict[str, str]], name: str
-) -> None:
-    project, secrets = tokens
-    project.extra = {"COCKPIT_TOKEN": secrets[scope_of(name)]}
-    project.run(*name.split())
+    others = {scope: issue(*(set(SCOPES) - {scope})) for scope in SCOPES}
+    own = {scope: issue(scope) for scope in SCOPES}
+    for name in BOUND:
+        scope = find_scope(name)
+        project.extra = {"COCKPIT_TOKEN": others[scope]}
+        refused = project.run(*name.split(), *ARGUMENTS.get(name, "").split(), expect=3)
+        assert refused.stdout == "", name
+        assert scope in refused.stderr, name
+    for name in ("journal tail", "metrics", "tasks list", "tokens list", "sessions list"):
+        project.extra = {"COCKPIT_TOKEN": own[find_scope(name)]}
+        project.run(*name.split())
     project.extra = {"COCKPIT_TOKEN": "ckp_unknown"}
-    assert "does not belong to this project" in project.run(*name.split(), expect=3).stderr
+    assert "does not belong to this project" in project.run("metrics", expect=3).stderr

@@ -31,40 +31,6 @@ def write_tea(project: Project) -> None:
     (folder / "SKILL.md").write_text(TEA)
 
 
-def test_a_session_loads_what_its_task_needs_and_says_why(loading: Project) -> None:
-    loading.run(
-        "run",
-        "/git squash the commits, they crash",
-        "--model",
-        loading.script(STEP),
-        "--max-waves",
-        "2",
-    )
-    story = loading.run("sessions", "show").stdout
-    assert "skill git: you mentioned it" in story
-    explained = loading.run("packet", "explain").stdout
-    assert "you mentioned it" in explained
-    assert "skill:git" in explained
-    loading.run("skills", "unload", "git")
-    loading.run("skills", "load", "api-design")
-    refused = loading.run("skills", "load", "nonsense", expect=2)
-    assert "`cockpit skills list` lists them" in refused.stderr
-
-
-def test_lists_and_scores(loading: Project) -> None:
-    body = loading.json("skills", "list", "--json")
-    assert [each["name"] for each in body["skills"]][:2] == ["api-design", "code-review"]
-    (first, *_) = loading.json("skills", "list", "--for", "Fix the traceback", "--json")
-    assert (first["name"], first["how"], first["loaded"]) == ("debugging", "match", True)
-    (first, *_) = loading.json("skills", "list", "--for", "which branch is stale?", "--json")
-    assert (first["name"], first["loaded"]) == ("git", False)
-    assert first["tokens"] < 100
-    assert "This task needs no skill." in loading.run("skills", "list", "--for", "hi there").stderr
-    shown = loading.run("skills", "show", "git", "--for", "squash the commits").stdout
-    assert "(commits, squash)" in shown
-    assert "# Git" in shown
-
-
 def test_a_project_s_skill_needs_trust_and_replaces(loading: Project) -> None:
     write_tea(loading)
     path = loading.root / ".cockpit" / "skills" / "git"
@@ -77,24 +43,6 @@ def test_a_project_s_skill_needs_trust_and_replaces(loading: Project) -> None:
     listed = loading.run("skills", "list")
     assert "project, replaces built-in" in listed.stdout
     assert "tea" in listed.stdout
-
-
-def test_check_ends_with_1_on_an_error_alone(loading: Project) -> None:
-    assert "ok     git" in loading.run("skills", "check").stdout
-    folder = loading.root / "long"
-    folder.mkdir()
-    (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "- line\n" * 80)
-    failed = loading.run("skills", "check", "long", expect=1).stdout
-    assert "The core has 83 lines; 50 enter a packet" in failed
-    # As a skill of another agent it is used as it is.
-    theirs = loading.config.parent / "home" / ".claude" / "skills"
-    theirs.mkdir(parents=True)
-    folder.rename(theirs / "long")
-    checked = loading.run("skills", "check").stdout
-    assert "warning: The core has 83 lines" in checked
-    loading.run("skills", "check", "--strict", expect=1)
-    core = loading.json("skills", "show", "long", "--json")["core"]
-    assert "skill:long/SKILL.md:" in core
 
 
 def test_install_copies_what_it_showed(loading: Project) -> None:
@@ -117,3 +65,34 @@ def test_install_copies_what_it_showed(loading: Project) -> None:
     loading.extra["COCKPIT_TOKEN"] = "cap-1"
     refused = loading.run("skills", "install", "tea.zip", "--yes", expect=2)
     assert "Only you can install a skill" in refused.stderr
+
+
+def test_a_session_loads_what_its_task_needs_and_says_why(loading: Project) -> None:
+    body = loading.json("skills", "list", "--json")
+    assert [each["name"] for each in body["skills"]][:2] == ["api-design", "code-review"]
+    (first, *_) = loading.json("skills", "list", "--for", "Fix the traceback", "--json")
+    assert (first["name"], first["how"], first["loaded"]) == ("debugging", "match", True)
+    (first, *_) = loading.json("skills", "list", "--for", "which branch is stale?", "--json")
+    assert (first["name"], first["loaded"]) == ("git", False) and first["tokens"] < 100
+    assert "This task needs no skill." in loading.run("skills", "list", "--for", "hi there").stderr
+    shown = loading.run("skills", "show", "git", "--for", "squash the commits").stdout
+    assert "(commits, squash)" in shown and "# Git" in shown
+    words = ("/git squash the commits, they crash", "--model", loading.script(STEP))
+    loading.run("run", *words, "--max-waves", "2")
+    assert "skill git: you mentioned it" in loading.run("sessions", "show").stdout
+    assert "skill:git" in loading.run("packet", "explain").stdout
+    loading.run("skills", "unload", "git")
+    loading.run("skills", "load", "api-design")
+    refused = loading.run("skills", "load", "nonsense", expect=2)
+    assert "`cockpit skills list` lists them" in refused.stderr
+
+
+def test_check_ends_with_1_on_an_error_alone(loading: Project) -> None:
+    assert "ok     git" in loading.run("skills", "check").stdout
+    # As a skill of another agent it is used as it is.
+    folder = loading.config.parent / "home" / ".claude" / "skills" / "long"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(TEA.replace("tea", "long") + "- line\n" * 80)
+    assert "warning: The core has 83 lines" in loading.run("skills", "check").stdout
+    loading.run("skills", "check", "--strict", expect=1)
+    assert "skill:long/SKILL.md:" in loading.json("skills", "show", "long", "--json")["core"]

@@ -50,11 +50,7 @@ def test_worktrees_are_moved_with_it(project: Project) -> None:
     project.git("worktree", "add", "-q", "-b", "cockpit/T-1", str(tree))
     (tree / "half.py").write_text("half = 1\n")
     with closing(sqlite3.connect(old / "cockpit.db")) as connection, connection:
-        connection.execute(
-            "INSERT INTO worktrees(name, task_id, chain_id, path, branch, base_commit, status, created_at,"
-            " updated_at) VALUES ('T-1', 'T-1', '', ?, 'cockpit/T-1', 'HEAD', 'kept', '', '')",
-            (str(tree),),
-        )
+        connection.execute(WORKTREE, (str(tree),))
     project.run("state", "move")
     (row,) = project.json("worktrees", "list", "--json")
     moved = Path(row["path"])
@@ -63,17 +59,12 @@ def test_worktrees_are_moved_with_it(project: Project) -> None:
     assert f"worktree {moved}\n" in listed and "prunable" not in listed
 
 
-def test_leaving_it_is_a_choice_of_the_user(project: Project) -> None:
-    old = old_state(project)
-    project.run("state", "move", "--leave")
-    assert project.json("tasks", "list", "--json") == []
-    assert (old / "cockpit.db").exists()
-
-
+WORKTREE = (
+    "INSERT INTO worktrees(name, task_id, chain_id, path, branch, base_commit, status, created_at,"
+    " updated_at) VALUES ('T-1', 'T-1', '', ?, 'cockpit/T-1', 'HEAD', 'kept', '', '')"
+)
 FOREIGN = {
-    "tracked": "git tracks files",
     "committed": "git tracks files",
-    "link": "is a link",
     "folder link": "is a link",
     "owner": "another user",
 }
@@ -84,14 +75,10 @@ def test_a_state_that_came_with_the_checkout_is_never_opened(
     project: Project, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = old_state(project)
-    if kind in ("tracked", "committed"):
+    if kind == "committed":
         project.git("add", "-f", ".cockpit/state/cockpit.db")
-        if kind == "committed":
-            project.git("commit", "-qm", "State")
-            project.git("rm", "-q", "--cached", ".cockpit/state/cockpit.db")
-    elif kind == "link":
-        (old / "cockpit.db").rename(old / "real.db")
-        (old / "cockpit.db").symlink_to("real.db")
+        project.git("commit", "-qm", "State")
+        project.git("rm", "-q", "--cached", ".cockpit/state/cockpit.db")
     elif kind == "folder link":
         old.rename(project.root.parent / "elsewhere")
         old.symlink_to(project.root.parent / "elsewhere")
@@ -111,39 +98,16 @@ def test_a_state_that_came_with_the_checkout_is_never_opened(
     assert len(project.json("tasks", "list", "--json")) == 1
 
 
-def test_the_state_of_another_repository_is_not_moved_here(project: Project) -> None:
-    old = old_state(project)
-    with closing(sqlite3.connect(old / "cockpit.db")) as connection, connection:
-        connection.execute(
-            "INSERT INTO worktrees(name, task_id, chain_id, path, branch, base_commit, status, created_at,"
-            " updated_at) VALUES ('T-1', 'T-1', '', '/home/other/.cockpit/state/worktrees/T-1', 'b', 'c',"
-            " 'active', '', '')"
-        )
-    assert "another repository" in project.run("state", "move", expect=3).stderr
-    assert (old / "cockpit.db").exists() and not state_of(project.root).exists()
-
-
-def test_a_trigger_in_it_is_refused_before_it_is_moved(project: Project) -> None:
-    old = old_state(project)
-    with closing(sqlite3.connect(old / "cockpit.db")) as connection, connection:
-        connection.execute("CREATE TRIGGER mine AFTER INSERT ON journal BEGIN SELECT 1; END")
-    assert "trigger mine" in project.run("state", "move", expect=1).stderr
-    assert not (state_of(project.root) / "cockpit.db").exists()
-
-
-def test_one_that_is_in_use_is_not_moved(project: Project) -> None:
-    old = old_state(project)
-    with closing(sqlite3.connect(old / "cockpit.db")) as connection:
-        connection.execute("SELECT count(*) FROM tasks").fetchone()
-        assert "Another process uses" in project.run("state", "move", expect=3).stderr
-    project.run("state", "move")
-
-
-def test_a_repository_that_was_moved_adopts_its_state(project: Project) -> None:
+def test_a_repository_that_was_moved_adopts_its_state(project: Project, tmp_path: Path) -> None:
+    """With its anchor; a copy of the repository has a state of its own."""
+    project.extra["COCKPIT_STATE_DIR"] = str(tmp_path / "states")
     project.run("tasks", "add", "Mend the sum")
+    copy = Project(tmp_path / "copy", project.config, project.extra)
+    shutil.copytree(project.root, copy.root, symlinks=True)
+    assert copy.json("tasks", "list", "--json") == []
     before = project.root
     assert project.run("state", "adopt", str(before), expect=3).stderr.count("still exists") == 1
-    state = state_of(before)
+    state = Path(project.json("state", "show", "--json")["state"])
     project.root = before.parent / "elsewhere" / before.name
     project.root.parent.mkdir()
     before.rename(project.root)
@@ -152,23 +116,11 @@ def test_a_repository_that_was_moved_adopts_its_state(project: Project) -> None:
     gone = [row for row in project.json("state", "list", "--json") if row["home"] == str(before)]
     assert [row["exists"] for row in gone] == [False]
     project.run("state", "adopt", str(before))
-    assert len(project.json("tasks", "list", "--json")) == 1
-    assert not state.exists() and locate_project(project.root).database.exists()
+    done = project.run("tasks", "list", "--json")
+    assert len(json.loads(done.stdout)) == 1 and "anchor" not in done.stderr
+    assert not state.exists()
+    assert project.json("journal", "verify", "--json")["anchor"] is None
     assert project.json("state", "show", "--json")["exists"]
-
-
-def test_a_copy_of_a_repository_has_a_state_of_its_own(project: Project) -> None:
-    project.run("tasks", "add", "Mend the sum")
-    copy = project.root.parent / "copy"
-    shutil.copytree(project.root, copy, symlinks=True)
-    project.root = copy
-    assert project.json("tasks", "list", "--json") == []
-
-
-def test_the_holder_of_a_token_moves_nothing(project: Project) -> None:
-    old_state(project)
-    project.extra["COCKPIT_TOKEN"] = "x"
-    assert "Only you" in project.run("state", "move", expect=2).stderr
 
 
 def abandon(project: Project, name: str) -> Path:
@@ -222,14 +174,23 @@ def states_check(project: Project) -> dict[str, str]:
     return dict(check)
 
 
-def test_an_adopted_state_brings_its_anchor(project: Project, tmp_path: Path) -> None:
-    project.extra["COCKPIT_STATE_DIR"] = str(tmp_path / "states")
-    for at in range(12):
-        project.run("tasks", "add", f"Task {at}")
-    moved = project.root.rename(project.root.parent / "moved")
-    project = Project(moved, project.config, project.extra)
-    project.run("state", "adopt", str(project.root.parent / "project"))
-    told = project.run("tasks", "list").stderr
-    assert "anchor" not in told, told
-    assert project.json("journal", "verify", "--json")["anchor"] is None
-    assert len(list((tmp_path / "states" / "anchors").iterdir())) == 1
+def test_a_state_that_cannot_be_moved_stays(project: Project) -> None:
+    """In use, with a trigger, of another repository, or moved by the holder of a token."""
+    old = old_state(project)
+    with closing(sqlite3.connect(old / "cockpit.db")) as connection:
+        connection.execute("SELECT count(*) FROM tasks").fetchone()
+        assert "Another process uses" in project.run("state", "move", expect=3).stderr
+    with closing(sqlite3.connect(old / "cockpit.db")) as connection, connection:
+        connection.execute("CREATE TRIGGER mine AFTER INSERT ON journal BEGIN SELECT 1; END")
+    assert "trigger mine" in project.run("state", "move", expect=1).stderr
+    with closing(sqlite3.connect(old / "cockpit.db")) as connection, connection:
+        connection.execute("DROP TRIGGER mine")
+        connection.execute(WORKTREE, ("/home/other/.cockpit/state/worktrees/T-1",))
+    assert "another repository" in project.run("state", "move", expect=3).stderr
+    project.extra["COCKPIT_TOKEN"] = "x"
+    assert "Only you" in project.run("state", "move", expect=2).stderr
+    del project.extra["COCKPIT_TOKEN"]
+    assert (old / "cockpit.db").exists() and not state_of(project.root).exists()
+    project.run("state", "move", "--leave")
+    assert project.json("tasks", "list", "--json") == [], "leaving it is the user's choice"
+    assert (old / "cockpit.db").exists()

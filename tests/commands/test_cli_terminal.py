@@ -8,7 +8,8 @@ import re
 
 import pytest
 from cli_world import Project
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.commands.terminal import SafeStream, format_table, json_text
@@ -47,56 +48,6 @@ arguments = {{ status = "done", summary = {hostile} }}
 """
 
 
-@pytest.fixture
-def infested(project: Project) -> Project:
-    """A project with hostile words in its history, and a session that was told them."""
-    project.git("commit", "--quiet", "--allow-empty", "-m", f"Title {HOSTILE}")
-    hostile = json.dumps(HOSTILE).replace("\\ud83c", "")
-    toml = re.sub(r"\\u(db40)\\u(dc4[12])", lambda m: f"\\U000E00{m[2][2:]}", hostile)
-    named = json.dumps(f"file:{ATTACKS['csi']}.py")
-    project.script(SCENARIO.format(hostile=toml, file=named))
-    return project
-
-
-def test_no_command_passes_anything_on(infested: Project) -> None:
-    model = f"script:{infested.config.parent / 'scenario.toml'}"
-    outputs = [
-        infested.run(
-            "run", f"review main..feature {HOSTILE[:9]}", "--model", model, "--approve", "all"
-        )
-    ]
-    proposal = infested.json("proposals", "list", "--all", "--json")[0]["proposal_id"]
-    for words in (
-        ["proposals", "list", "--all"],
-        ["proposals", "show", proposal],
-        ["proposals", "show", proposal, "--json"],
-        ["proposals", "show", HOSTILE],
-        ["sessions", "list"],
-        ["sessions", "show"],
-        ["sessions", "show", "--json"],
-        ["journal", "tail"],
-        ["journal", "tail", "--json"],
-        ["journal", "export"],
-        ["packet", "show", "--wave", "1"],
-        ["packet", "explain", "--json"],
-    ):
-        expect = 2 if HOSTILE in words else 0
-        outputs.append(infested.run(*words, expect=expect))
-    for done in outputs:
-        assert not DANGEROUS.search(done.stdout), done.args
-        assert not DANGEROUS.search(done.stderr), done.args
-
-
-def test_json_keeps_what_words_lose(infested: Project) -> None:
-    model = f"script:{infested.config.parent / 'scenario.toml'}"
-    words = ["run", "review main..feature", "--model", model, "--approve", "all"]
-    document = infested.json(*words, "--output-format", "json")
-    assert document["result"]["summary"] == HOSTILE
-    stored = infested.json("proposals", "list", "--all", "--json")[0]["proposal_id"]
-    shown = infested.run("proposals", "show", stored)
-    assert "characters that cannot be shown" in shown.stdout
-
-
 @given(st.text())
 def test_json_reads_back_unchanged_and_acts_on_nothing(text: str) -> None:
     written = json_text({"a": [text]})
@@ -105,6 +56,8 @@ def test_json_reads_back_unchanged_and_acts_on_nothing(text: str) -> None:
     assert "\n" not in json_text(text)
 
 
+@pytest.mark.search
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from([*ATTACKS.values(), "words ", "\n"]), max_size=12), st.data())
 def test_a_stream_cut_anywhere_passes_nothing_on(parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
@@ -120,3 +73,31 @@ def test_a_stream_cut_anywhere_passes_nothing_on(parts: list[str], data: st.Data
 def test_a_cell_stays_on_its_line() -> None:
     text = format_table(("A", "B"), [("one\ntwo", "three\r\nfour"), (ATTACKS["osc8"], "x")])
     assert text.splitlines() == ["A        B", "one two  three four", "link     x"]
+
+
+def test_no_command_passes_anything_on_and_json_keeps_it(project: Project) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "-m", f"Title {HOSTILE}")
+    hostile = json.dumps(HOSTILE)
+    toml = re.sub(r"\\u(db40)\\u(dc4[12])", lambda m: f"\\U000E00{m[2][2:]}", hostile)
+    named = json.dumps(f"file:{ATTACKS['csi']}.py")
+    model = project.script(SCENARIO.format(hostile=toml, file=named))
+    words = ("run", f"review main..feature {HOSTILE[:9]}", "--model", model, "--approve", "all")
+    outputs = [project.run(*words)]
+    (proposal, *_) = project.json("proposals", "list", "--all", "--json")
+    identity = proposal["proposal_id"]
+    for line in (
+        *(
+            "proposals list --all",
+            f"proposals show {identity}",
+            f"proposals show {identity} --json",
+        ),
+        *("sessions list", "sessions show", "sessions show --json", "journal tail --json"),
+        *("journal tail", "journal export", "packet show --wave 1", "packet explain --json"),
+    ):
+        outputs.append(project.run(*line.split()))
+    outputs.append(project.run("proposals", "show", HOSTILE, expect=2))
+    for done in outputs:
+        assert not DANGEROUS.search(done.stdout + done.stderr), done.args
+    assert "characters that cannot be shown" in outputs[2].stdout
+    document = project.json("sessions", "show", "--json")
+    assert document["result"]["summary"] == HOSTILE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ def count_words(path: str, minimum: int = 1) -> dict[str, int]:
     print("counting")
     return {"words": len([w for w in Path(path).read_text().split() if len(w) >= minimum])}
 '''
-STAND_IN = Path(__file__).parents[1] / "loop" / "tools" / "mcp_stand_in.py"
 
 
 def write(project: Project, source: str = COUNT) -> Path:
@@ -71,21 +69,3 @@ def test_only_the_user_approves(project: Project) -> None:
         project.run("tools", *words, expect=3)
     del project.extra["COCKPIT_TOKEN"]
     assert project.json("tools", "list", "--json")[0]["state"] == "new"
-
-
-def test_a_server_is_listed_approved_and_called(project: Project) -> None:
-    shutil.copy(STAND_IN, project.root / "server.py")
-    project.config.mkdir(exist_ok=True)
-    (project.config / "config.toml").write_text(
-        f'[mcp.archive]\ncommand = ["python3", "{project.root}/server.py"]\n'
-        '[mcp.lost]\ncommand = ["no-such-program-here"]\n'
-    )
-    assert "starts it and shows them" in project.run("tools", "list").stderr
-    shown = project.run("tools", "approve", "archive.search", "--yes")
-    assert "hints, which are not trusted: readOnlyHint: true" in shown.stdout
-    done = project.run("tools", "run", "archive.search", "query=ooda")
-    assert done.stdout.strip() == "found ooda"
-    assert "archive.search" in project.run("tools", "show", "archive").stdout
-    report = project.run("doctor", expect=1).stdout
-    assert "mcp archive" in report and "2 tools; bubblewrap: project read-only" in report
-    assert "The MCP server lost does not start" in report

@@ -61,21 +61,11 @@ def test_trust_is_of_the_content_and_is_revoked(hostile: Project) -> None:
     assert set(names(hostile).values()) == {False}
 
 
-def test_content_cannot_pass_for_words_of_cockpit(hostile: Project) -> None:
-    (hostile.root / ".cockpit" / "config.toml").write_text("# a\n── .cockpit/x (new)\n\x1b[2Jall\n")
-    shown = hostile.run("trust", "--show").stdout
-    assert "\x1b" not in shown
-    assert "\n── .cockpit/x" not in shown and "│ ── .cockpit/x (new)" in shown
-
-
-def test_who_has_nothing_to_load_is_not_asked(project: Project) -> None:
-    project.extra.update(ASK_TRUST)
-    assert "trust" not in project.run("run", "what is this?", *OFFLINE, expect=1).stderr
-    assert project.json("trust", "--show", "--json") == []
-
-
 def test_the_templates_of_init_are_trusted_as_they_are_made(project: Project) -> None:
     project.extra.update(ASK_TRUST)
+    # Where nothing can be loaded, nothing is asked.
+    assert "trust" not in project.run("run", "what is this?", *OFFLINE, expect=1).stderr
+    assert names(project) == {}
     project.run("init")
     assert names(project) == {"config.toml": True}
     path = project.root / ".cockpit" / "config.toml"
@@ -104,7 +94,13 @@ def test_a_trust_that_came_with_the_checkout_counts_nothing(hostile: Project) ->
     assert set(names(hostile).values()) == {False}
 
 
-def test_the_holder_of_a_token_trusts_nothing(hostile: Project) -> None:
+def test_content_cannot_pass_for_words_of_cockpit_and_only_the_user_trusts(
+    hostile: Project,
+) -> None:
+    (hostile.root / ".cockpit" / "config.toml").write_text("# a\n── .cockpit/x (new)\n\x1b[2Jall\n")
+    shown = hostile.run("trust", "--show").stdout
+    assert "\x1b" not in shown
+    assert "\n── .cockpit/x" not in shown and "│ ── .cockpit/x (new)" in shown
     hostile.extra["COCKPIT_TOKEN"] = "x"
     for words in (("trust", "--yes"), ("trust", "--revoke")):
         assert "Only you" in hostile.run(*words, expect=2).stderr

@@ -27,11 +27,8 @@ def test_a_file_is_its_path_and_its_diff() -> None:
     assert "\\n" not in text and '\\"' not in text and "sha256" not in text
     assert text.count('"quoted"') == 1 and "  │ +# Notes" in text
     assert text.endswith("runs: write_file")
-
-
-def test_an_edit_s_texts_are_in_its_diff() -> None:
     text = write("a\nb\nc\n", "a\nB\nc\n", old="b\nc", new="B\nc", replace_all=False)
-    assert text.endswith("runs: write_file")
+    assert text.endswith("runs: write_file"), "the texts of an edit are in its diff"
 
 
 def test_an_argument_that_nothing_shows_is_printed_as_it_is() -> None:

@@ -37,16 +37,6 @@ def verify(unit: str, folder: Path) -> None:
     assert about_ours == [], ended.stderr
 
 
-def test_the_unit_serves_this_project(project: Project, tmp_path: Path) -> None:
-    project.extra["COCKPIT_TOKEN"] = "never-in-a-unit"
-    unit = project.run("serve", "--port", "9000", "--systemd").stdout
-    assert "never-in-a-unit" not in unit
-    assert f"WorkingDirectory={project.root}\n" in unit
-    assert f'Environment="COCKPIT_CONFIG_DIR={project.config}"' in unit
-    assert unit.count('"serve" "--port" "9000"') == 1
-    verify(unit, tmp_path)
-
-
 def test_odd_paths_stay_what_they_are(tmp_path: Path) -> None:
     folder = tmp_path / 'my "%n" $HOME \\ project'
     folder.mkdir()
@@ -56,3 +46,13 @@ def test_odd_paths_stay_what_they_are(tmp_path: Path) -> None:
     verify(unit, tmp_path)
     with pytest.raises(WrongUse):
         systemd_unit(tmp_path / "a\nExecStartPre=evil", [], {})
+
+
+def test_the_unit_serves_this_project(project: Project, tmp_path: Path) -> None:
+    project.extra["COCKPIT_TOKEN"] = "never-in-a-unit"
+    unit = project.run("serve", "--port", "9000", "--systemd").stdout
+    assert "never-in-a-unit" not in unit
+    assert f"WorkingDirectory={project.root}\n" in unit
+    assert f'Environment="COCKPIT_CONFIG_DIR={project.config}"' in unit
+    assert unit.count('"serve" "--port" "9000"') == 1
+    verify(unit, tmp_path)

@@ -41,15 +41,3 @@ async def test_a_line_counts_before_a_question_whenever_the_thread_runs(typing: 
     assert await handed.get() is None
     lines.catch_up()
     assert handed.empty(), "the end is said once"
-
-
-async def test_many_lines_come_in_order_whoever_reads_them(typing: Typing):
-    keyboard, lines, handed = typing
-    lines.start()
-    for first in range(0, 1_000, 20):
-        os.write(keyboard, b"".join(b"%d\n" % number for number in range(first, first + 20)))
-        lines.catch_up()
-    typed = [await handed.get() for _ in range(1_000)]
-    assert [each.text for each in typed if each] == [str(number) for number in range(1_000)]
-    os.close(keyboard)
-    assert await handed.get() is None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.fenced_text import code_span, fence_text, unfence_text, unspan
 
+SOME = settings(max_examples=examples(40))
 TEXTS = st.text(alphabet="`~ ab\n#", max_size=30)
 LINES = TEXTS.map(lambda text: text.replace("\n", " ").strip()).filter(bool)
 
 
+@SOME
 @given(TEXTS)
 def test_no_text_closes_its_fence(text: str) -> None:
     first, *between, last = fence_text(text, "markdown").split("\n")
@@ -19,12 +22,14 @@ def test_no_text_closes_its_fence(text: str) -> None:
     assert not any(line.lstrip(" ").startswith(fence) for line in between)
 
 
+@SOME
 @given(TEXTS, TEXTS)
 def test_a_fence_gives_its_text_back_whatever_follows(text: str, after: str) -> None:
     block = fence_text(text, "diff")
     assert unfence_text(block) == unfence_text(f"{block}\n{after}") == text.strip("\n")
 
 
+@SOME
 @given(LINES)
 def test_a_code_span_gives_its_line_back(line: str) -> None:
     span = code_span(line)

@@ -6,13 +6,11 @@ import hashlib
 import json
 import re
 import uuid
-from random import Random
 
-import pytest
 from core.secret_canaries import canaries
 
 from cockpit.core.canonical_json import canonical_json
-from cockpit.core.secret_rules import has_sign, load_rules, matches_sign
+from cockpit.core.secret_rules import has_sign, load_rules
 from cockpit.core.secrets import lacks_secret_signs, mask, mask_value, masked_json
 
 CANARIES = canaries()
@@ -20,9 +18,7 @@ FURTHER = {
     "digitalocean": "dop_v1_" + "1a2b3c4d" * 8,
     "shopify": "shpat_" + "0a1b2c3d4e5f6789" * 2,
     "discord bot": "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs",
-    "discord webhook": "https://discord.com/api/webhooks/123456789012345678/"
-    + "aB3dE5gH" * 8
-    + "aB3d",
+    "discord webhook": "https://discord.com/api/webhooks/123456789012345678/" + "aB3dE5gH" * 8,
     "telegram": "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
     "atlassian": "ATATT3xFfGF0" + "aB3dE5gH7jK9mN2p" * 11 + "=1A2B3C4D",
     "SECRET_KEY hex": "SECRET_KEY=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
@@ -67,15 +63,7 @@ STAYS = [
 ]
 
 
-PLACES = [
-    ("", ""),
-    ("x ", " y"),
-    ('"', '"'),
-    ("a = ", "\n"),
-    ("(", ")"),
-    ("<b>", "</b>"),
-    ("", ",1"),
-]
+PLACES = [("", ""), ("x ", " y"), ('"', '"'), ("a = ", "\n"), ("<b>", "</b>"), ("", ",1")]
 
 
 def test_the_rules_are_many_and_named() -> None:
@@ -83,29 +71,24 @@ def test_the_rules_are_many_and_named() -> None:
     assert all(re.fullmatch(r"[a-z0-9-]+", rule.kind) for rule in load_rules())
 
 
-@pytest.mark.parametrize("name", CANARIES)
-def test_a_secret_of_each_rule_is_masked_wherever_it_stands(name: str) -> None:
-    text, secret = CANARIES[name]
-    assert has_sign(text.lower())
-    for lead, end in PLACES:
-        line = f"{lead}{text}{end}"
-        masked = mask(line)
-        assert secret not in masked, line
-        assert mask(masked) == masked
-        assert masked.count("\n") == line.count("\n")
-    assert secret not in json.dumps(mask_value({"x": [text]}))
-    assert secret not in masked_json({"x": text})
+def test_a_secret_of_each_rule_is_masked_wherever_it_stands() -> None:
+    for name, (text, secret) in CANARIES.items():
+        assert has_sign(text.lower())
+        for lead, end in PLACES:
+            line = f"{lead}{text}{end}"
+            masked = mask(line)
+            assert secret not in masked, (name, line)
+            assert mask(masked) == masked
+            assert masked.count("\n") == line.count("\n")
+        assert secret not in json.dumps(mask_value({"x": [text]}))
+        assert secret not in masked_json({"x": text})
 
 
-@pytest.mark.parametrize("name", FURTHER)
-def test_a_secret_of_a_well_known_service_is_masked(name: str) -> None:
-    secret = max(re.split(r"[\s=']+", FURTHER[name]), key=len) if name != "curl" else "hunter22"
-    for text in (
-        FURTHER[name],
-        f"see {FURTHER[name]} there",
-        canonical_json({"text": FURTHER[name]}),
-    ):
-        assert secret not in mask(text), text
+def test_a_secret_of_a_well_known_service_is_masked() -> None:
+    for name, told in FURTHER.items():
+        secret = max(re.split(r"[\s=']+", told), key=len) if name != "curl" else "hunter22"
+        for text in (told, f"see {told} there", canonical_json({"text": told})):
+            assert secret not in mask(text), text
 
 
 def test_a_key_names_what_its_value_is() -> None:
@@ -114,23 +97,5 @@ def test_a_key_names_what_its_value_is() -> None:
     assert "0a1b2c3d" not in masked_json(value)
 
 
-@pytest.mark.parametrize("text", STAYS)
-def test_digests_and_names_stay(text: str) -> None:
-    assert mask(text) == text
-
-
-def test_the_merged_signs_match_where_any_sign_of_a_rule_does() -> None:
-    plain = re.compile("|".join(f"(?:{rule.sign})" for rule in load_rules()), re.ASCII)
-    texts = [text.lower() for text, _ in CANARIES.values()]
-    random = Random(11)
-    matched = 0
-    for number in range(40 * len(texts)):
-        characters = list(texts[number % len(texts)])
-        for _ in range(random.randint(0, 3)):
-            at = random.randrange(len(characters))
-            characters[at : at + random.randint(0, 2)] = random.choice("a0_-.=| s4")
-        text = "".join(characters)
-        is_sign = plain.search(text) is not None
-        assert matches_sign(text) == is_sign, text
-        matched += is_sign
-    assert 10 * len(texts) < matched < 39 * len(texts)
+def test_digests_and_names_stay() -> None:
+    assert [text for text in STAYS if mask(text) != text] == []

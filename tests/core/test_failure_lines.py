@@ -22,10 +22,6 @@ def test_a_failure_survives_anywhere(clip, where):
     assert FAILURE in clipped.splitlines()
     assert clipped.endswith(text[-3_900:])
     assert len(clipped) < 8_500
-
-
-@pytest.mark.parametrize("clip", [clip_middle, clip_start])
-def test_short_outputs_stay_as_they_are(clip):
     assert clip(f"{FAILURE}\n", 8_000) == f"{FAILURE}\n"
 
 
@@ -35,7 +31,7 @@ def test_the_first_and_the_last_of_many_failures_are_kept():
     assert (kept[0], kept[-1]) == ("FAILED test_0", "FAILED test_99999")
 
 
-@pytest.mark.parametrize("size", [0, 12_000, 70_000, 300_000])
+@pytest.mark.parametrize("size", [0, 70_000])
 def test_a_receipt_keeps_the_failures_of_what_it_cuts_off_and_masks_them(size):
     secret = "ghp_" + "a1B2c3D4e5" * 4
     line = f"\x1b[31mERROR the token {secret} was refused\x1b[0m\r\n"
@@ -46,19 +42,10 @@ def test_a_receipt_keeps_the_failures_of_what_it_cuts_off_and_masks_them(size):
     assert kept.endswith(PASSING[:size][-7_000:])
 
 
-def test_a_secret_is_masked_before_its_line_is_shortened():
-    secret = "ghp_" + "a1B2c3D4e5" * 4
-    (kept,) = pick_failure_lines(f"error {'x' * 140} {secret}")
-    assert secret[:6] not in kept
-
-
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
         ("sh: 1: protoc: command not found", "command_not_found"),
-        ("fatal: not a git repository", "git_error"),
-        ("npm ERR! missing script: build", "npm_error"),
-        ("cp: cannot stat 'a': No such file or directory", "no_such_file"),
         ("src/app.c:3: error: x undeclared", "compile_error"),
     ],
 )

@@ -68,12 +68,6 @@ def test_a_fault_is_named_by_its_path(value: Any, path: str, message: str) -> No
     assert (refused.value.path, refused.value.code) == (path, "malformed")
 
 
-def test_unknown_fields_are_listed() -> None:
-    with pytest.raises(InvalidRecord) as refused:
-        read({"name": "n", "b": 1, "a": 1})
-    assert refused.value.unknown == ("b", "a")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

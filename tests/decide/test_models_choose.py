@@ -26,10 +26,6 @@ def test_the_name_given_wins_over_settings_and_keys(tmp_path: Path) -> None:
     script.write_text(SCENARIO)
     config = ModelSettings(model="openai:gpt-x")
     assert named(f"script:{script}", config, OPENAI_API_KEY="k") == f"script:{script}"
-
-
-def test_settings_win_over_keys() -> None:
-    config = ModelSettings(model="openai:gpt-x")
     assert named(None, config, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o") == "openai:gpt-x"
 
 
@@ -86,22 +82,6 @@ def test_an_unknown_name_is_answered_with_the_accepted_ones(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "variable"),
-    [("anthropic:claude-x", "ANTHROPIC_API_KEY"), ("openai:gpt-x", "OPENAI_API_KEY")],
-)
-def test_a_missing_key_names_its_variable(spec: str, variable: str) -> None:
-    error = refused(spec, ModelSettings(), **{variable: " "})
-    assert error.code == "auth"
-    assert variable in str(error)
-
-
-def test_a_key_that_cannot_be_a_header_is_refused_without_showing_it() -> None:
-    error = refused("anthropic:x", ANTHROPIC_API_KEY="sk-canary\nX-Evil: 1")
-    assert error.code == "auth"
-    assert "canary" not in str(error)
-
-
-@pytest.mark.parametrize(
     "url",
     [
         "https://",
@@ -118,12 +98,24 @@ def test_an_address_that_cannot_be_is_refused(url: str) -> None:
     assert "secret" not in str(error)
 
 
-def test_a_bad_address_in_the_settings_names_where_it_stands() -> None:
-    error = refused("openai-compatible:m", ModelSettings(base_url="ftp://x"))
-    assert "[model] base_url" in str(error)
-
-
-def test_a_compatible_name_without_any_address_says_how_to_give_one() -> None:
-    error = refused("openai-compatible:m")
-    assert error.code == "config"
-    assert "COCKPIT_BASE_URL" in str(error)
+@pytest.mark.parametrize(
+    ("spec", "config", "env", "code", "words"),
+    [
+        ("openai:gpt-x", NONE, {"OPENAI_API_KEY": " "}, "auth", "OPENAI_API_KEY"),
+        ("anthropic:x", NONE, {"ANTHROPIC_API_KEY": "sk-canary\nX-Evil: 1"}, "auth", "ANTHROPIC"),
+        (
+            "openai-compatible:m",
+            ModelSettings(base_url="ftp://x"),
+            {},
+            "config",
+            "[model] base_url",
+        ),
+        ("openai-compatible:m", NONE, {}, "config", "COCKPIT_BASE_URL"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named_without_the_key(
+    spec: str, config: ModelSettings, env: dict[str, str], code: str, words: str
+) -> None:
+    error = refused(spec, config, **env)
+    assert (error.code, words in str(error)) == (code, True), error
+    assert "canary" not in str(error)

@@ -39,40 +39,41 @@ async def test_a_refused_key_names_its_variable(talk: Talk) -> None:
     assert "invalid key" in str(error)
 
 
-async def test_a_key_without_permission_names_the_model(talk: Talk) -> None:
-    error = await failing(talk, Refuse(403, "not for you", kind="permission_error"))
-    assert error.code == "auth"
-    assert "may not use" in str(error)
+@pytest.mark.parametrize(
+    ("reply", "code", "words"),
+    [
+        (Refuse(403, "no", kind="permission_error"), "auth", "may not use"),
+        (
+            Refuse(404, "model: nope", kind="not_found_error", code="model_not_found"),
+            *("not_found", "does not know the model"),
+        ),
+        (
+            Refuse(
+                400,
+                "prompt is too long: maximum context length",
+                "invalid_request_error",
+                code="context_length_exceeded",
+            ),
+            *("bad_request", "ORIENTATION_TOKEN_BUDGET"),
+        ),
+        (Refuse(422, "tools.0: bad", kind="invalid_request_error"), "bad_request", "tools.0: bad"),
+        (
+            Refuse(402, "pay", kind="billing_error", code="insufficient_quota"),
+            *("rate_limit", "no credit left"),
+        ),
+        (Refuse(400, "x" * 10_000), "bad_request", "x"),
+    ],
+    ids=["permission", "model", "too long", "bad request", "credit", "no JSON"],
+)
+async def test_an_error_that_lasts_says_what_to_do(
+    talk: Talk, reply: Refuse, code: str, words: str
+) -> None:
+    error = await failing(talk, reply)
+    assert (error.code, words in str(error)) == (code, True), error
+    assert len(str(error)) < 700
 
 
-async def test_an_unknown_model_is_not_found(talk: Talk) -> None:
-    refuse = Refuse(404, "model: nope", kind="not_found_error", code="model_not_found")
-    error = await failing(talk, refuse)
-    assert error.code == "not_found"
-    assert "does not know the model" in str(error)
-
-
-async def test_a_packet_too_long_says_what_to_lower(talk: Talk) -> None:
-    words = "prompt is too long: this exceeds the maximum context length"
-    refuse = Refuse(400, words, kind="invalid_request_error", code="context_length_exceeded")
-    error = await failing(talk, refuse)
-    assert error.code == "bad_request"
-    assert "ORIENTATION_TOKEN_BUDGET" in str(error)
-
-
-async def test_a_bad_request_carries_the_providers_words(talk: Talk) -> None:
-    error = await failing(talk, Refuse(422, "tools.0: bad schema", kind="invalid_request_error"))
-    assert error.code == "bad_request"
-    assert "tools.0: bad schema" in str(error)
-
-
-async def test_an_account_without_credit_is_not_tried_again(talk: Talk) -> None:
-    error = await failing(talk, Refuse(402, "pay", kind="billing_error", code="insufficient_quota"))
-    assert error.code == "rate_limit"
-    assert "no credit left" in str(error)
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 418])
+@pytest.mark.parametrize("status", [400, 401])
 async def test_a_provider_cannot_show_the_key_or_move_the_cursor(talk: Talk, status: int) -> None:
     key = KEYS[VARIABLES[talk.vendor]]
     hostile = f"key {key} and {key}! \x1b]52;c;evil\x07 \u202e sk-proj-abcdef123456 \x9b31m"
@@ -81,12 +82,6 @@ async def test_a_provider_cannot_show_the_key_or_move_the_cursor(talk: Talk, sta
     assert "abcdef123456" not in str(error)
     assert str(error).isprintable()
     assert "evil" in str(error), "only what is hostile is removed"
-
-
-async def test_a_body_that_is_no_json_still_ends_in_words(talk: Talk) -> None:
-    error = await failing(talk, Refuse(400, "x" * 10_000))
-    assert error.code == "bad_request"
-    assert len(str(error)) < 700
 
 
 @given(words=st.text(), key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8))

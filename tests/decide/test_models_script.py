@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -121,18 +118,13 @@ async def test_the_last_turn_that_fits_is_played(path: Path, prompt: Prompt, wor
     ("when", "fits"),
     [
         ("wave = 2", True),
-        ("wave = 1", False),
-        ("wave_from = 2", True),
         ("wave_from = 3", False),
-        ('task_type = "review_pr"', True),
         ('task_type = "bug"', False),
-        ('not_called = ["finish"]', True),
         ('not_called = ["note"]', False),
         ('called = ["note", "request_context"]', True),
         ('called = ["note", "finish"]', False),
         ('contains = [\'"purpose":\\s*"see"\']', True),
         ('contains = ["the file", "absent"]', False),
-        ('not_contains = ["absent"]', True),
         ('not_contains = ["absent", "the file"]', False),
         ('facts = ["file:a"]', True),
         ('facts = ["^a"]', False),
@@ -148,22 +140,6 @@ async def test_each_condition(path: Path, when: str, fits: bool) -> None:
         with pytest.raises(ModelError, match="no turn for wave 2 of review_pr") as caught:
             await play(path, scenario, prompt)
         assert caught.value.code == "script"
-
-
-async def test_the_same_prompt_gets_the_same_events_in_another_process(path: Path) -> None:
-    here = [repr(event) for event in await play(path, STEPS, EXCHANGE)]
-    code = (
-        "import asyncio, json, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from prompts import EXCHANGE\n"
-        "from cockpit.decide.offline.script_model import ScriptModel\n"
-        "async def main():\n"
-        f"    model = ScriptModel({str(path)!r})\n"
-        "    return [repr(event) async for event in model.stream(EXCHANGE)]\n"
-        "print(json.dumps(asyncio.run(main())))\n"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(out.stdout) == here
 
 
 async def test_an_error_with_times_fails_so_often_and_then_plays(path: Path) -> None:
@@ -182,7 +158,7 @@ async def test_an_error_with_times_fails_so_often_and_then_plays(path: Path) -> 
     assert text_in(events) == "ok"
 
 
-async def test_an_error_without_times_fails_for_good(path: Path) -> None:
+async def test_an_error_without_times_fails_always(path: Path) -> None:
     with pytest.raises(ModelError, match="no key") as caught:
         await play(path, '[[turn]]\nerror = { code = "auth", message = "no key" }\n')
     assert caught.value.code == "auth"
@@ -197,22 +173,27 @@ async def test_a_cut_keeps_the_text_and_loses_the_calls(path: Path) -> None:
     assert events[-1].stop == "cut"
 
 
+def test_a_scenario_that_is_not_there_or_not_text_says_so(path: Path) -> None:
+    with pytest.raises(ModelError, match="No such file"):
+        ScriptModel(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ModelError, match="byte 0 is not UTF-8"):
+        ScriptModel(path)
+    with pytest.raises(ModelError, match="directory"):
+        ScriptModel(path.parent)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "turn"),
-        ("turn = []", "length"),
         ("[[turn]]\ntexte = 'x'", "texte"),
-        ("[[turn]]\ntext = 3", "$.turn[0].text"),
         ("[[turn]]\nwhen = { wave = 0 }", "$.turn[0].when.wave"),
-        ("[[turn]]\n[[turn.call]]\nname = ''", "$.turn[0].call[0].name"),
-        ("[[turn]]\npace = -1", "$.turn[0].pace"),
         ("[[turn]]\npace = nan", "$.turn[0].pace"),
         ("[[turn]]\nerror = { code = 'boom' }", "$.turn[0].error.code"),
         ("[[turn]]\nwhen = { contains = ['('] }", "turn 1, when.contains[0]"),
         ("[[turn]]\n[[turn.call]]\nname='n'\narguments={}\nraw_arguments=''", "keep one"),
         ("[[turn]]\n[[turn.call]]\nname='n'\narguments={d=2020-01-01}", "not JSON"),
-        ("[[turn]]\n[[turn.call]]\nname='n'\narguments={d=nan}", "not JSON"),
         ("title = x", "line 1"),
     ],
 )
@@ -223,13 +204,3 @@ def test_a_scenario_that_does_not_read_says_where(path: Path, text: str, words: 
     assert caught.value.code == "script"
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
-
-
-def test_a_scenario_that_is_not_there_or_not_text_says_so(path: Path) -> None:
-    with pytest.raises(ModelError, match="No such file"):
-        ScriptModel(path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ModelError, match="byte 0 is not UTF-8"):
-        ScriptModel(path)
-    with pytest.raises(ModelError, match="directory"):
-        ScriptModel(path.parent)

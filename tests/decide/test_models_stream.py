@@ -28,14 +28,6 @@ async def test_text_comes_in_fragments_then_calls_then_the_end(talk: Talk) -> No
     assert done.usage.output_tokens == 34
 
 
-async def test_text_alone_ends(talk: Talk) -> None:
-    talk.server.play([Say("Only words. ")])
-    events = await talk.say(PLAIN)
-    assert text_in(events) == "Only words. "
-    assert isinstance(events[-1], Done)
-    assert events[-1].stop == "end"
-
-
 async def test_thinking_is_not_text(talk: Talk) -> None:
     talk.server.play([Say("Out loud.", thinking="in silence", calls=(CALL,))])
     events = await talk.say(PLAIN)
@@ -43,31 +35,22 @@ async def test_thinking_is_not_text(talk: Talk) -> None:
     assert [e.name for e in events if isinstance(e, ToolCall)] == ["finish"]
 
 
-@pytest.mark.parametrize("raw", ['{"a": [1', "[1, 2]", "not json", '{"a": 1}}'])
+@pytest.mark.parametrize("raw", ["", '{"a": [1', "[1, 2]"])
 async def test_malformed_arguments_come_through_as_written(talk: Talk, raw: str) -> None:
     talk.server.play([Say("So.", calls=(Use("note", raw), CALL))])
     events = await talk.say(PLAIN)
-    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [raw, CALL.text]
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [raw or "{}", CALL.text]
 
 
-async def test_a_call_without_arguments_has_an_empty_object(talk: Talk) -> None:
-    talk.server.play([Say(calls=(Use("list_tasks", ""),))])
+@pytest.mark.parametrize("raw", ["", '{"text": "ha'])
+async def test_the_token_limit_says_length_and_passes_a_half_call_as_it_is(
+    talk: Talk, raw: str
+) -> None:
+    talk.server.play([Say("So.", calls=(Use("note", raw),), stop="length")])
     events = await talk.say(PLAIN)
-    assert [e.arguments for e in events if isinstance(e, ToolCall)] == ["{}"]
-
-
-async def test_the_token_limit_says_length_and_passes_a_half_call_as_it_is(talk: Talk) -> None:
-    talk.server.play([Say("So.", calls=(Use("note", '{"text": "ha'),), stop="length")])
-    events = await talk.say(PLAIN)
-    assert [e.arguments for e in events if isinstance(e, ToolCall)] == ['{"text": "ha']
+    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [raw]
     assert isinstance(events[-1], Done)
     assert events[-1].stop == "length"
-
-
-async def test_at_the_token_limit_unwritten_arguments_are_not_taken_for_none(talk: Talk) -> None:
-    talk.server.play([Say("So.", calls=(Use("finish", ""),), stop="length")])
-    events = await talk.say(PLAIN)
-    assert [e.arguments for e in events if isinstance(e, ToolCall)] == [""]
 
 
 async def test_a_refusal_in_words_is_the_reason_and_no_answer(compatible: Talk) -> None:
@@ -107,10 +90,3 @@ async def test_known_models_have_a_price_and_unknown_ones_none(talk: Talk) -> No
         fresh = done.usage.input_usd - done.usage.cached_usd
         assert 0 < fresh < done.usage.cost_usd
         assert 0 < done.usage.cached_usd < 5 * fresh
-
-
-async def test_one_model_serves_many_calls(talk: Talk) -> None:
-    talk.server.play([Say("First."), Say("Second.")])
-    model = talk.model()
-    for words in ("First.", "Second."):
-        assert text_in([event async for event in model.stream(PLAIN)]) == words

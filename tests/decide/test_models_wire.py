@@ -75,21 +75,10 @@ async def test_anthropic_never_gets_more_than_four_cache_points(anthropic: Talk)
     messages = tuple(PromptMessage("user", f"band {n}", cache=True) for n in range(6))
     body = await sent(anthropic, replace(PLAIN, messages=messages))
     assert cached(body) == ["You steer.", "band 0", "band 4", "band 5"]
-
-
-async def test_a_cache_point_after_an_answer_lands_on_the_answer(anthropic: Talk) -> None:
-    messages = (
-        PromptMessage("user", "hello"),
-        PromptMessage("assistant", "the answer", cache=True),
-        PromptMessage("user", "more"),
-    )
-    body = await sent(anthropic, replace(PLAIN, messages=messages))
-    assert cached(body) == ["You steer.", "the answer"]
-
-
-async def test_without_system_text_the_tools_carry_the_cache_point(anthropic: Talk) -> None:
-    body = await sent(anthropic, replace(PLAIN, system=""))
-    assert cached(body) == ["finish"]
+    answer = PromptMessage("assistant", "the answer", cache=True)
+    messages = (PromptMessage("user", "hello"), answer, PromptMessage("user", "more"))
+    assert cached(await sent(anthropic, replace(PLAIN, messages=messages)))[1:] == ["the answer"]
+    assert cached(await sent(anthropic, replace(PLAIN, system=""))) == ["finish"]
 
 
 async def test_openai_gets_a_response_request_that_is_not_stored(openai: Talk) -> None:
@@ -125,22 +114,17 @@ async def test_a_compatible_service_gets_chat_messages_and_the_old_limit(compati
     assert body["model"] == "qwen3-coder"
 
 
-async def test_the_same_prompt_is_the_same_bytes(talk: Talk) -> None:
-    assert await sent(talk, EXCHANGE) == await sent(talk, EXCHANGE)
-
-
-async def test_a_malformed_call_of_an_earlier_wave_can_be_shown_again(talk: Talk) -> None:
+async def test_text_that_is_not_unicode_and_malformed_calls_are_sent_all_the_same(
+    talk: Talk,
+) -> None:
     messages = (
-        PromptMessage("user", "go"),
+        PromptMessage("user", "file \udce9.txt <|endoftext|> \x00"),
         PromptMessage("assistant", calls=(PromptCall("call_a", "note", '{"text": ['),)),
         PromptMessage("tool", "the arguments end early", call_id="call_a", tool_name="note"),
     )
-    body = await sent(talk, replace(PLAIN, messages=messages))
+    prompt = replace(PLAIN, system="head \ud800", messages=messages)
+    body = await sent(talk, prompt)
+    assert await sent(talk, prompt) == body
+    assert "file ?.txt" in json.dumps(body)
     assert "text" in json.dumps(body)
     assert "the arguments end early" in json.dumps(body)
-
-
-async def test_text_that_is_not_unicode_is_sent_all_the_same(talk: Talk) -> None:
-    messages = (PromptMessage("user", "file \udce9.txt <|endoftext|> \x00"),)
-    body = await sent(talk, replace(PLAIN, system="head \ud800", messages=messages))
-    assert "file ?.txt" in json.dumps(body, ensure_ascii=False)

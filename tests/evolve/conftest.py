@@ -18,7 +18,6 @@ collect_ignore = (
     if CONFINES
     else [
         "test_evolve.py",
-        "test_continue.py",
         "test_growth_in_chain.py",
         "test_hostile_growth.py",
         "test_propose_tool.py",

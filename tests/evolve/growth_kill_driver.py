@@ -22,6 +22,7 @@ from pathlib import Path
 import growth_story as story
 from msgspec.structs import replace
 
+from cockpit.access import user_presence
 from cockpit.act.own_tools.adopt_tool import ADOPT
 from cockpit.config.load_settings import load_settings
 from cockpit.core.project_paths import locate_project
@@ -32,14 +33,8 @@ from cockpit.store.sessions import proposals, sessions
 
 OWN_SESSION = os.environ.get("COCKPIT_TEST_GROWTH") == "evolve"
 TOLD = (
-    "evolution.started",
-    "evolution.answered",
-    "proposal.created",
-    "proposal.approved",
-    "action.dispatched",
-    "tool.approved",
-    "action.confirmed",
-    "evolution.ended",
+    *("evolution.started", "evolution.answered", "proposal.created", "proposal.approved"),
+    *("action.dispatched", "tool.approved", "action.confirmed", "evolution.ended"),
     "session.completed",
 )
 
@@ -138,6 +133,7 @@ def world(root: Path) -> dict[str, object]:
 
 
 def main() -> None:
+    user_presence.assume_user()
     project, user_dir, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     for number, word in enumerate(sys.argv[4:]):
         action, _, count = word.partition("*")

@@ -5,77 +5,50 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
+import growth_story as story
 import pytest
-from growth_story import GOOD_TEST, RIGHT, WEAK_TEST, WRONG
+from growth_world import outcomes_of, stop, wait_for
+from kill_growth import kill_at_moments
+from loop.loop_calc import git
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
-from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve
+from cockpit.core.errors import Stale
+from cockpit.evolve.evolve import EvolveRefused, begin_evolution, evolve, find_growth
 from cockpit.loop.runtime import Runtime
 from cockpit.store.journal import journal, verify_chain
-from cockpit.store.journal.details.evolution import EvolutionTried
 from cockpit.store.sessions import proposals
-from cockpit.store.sessions.proposals import Proposal
-from cockpit.store.sessions.sessions import Session
+from cockpit.store.sessions.hold_session import hold_session
 from cockpit.store.tools import approved_tools
+
+pytestmark = pytest.mark.slow
 
 Opened = Callable[[str], AbstractAsyncContextManager[Runtime]]
 
-WANT = "Parse a .pcab file and extract its IP addresses"
-
-
-def turn(wave: int, call: str, **arguments: str) -> str:
-    lines = [f'[[turn]]\nwhen = {{ wave = {wave} }}\n[[turn.call]]\nname = "{call}"\n']
-    lines += [f"arguments.{key} = '''{value}'''\n" for key, value in arguments.items()]
-    return "".join(lines)
-
-
-def test_of(wave: int, source: str, name: str = "parse_pcab") -> str:
-    return turn(wave, "write_test", name=name, purpose="IP addresses of .pcab files", source=source)
-
-
-def codes(source: str) -> str:
-    """The same code, round after round."""
-    return "".join(turn(wave, "write_code", source=source) for wave in range(2, 9))
-
-
-test_of.__test__ = False  # type: ignore[attr-defined]
-
+WANT = "Extract the IP addresses of a .pcab file"
 WHOLE = (
-    test_of(1, WEAK_TEST)
-    + turn(2, "write_code", source=RIGHT)
-    + test_of(3, GOOD_TEST)
-    + turn(4, "write_code", source=WRONG)
-    + turn(5, "write_code", source=RIGHT)
+    story.test_round(1, story.WEAK_TEST)
+    + story.growing(2, "write_code", source=story.RIGHT)
+    + story.test_round(3, story.GOOD_TEST)
+    + story.growing(4, "write_code", source=story.WRONG)
+    + story.growing(5, "write_code", source=story.RIGHT)
 )
-
-
-async def waits(runtime: Runtime, session_id: str, work: asyncio.Task[Session]) -> Proposal:
-    while not work.done():
-        for proposal in await runtime.store.read(
-            lambda c: proposals.select_for_session(c, session_id)
-        ):
-            if proposal.status == "pending":
-                return proposal
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"nothing was proposed: {work.result().result}")
-
-
-async def outcomes(runtime: Runtime, session_id: str) -> list[tuple[str, str]]:
-    rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-    return [
-        (row.detail.step, row.detail.outcome)
-        for row in rows
-        if isinstance(row.detail, EvolutionTried)
-    ]
+ROUNDS = (
+    story.test_round(1, story.GOOD_TEST)
+    + story.growing(2, "write_code", source=story.WRONG)
+    + story.growing(3, "write_code", source=story.RIGHT)
+)
 
 
 async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
     async with opened(WHOLE) as runtime:
         engine, root = runtime.engine, runtime.place.root
+        with pytest.raises(EvolveRefused):
+            await begin_evolution(engine, "  ")
         session_id = await begin_evolution(engine, WANT)
         work = asyncio.create_task(evolve(engine, session_id))
-        proposal = await waits(runtime, session_id, work)
+        proposal = await wait_for(runtime, ADOPT, work)
         assert not (root / ".cockpit" / "tools").exists()
         assert [diff["path"] for diff in proposal.body["diffs"]] == [
             ".cockpit/tools/parse_pcab.py",
@@ -86,8 +59,12 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
         session = await work
         assert session.result["status"] == "done"
         assert session.result["summary"].startswith("The tool parse_pcab is adopted: ")
+        with pytest.raises(EvolveRefused, match="has ended: The tool parse_pcab"):
+            await find_growth(engine, session_id)
+        with pytest.raises(EvolveRefused, match="No growth is left"):
+            await find_growth(engine)
         assert "is not a git repository" in session.result["summary"]
-        assert await outcomes(runtime, session_id) == [
+        assert await outcomes_of(runtime, session_id) == [
             ("test", "refused"),
             ("code", "refused"),
             ("test", "red"),
@@ -95,45 +72,51 @@ async def test_from_a_want_to_a_tool_that_answers(opened: Opened) -> None:
             ("code", "green"),
         ]
         code = (root / ".cockpit" / "tools" / "parse_pcab.py").read_text()
-        assert code.startswith("# Written by script:")
-        assert session_id in code
+        assert code.startswith("# Written by script:") and session_id in code
         tool = await runtime.store.read(lambda c: approved_tools.find(c, "project:parse_pcab"))
-        assert tool is not None
-        assert tool.definition["effects"] == "reads"
+        assert tool is not None and tool.definition["effects"] == "reads"
         # Without a new start, the next session may call it.
         assert engine.added is not None
-        definition = engine.added.find_approved("project:parse_pcab")
-        assert definition is not None
+        assert engine.added.find_approved("project:parse_pcab") is not None
         assert runtime.store.read_now(verify_chain.verify).ok
 
 
-async def test_the_user_s_words_begin_a_new_test(opened: Opened) -> None:
-    again = GOOD_TEST.replace("come_once", "are_unique")
-    async with opened(WHOLE + test_of(6, again) + turn(7, "write_code", source=RIGHT)) as runtime:
-        session_id = await begin_evolution(runtime.engine, WANT)
-        work = asyncio.create_task(evolve(runtime.engine, session_id))
-        first = await waits(runtime, session_id, work)
+async def test_the_user_s_words_begin_a_new_test_after_an_interruption(opened: Opened) -> None:
+    """Interrupted while it waits, then in the rounds that the user's words began."""
+    again = story.GOOD_TEST.replace("come_once", "are_unique")
+    more = story.test_round(4, again) + story.growing(5, "write_code", source=story.RIGHT)
+    async with opened(ROUNDS + more) as runtime:
+        engine = runtime.engine
+        session_id = await begin_evolution(engine, WANT)
+        work = asyncio.create_task(evolve(engine, session_id))
+        first = await wait_for(runtime, ADOPT, work)
+        await stop(work)
         await runtime.discuss(first.proposal_id, words="say that they are unique")
-        second = await waits(runtime, session_id, work)
+        work = asyncio.create_task(evolve(engine, (await find_growth(engine)).session_id))
+        second = await wait_for(runtime, ADOPT, work)
         assert second.revises == first.proposal_id
         assert "are_unique" in second.body["diffs"][1]["after"]
+        await stop(work)
+        work = asyncio.create_task(evolve(engine, session_id))
         await runtime.reject(second.proposal_id, reason="not needed")
         session = await work
         assert session.result["status"] == "blocked"
         assert "rejected by person: not needed" in session.result["summary"]
         assert not (runtime.place.root / ".cockpit" / "tools").exists()
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        assert sum(row.action == "model.completed" for row in rows) == 5
+        assert [row.action for row in rows].count("proposal.created") == 2
 
 
 @pytest.mark.parametrize(
     ("scenario", "words"),
     [
         (
-            test_of(1, GOOD_TEST)
-            + "".join(turn(n, "write_code", source=WRONG) for n in range(2, 9)),
+            story.test_round(1, story.GOOD_TEST)
+            + "".join(story.growing(n, "write_code", source=story.WRONG) for n in range(2, 5)),
             "Two rounds in a row",
         ),
-        ("".join(test_of(n, WEAK_TEST) for n in range(1, 9)), "Two rounds in a row"),
-        (turn(1, "give_up", reason="no such format"), "The model gave up: no such format"),
+        (story.growing(1, "give_up", reason="no such format"), "The model gave up: no such format"),
         ('[[turn]]\nerror = { code = "auth" }', "The model failed"),
     ],
 )
@@ -142,6 +125,9 @@ async def test_a_growth_ends_where_no_round_helps(
 ) -> None:
     async with opened(scenario) as runtime:
         session_id = await begin_evolution(runtime.engine, WANT)
+        async with hold_session(runtime.store, session_id):
+            with pytest.raises(Stale, match="runs session"):
+                await evolve(runtime.engine, session_id)
         session = await evolve(runtime.engine, session_id)
         assert session.result["status"] == "blocked"
         assert words in session.result["summary"]
@@ -149,7 +135,41 @@ async def test_a_growth_ends_where_no_round_helps(
         assert [proposal for proposal in stored if proposal.body.get("type") == ADOPT] == []
 
 
-async def test_a_want_that_says_nothing_starts_nothing(opened: Opened) -> None:
-    async with opened(WHOLE) as runtime:
-        with pytest.raises(EvolveRefused):
-            await begin_evolution(runtime.engine, "  ")
+async def test_a_session_that_grows_nothing_is_none_to_continue(opened: Opened) -> None:
+    async with opened(story.ASKS) as runtime:
+        session_id = await runtime.start(story.TASK)
+        with pytest.raises(EvolveRefused, match="grows no tool"):
+            await find_growth(runtime.engine, session_id)
+
+
+ANSWERED = "evolution.answered"
+GROWN = ["evolution.started", ANSWERED, ANSWERED, ANSWERED, "proposal.created"]
+DISPATCHED = [*GROWN, "proposal.approved", "action.dispatched"]
+MOMENTS = {
+    # all that is stored when the process dies there
+    "evolution.started": GROWN[:1],
+    "evolution.answered": GROWN[:2],
+    "evolution.answered*3": GROWN[:4],
+    "proposal.created": GROWN,
+    "proposal.approved": DISPATCHED[:-1],
+    "action.dispatched": DISPATCHED,
+    "tool.approved": [*DISPATCHED, "tool.approved"],
+    "action.confirmed": [*DISPATCHED, "tool.approved", "action.confirmed"],
+}
+
+
+@pytest.mark.search
+def test_killed_at_each_step_a_growth_goes_on_and_adopts_once(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "capture.pcab").write_text(story.CAPTURE)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "A")
+    git(root, "config", "user.email", "a@example.org")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Begin")
+    for moment, world in kill_at_moments(root, ROUNDS, list(MOMENTS), own_session=True):
+        assert world["stored"] == MOMENTS[moment], world
+        assert world["summary"].startswith("The tool parse_pcab is adopted"), world
+        assert (world["asked"], world["approved"], world["confirmed"]) == (3, 1, 1), world
+        assert world["actions"].count("evolution.ended") == 1, world

@@ -34,42 +34,6 @@ LOADING = SuiteRun(0, failed=(("(loading)", "SyntaxError: bad"),))
 GROWTH = Growth("double numbers")
 
 
-@pytest.mark.parametrize(
-    ("name", "source", "words"),
-    [
-        ("double_it", "from other import x\n", "does not import double_it"),
-        ("double_it", "def test(:\n", "line 1"),
-        ("double_it", " ", "is empty"),
-        ("double_it", TEST + "#" * 70_000, "are the most"),
-        ("Double", TEST, "is not a name of a tool"),
-        ("../double", TEST, "is not a name of a tool"),
-        ("double_it", f"{TEST}\nKEY = 'ghp_{'A1b2C3d4E5' * 4}'\n", "looks like a key"),
-    ],
-)
-def test_a_test_that_cannot_be_the_first_step_is_refused(
-    name: str, source: str, words: str
-) -> None:
-    with pytest.raises(SourceRefused, match=words):
-        check_test(GROWTH, name, source)
-
-
-@pytest.mark.parametrize(
-    ("with_stub", "without", "words"),
-    [
-        (GREEN, RED, "passes although there is no code"),
-        (RED, GREEN, "passes without any code"),
-        (SuiteRun(0), RED, "runs nothing"),
-        (LOADING, RED, "cannot be run"),
-        (SuiteRun(0, error="It was ended after 60 s."), RED, "cannot be run"),
-    ],
-)
-def test_a_test_that_proves_nothing_is_refused(
-    with_stub: SuiteRun, without: SuiteRun, words: str
-) -> None:
-    with pytest.raises(SourceRefused, match=words):
-        judge_test(GROWTH, "double_it", "", TEST, with_stub, without)
-
-
 def test_code_comes_after_a_red_test_which_stands_then() -> None:
     with pytest.raises(SourceRefused, match="test first"):
         check_code(GROWTH, "x = 1\n")
@@ -79,15 +43,6 @@ def test_code_comes_after_a_red_test_which_stands_then() -> None:
     with pytest.raises(SourceRefused, match="The test stands"):
         check_test(begun, "double_it", TEST)
     assert judge_code(begun, "x = 2\n", GREEN).green
-
-
-@pytest.mark.parametrize(
-    "run",
-    [SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")],
-)
-def test_only_a_whole_run_is_green(run: SuiteRun) -> None:
-    assert not run.is_green
-    assert run.describe()
 
 
 RUNS = st.sampled_from([GREEN, RED, SuiteRun(1, failed=(("test_it", "TypeError"),)), LOADING])
@@ -134,3 +89,35 @@ async def test_without_a_sandbox_nothing_grows_and_it_is_said(
         with pytest.raises(NoSandbox, match="is not installed"):
             await begin_evolution(engine, "double numbers")
         assert await runtime.store.read(sessions.find_latest) is None
+
+
+def test_a_test_that_cannot_be_the_first_step_is_refused() -> None:
+    for name, source, words in (
+        ("double_it", "from other import x\n", "does not import double_it"),
+        ("double_it", "def test(:\n", "line 1"),
+        ("double_it", " ", "is empty"),
+        ("double_it", TEST + "#" * 70_000, "are the most"),
+        ("Double", TEST, "is not a name of a tool"),
+        ("../double", TEST, "is not a name of a tool"),
+        ("double_it", f"{TEST}\nKEY = 'ghp_{'A1b2C3d4E5' * 4}'\n", "looks like a key"),
+    ):
+        with pytest.raises(SourceRefused, match=words):
+            check_test(GROWTH, name, source)
+
+
+def test_a_test_that_proves_nothing_is_refused() -> None:
+    for with_stub, without, words in (
+        (GREEN, RED, "passes although there is no code"),
+        (RED, GREEN, "passes without any code"),
+        (SuiteRun(0), RED, "runs nothing"),
+        (LOADING, RED, "cannot be run"),
+        (SuiteRun(0, error="It was ended after 60 s."), RED, "cannot be run"),
+    ):
+        with pytest.raises(SourceRefused, match=words):
+            judge_test(GROWTH, "double_it", "", TEST, with_stub, without)
+
+
+def test_only_a_whole_run_is_green() -> None:
+    for run in (SuiteRun(0), RED, SuiteRun(2, skipped=1), SuiteRun(1, error="no result")):
+        assert not run.is_green
+        assert run.describe()

@@ -11,18 +11,14 @@ from pathlib import Path
 import growth_story as story
 import pytest
 
-from cockpit.act.own_tools.tool_definition import ToolDefinition
-from cockpit.act.tool_payloads import ProposeTool
 from cockpit.evolve.evolve import begin_evolution, evolve
 from cockpit.evolve.growth import Growth, SourceRefused, check_test
 from cockpit.evolve.propose_grown_tool import write_message
 from cockpit.evolve.try_sources import run_tests
-from cockpit.loop.growth.propose_tool import GROWTH, find_problem
+from cockpit.loop.growth.propose_tool import GROWTH
 from cockpit.loop.runtime import Runtime
-from cockpit.loop.wave_context import WaveContext
 from cockpit.store.journal import journal
-from cockpit.store.sessions import proposals, sessions
-from cockpit.store.sessions.waves import Wave
+from cockpit.store.sessions import proposals
 from cockpit.store.tools import approved_tools
 
 pytestmark = pytest.mark.slow
@@ -78,13 +74,6 @@ async def test_neither_test_nor_code_reaches_anything(opened: Opened, tmp_path: 
         assert not (root.parent / "outside").exists()
 
 
-@pytest.mark.parametrize("name", ["json", "cockpit", "unittest", "../x", "Run"])
-def test_no_growth_takes_the_name_of_a_tool_or_a_module(name: str) -> None:
-    source = f"from {name.replace('../', '')} import f\n\ndef test_it():\n    assert f() == 1\n"
-    with pytest.raises(SourceRefused):
-        check_test(Growth("x"), name, source)
-
-
 async def test_an_alias_that_stands_for_a_built_in_tool_is_refused(opened: Opened) -> None:
     shadowing = story.RIGHT.replace(
         '@tool(effects="reads")', '@tool(aliases=["run"], effects="reads")'
@@ -127,25 +116,9 @@ async def test_words_in_a_proposal_decide_nothing_and_forge_no_trailer(opened: O
     ]
 
 
-async def test_no_tool_grows_under_the_name_of_a_server_s_tool(opened: Opened) -> None:
-    """A provider cannot tell ``archive__search`` from the server's ``archive.search``."""
-    async with opened(story.ASKS) as runtime:
-        definition = ToolDefinition(
-            tool_id="mcp:archive.search",
-            name="archive.search",
-            kind="mcp",
-            place="archive",
-            description="Search.",
-            parameters={"type": "object", "properties": {}},
-            digest="d",
-            function="search",
-        )
-        await runtime.store.write(
-            lambda tx: approved_tools.approve(tx, definition.body(), by="person")
-        )
-        session_id = await runtime.start(story.TASK)
-        session = await runtime.store.read(lambda c: sessions.load(c, session_id))
-        wave = Wave("w", session_id, 1, "observing", "", "", "", None, None, None)
-        payload = ProposeTool(**{**story.PROPOSED, "name": "archive__search"})
-        problem = find_problem(WaveContext(runtime.engine, session, wave), payload)
-        assert "There is a tool archive__search already: mcp:archive.search" in problem
+def test_no_growth_takes_the_name_of_a_tool_or_a_module() -> None:
+    for name in ("json", "cockpit", "unittest", "../x", "Run"):
+        module = name.replace("../", "")
+        source = f"from {module} import f\n\ndef test_it():\n    assert f() == 1\n"
+        with pytest.raises(SourceRefused):
+            check_test(Growth("x"), name, source)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import growth_story as story
 import pytest
+from growth_world import outcomes_of, wait_for
+from kill_growth import kill_at_moments
+from loop.loop_calc import git
 from msgspec.structs import replace
 
 from cockpit.act.own_tools.adopt_tool import ADOPT
+from cockpit.act.own_tools.tool_definition import ToolDefinition
 from cockpit.act.sandbox.bubblewrap import Sandbox
-from cockpit.loop.growth.propose_tool import GROWTH
+from cockpit.act.tool_payloads import ProposeTool
+from cockpit.loop.growth.propose_tool import GROWTH, find_problem
 from cockpit.loop.phases.session_tools import tools_of_session
 from cockpit.loop.phases.tool_results import read_exchanges
 from cockpit.loop.runtime import Runtime
@@ -26,9 +27,7 @@ from cockpit.loop.runtime_settings import Limits
 from cockpit.loop.wave_context import WaveContext
 from cockpit.store.context import packets
 from cockpit.store.journal import journal, verify_chain
-from cockpit.store.journal.details.evolution import EvolutionEnded, EvolutionTried
 from cockpit.store.sessions import proposals, sessions, waves
-from cockpit.store.sessions.proposals import Proposal
 from cockpit.store.sessions.sessions import Session
 from cockpit.store.sessions.waves import Wave
 from cockpit.store.tools import approved_tools
@@ -36,11 +35,6 @@ from cockpit.store.tools import approved_tools
 pytestmark = pytest.mark.slow
 
 Opened = Callable[[str], AbstractAsyncContextManager[Runtime]]
-
-
-def git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -61,17 +55,6 @@ def project(tmp_path: Path) -> Iterator[Path]:
     return root
 
 
-async def wait_for(runtime: Runtime, kind: str, work: asyncio.Task[Session]) -> Proposal:
-    """Wait for a pending proposal whose action is of type ``kind``."""
-    while not work.done():
-        pending = await runtime.store.read(proposals.select_pending)
-        for proposal in pending:
-            if proposal.body.get("type") == kind:
-                return proposal
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"no {kind} was proposed: {work.result().result}")
-
-
 async def begin(runtime: Runtime, **options: object) -> tuple[str, asyncio.Task[Session]]:
     session_id = await runtime.start(story.TASK, **options)  # type: ignore[arg-type]
     return session_id, asyncio.create_task(runtime.run(session_id))
@@ -84,7 +67,7 @@ async def test_the_task_goes_on_with_the_tool_that_it_lacked(opened: Opened, pro
         growth = await wait_for(runtime, GROWTH, work)
         assert growth.body["payload"] == {"name": "parse_pcab"}
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        assert not any(isinstance(row.detail, EvolutionTried) for row in rows)
+        assert not any(row.action.startswith("evolution.") for row in rows)
         await runtime.approve(growth.proposal_id, shown_digest=growth.shown_digest)
         adoption = await wait_for(runtime, ADOPT, work)
         assert not (project / ".cockpit" / "tools").exists()
@@ -95,11 +78,7 @@ async def test_the_task_goes_on_with_the_tool_that_it_lacked(opened: Opened, pro
         assert session.result["status"] == "done", session.result
         assert "172.16.4.2 and 8.8.8.8" in session.result["summary"]
         rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        tried = [
-            (row.detail.step, row.detail.outcome)
-            for row in rows
-            if isinstance(row.detail, EvolutionTried)
-        ]
+        tried = await outcomes_of(runtime, session_id)
         assert tried == [("test", "refused"), ("test", "red"), ("code", "red"), ("code", "green")]
         # The tools changed, so a new epoch begins with the wave that has the new one, and says why.
         second = await runtime.store.read(
@@ -152,63 +131,6 @@ async def read_results(runtime: Runtime, session_id: str) -> list[str]:
     return await runtime.store.read(read)
 
 
-@pytest.mark.parametrize("verdict", ["rejected", "discussed"])
-async def test_nothing_grows_before_the_user_agrees_and_the_task_hears_why(
-    opened: Opened, project: Path, verdict: str
-) -> None:
-    async with opened(story.ASKS + SAYS_SO) as runtime:
-        session_id, work = await begin(runtime)
-        growth = await wait_for(runtime, GROWTH, work)
-        if verdict == "rejected":
-            await runtime.reject(growth.proposal_id, reason="use tcpdump")
-        else:
-            await runtime.discuss(growth.proposal_id, words="use tcpdump")
-        session = await work
-        assert session.result["status"] == "blocked"
-        (result,) = await read_results(runtime, session_id)
-        assert result.startswith(verdict)
-        assert "use tcpdump" in result
-        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        assert not any(row.action.startswith("evolution.") for row in rows)
-    assert not (project / ".cockpit" / "tools").exists()
-
-
-async def test_words_about_the_adoption_are_a_fact_and_the_next_growth_begins_from_them(
-    opened: Opened, project: Path
-) -> None:
-    again = story.turn(
-        'task_type = "investigate", contains = ["sort them"]', "propose_tool", **story.PROPOSED
-    )
-    grows = story.growing(
-        1, "write_test", name="parse_pcab", purpose="p", source=story.GOOD_TEST
-    ) + story.growing(2, "write_code", source=story.RIGHT)
-    refused = story.turn(
-        'wave = 1, task_type = "evolve", contains = ["user said:", "sort them", "def parse_pcab"]',
-        "give_up",
-        reason="sorted is not possible",
-    )
-    ends = story.turn(
-        'task_type = "investigate", contains = ["sorted is not possible"]',
-        "finish",
-        status="blocked",
-        summary="There is no tool.",
-    )
-    async with opened(story.ASKS + again + ends + grows + refused) as runtime:
-        session_id, work = await begin(runtime, policy="all")
-        adoption = await wait_for(runtime, ADOPT, work)
-        await runtime.discuss(adoption.proposal_id, words="sort them")
-        session = await work
-        assert session.result["summary"] == "There is no tool."
-        first, second = await read_results(runtime, session_id)
-        assert first.startswith("discussed") and "sort them" in first
-        assert second == "failed: There is no such tool. The model gave up: sorted is not possible"
-        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
-        ended = [row.detail.outcome for row in rows if isinstance(row.detail, EvolutionEnded)]
-        assert ended == ["proposed", "given_up"]
-        assert runtime.store.read_now(approved_tools.select_all) == []
-    assert not (project / ".cockpit" / "tools").exists()
-
-
 async def test_headless_the_policy_lets_it_grow_and_never_adopts(
     opened: Opened, project: Path
 ) -> None:
@@ -233,32 +155,6 @@ async def test_headless_the_policy_lets_it_grow_and_never_adopts(
         assert (await read_results(runtime, session_id))[0].startswith("expired")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("run", "is a tool of cockpit's own"),
-        ("Parse-pcab", "is not a name of a tool"),
-        ("../../policy", "is not a name of a tool"),
-        ("taken_file", "exists, and is not approved"),
-    ],
-)
-async def test_a_name_that_cannot_be_is_refused_before_anybody_is_asked(
-    opened: Opened, project: Path, name: str, words: str
-) -> None:
-    taken = project / ".cockpit" / "tools" / "taken_file.py"
-    taken.parent.mkdir(parents=True)
-    taken.write_text("mine = 1\n")
-    asks = story.turn(
-        'task_type = "investigate"', "propose_tool", **{**story.PROPOSED, "name": name}
-    )
-    async with opened(asks + SAYS_SO) as runtime:
-        session_id, work = await begin(runtime)
-        assert (await work).result["status"] == "blocked"
-        (result,) = await read_results(runtime, session_id)
-        assert words in result
-        assert await runtime.store.read(lambda c: proposals.select_for_session(c, session_id)) == []
-
-
 async def test_where_nothing_grows_the_tool_is_not_offered(opened: Opened, project: Path) -> None:
     async with opened(story.ASKS) as runtime:
         none = Sandbox(None, None, missing="bubblewrap (bwrap) is not installed")
@@ -271,48 +167,67 @@ async def test_where_nothing_grows_the_tool_is_not_offered(opened: Opened, proje
             assert ("propose_tool" in names) is is_offered
 
 
-def test_killed_at_each_step_the_tool_is_adopted_once_and_the_task_goes_on(
-    project: Path, tmp_path: Path
+async def test_nothing_grows_before_the_user_agrees_and_the_task_hears_why(
+    opened: Opened, project: Path
 ) -> None:
+    async with opened(story.ASKS + SAYS_SO) as runtime:
+        session_id, work = await begin(runtime)
+        growth = await wait_for(runtime, GROWTH, work)
+        await runtime.reject(growth.proposal_id, reason="use tcpdump")
+        assert (await work).result["status"] == "blocked"
+        (result,) = await read_results(runtime, session_id)
+        assert result.startswith("rejected") and "use tcpdump" in result
+        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=session_id))
+        assert not any(row.action.startswith("evolution.") for row in rows)
+    assert not (project / ".cockpit" / "tools").exists()
+
+
+async def test_a_name_that_cannot_be_is_refused_before_the_user_is_asked(
+    opened: Opened, project: Path
+) -> None:
+    taken = project / ".cockpit" / "tools" / "taken_file.py"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("mine = 1\n")
+    async with opened(story.ASKS) as runtime:
+        session_id = await runtime.start(story.TASK)
+        session = await runtime.store.read(lambda c: sessions.load(c, session_id))
+        wave = Wave("w", session_id, 1, "observing", "", "", "", None, None, None)
+        context = WaveContext(runtime.engine, session, wave)
+        server = ToolDefinition(
+            tool_id="mcp:archive.search", name="archive.search", kind="mcp", place="archive",
+            description="Search.", parameters={"type": "object", "properties": {}}, digest="d",
+            function="search",
+        )  # fmt: skip
+        await runtime.store.write(lambda tx: approved_tools.approve(tx, server.body(), by="person"))
+        for name, words in (
+            # A provider cannot tell it from the server's archive.search.
+            ("archive__search", "There is a tool archive__search already: mcp:archive.search"),
+            ("run", "is a tool of cockpit's own"),
+            ("Parse-pcab", "is not a name of a tool"),
+            ("../../policy", "is not a name of a tool"),
+            ("taken_file", "exists, and is not approved"),
+        ):
+            payload = ProposeTool(**{**story.PROPOSED, "name": name})
+            assert words in find_problem(context, payload)
+
+
+@pytest.mark.search
+def test_killed_at_each_step_the_tool_is_adopted_once_and_the_task_goes_on(project: Path) -> None:
     """After the red test is stored it is not written again; after the files are, they are not either."""
     grows = story.test_round(1, story.GOOD_TEST) + story.growing(
         2, "write_code", source=story.RIGHT
     )
-    scenario = tmp_path / "scenario.toml"
-    scenario.write_text(story.ASKS + story.USES + story.ENDS + grows)
     grown = ["evolution.answered", "evolution.answered", "evolution.ended", "proposal.created"]
-    moments = {
+    endings = {
         # how what is stored ends when the process dies there
         "evolution.answered": ["evolution.started", "evolution.answered"],
         "evolution.answered*2": ["evolution.started", *grown[:2]],
         "proposal.created*2": grown,
         "tool.approved": [*grown, "proposal.approved", "action.dispatched", "tool.approved"],
     }
-    driver = Path(__file__).with_name("growth_kill_driver.py")
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(driver),
-            str(project),
-            str(tmp_path / "user"),
-            f"script:{scenario}",
-            *moments,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    worlds = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [world["moment"] for world in worlds] == list(moments)
-    for world in worlds:
-        assert world["died"] == -signal.SIGKILL, (world, done.stderr)
-        ending = moments[world["moment"]]
+    scenario = story.ASKS + story.USES + story.ENDS + grows
+    for moment, world in kill_at_moments(project, scenario, list(endings), own_session=False):
+        ending = endings[moment]
         assert world["stored"][-len(ending) :] == ending, world
-        assert "172.16.4.2 and 8.8.8.8" in world["summary"], (world, done.stderr)
-        assert world["asked"] == 2, world
-        assert world["approved"] == 1, world
-        assert world["confirmed"] == 2, world
-        assert world["log"].count("Adopt the tool parse_pcab") == 1, world
-        assert world["chain"], world
+        assert "172.16.4.2 and 8.8.8.8" in world["summary"], world
+        assert (world["asked"], world["approved"], world["confirmed"]) == (2, 1, 2), world

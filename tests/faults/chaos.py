@@ -19,24 +19,20 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+import state_for_tests
 from chains import chain_kill
 from faults import session_trials
 from faults.crowd_trials import try_crowd
 from faults.injected_faults import SQL_ERRORS, SYSTEM_ERRORS, Fault, Kind
-from faults.machine_trials import in_small_disk, try_clock, try_disk, try_torn_log
+from faults.machine_trials import in_small_disk, try_disk, try_torn_log
+from faults.recovery_trials import STATES, try_state
 from faults.session_trials import Verdict, World
 from faults.simulation import Simulation
 from faults.terminal_trials import Trial, try_terminal
 
 OTHERS = (
-    "chain",
-    "crowd",
-    "torn log",
-    "clock",
-    "full disk",
-    "read-only disk",
-    "simulation",
-    "terminal",
+    *("state", "chain", "crowd", "torn log", "full disk", "read-only disk"),
+    *("simulation", "terminal"),
 )
 KINDS: tuple[Kind, ...] = ("kill", *SQL_ERRORS, *SYSTEM_ERRORS)  # type: ignore[assignment]
 
@@ -72,7 +68,7 @@ def choose(count: int, trials: int) -> Iterator[int]:
     """Choose ``trials`` of the moments 1 to ``count``, evenly; all of them when there are fewer."""
     step = max(1.0, count / max(trials, 1))
     for turn in range(min(count, trials)):
-        yield 1 + int(turn * step)
+        yield 1 + int((turn + 0.5) * step)
 
 
 def try_moments(world: World, folder: Path, kind: Kind, moments: Iterable[int]) -> Row:
@@ -129,6 +125,7 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=200, help="trials of each kind")
     parser.add_argument("--at", type=int, help="play only the moment of this number")
     options = parser.parse_args()
+    state_for_tests.install()
     kinds = options.kinds or [*KINDS, *OTHERS]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
@@ -154,16 +151,19 @@ def _rows(folder: Path, kinds: Sequence[str], options: argparse.Namespace) -> It
     if "crowd" in kinds:
         for processes in (2, 8):
             yield _row(
-                f"{processes} processes",
-                seeds,
-                partial(try_crowd, folder / "crowd", processes),
+                f"{processes} processes", seeds, partial(try_crowd, folder / "crowd", processes)
             )
     world = session_trials.make_world(folder / "machine")
+    if "state" in kinds:
+        row, began = Row("killed in a state"), time.monotonic()
+        for number in choose(len(STATES), options.trials) if options.at is None else [options.at]:
+            state = STATES[number - 1]
+            row.add(f"{number} {state}", try_state(world, folder / "state", state))
+        row.seconds = time.monotonic() - began
+        yield row
     if "torn log" in kinds:
         moments = len(session_trials.list_moments(world.copy(folder / "listed-log")))
         yield _row("torn log", seeds, partial(try_torn_log, world, folder / "log", moments))
-    if "clock" in kinds:
-        yield _row("clock that jumps", seeds, partial(try_clock, world, folder / "clock"))
     for kind in ("full disk", "read-only disk"):
         if kind in kinds and options.disk is None:
             words = [kind, "--disk", str(folder / kind), "--seed", str(options.seed)]

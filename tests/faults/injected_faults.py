@@ -141,11 +141,27 @@ def install(fault: Fault | None, below: Path, tell: Callable[[Moment], None]) ->
             moments.sql(sql)
             return super().executescript(sql)
 
+    _connect_with(Connection)
+    sys.addaudithook(moments.audit)
+
+
+def die_after_commit(reached: Callable[[], bool]) -> None:
+    """Kill this process after the first commit at which ``reached`` holds. There is no way back."""
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+            cursor = super().execute(sql, *arguments)
+            if sql == "COMMIT" and reached():
+                os.kill(os.getpid(), signal.SIGKILL)
+            return cursor
+
+    _connect_with(Connection)
+
+
+def _connect_with(factory: type[sqlite3.Connection]) -> None:
     connect = sqlite3.connect
 
-    def connect_counted(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        options["factory"] = Connection
-        return connect(*arguments, **options)
+    def connect_watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        return connect(*arguments, **{**options, "factory": factory})
 
-    sqlite3.connect = connect_counted  # type: ignore[assignment]
-    sys.addaudithook(moments.audit)
+    sqlite3.connect = connect_watched  # type: ignore[assignment]

@@ -1,4 +1,7 @@
-"""A session on a machine with faults of its own: a torn log, a full or read-only disk, a clock that jumps."""
+"""A session on a machine with faults of its own: a torn log, a full or read-only disk.
+
+The clock jumps in ``simulation.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,45 +10,15 @@ import random
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 from faults.injected_faults import Fault
 from faults.session_trials import Child, Verdict, World, judge, make_world, run_session
 
-from cockpit.core.clock import SystemClock
 from cockpit.core.project_paths import locate_project
 
 FRAME = 4096 + 24
 """Bytes of a page in SQLite's log, with its header."""
-
-
-class JumpingClock(SystemClock):
-    """The machine's clock, set to another time again and again: up to a day back or forth."""
-
-    def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
-        self._offset = timedelta()
-
-    def now(self) -> datetime:
-        if self._chance.random() < 0.05:
-            self._offset = timedelta(seconds=self._chance.uniform(-86_400, 86_400))
-        return super().now() + self._offset
-
-
-def try_clock(world: World, folder: Path, seed: int) -> Verdict:
-    """Run a session while the clock jumps; nobody has set a deadline that could pass."""
-    copy = world.copy(folder)
-    for turn in range(20):
-        # A jump beyond a proposal's deadline lets it expire; the session goes on when it is resumed.
-        work = partial(run_session, copy, clock=JumpingClock(seed + 1_000 * turn))
-        code, words, _ = Child.start(copy, work).wait()
-        verdict = judge(copy) if code == 0 else Verdict(stranded=[f"{code}: {words}"])
-        if verdict or code not in (0, 1):
-            break
-    shutil.rmtree(folder)
-    return verdict
 
 
 def try_torn_log(world: World, folder: Path, moments: int, seed: int) -> Verdict:

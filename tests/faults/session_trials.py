@@ -14,21 +14,20 @@ import os
 import shutil
 import signal
 import sqlite3
-import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import present_user
+import state_for_tests
 from faults.injected_faults import Fault, Moment, install
 from loop.loop_calc import CALC, TEST, git
 
-from cockpit.core.clock import Clock
+from cockpit.access import user_presence
 from cockpit.core.errors import AlreadyDecided, CockpitError, StoreBusy, StoreUnwritable
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -36,7 +35,6 @@ from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.orient.verify_packet import recompile_packet
 from cockpit.store.context import packets
-from cockpit.store.context.packets import Entry, Packet
 from cockpit.store.db.database import Store
 from cockpit.store.journal import verify_chain
 from cockpit.store.sessions import messages, outbox, sessions, waves
@@ -186,7 +184,8 @@ def load_everything() -> None:
 
     A session that is run here leaves what each of them would work out anew, as patterns.
     """
-    present_user.install()
+    user_presence.assume_user()
+    state_for_tests.trust_everything()
     count_tokens("loads the vocabulary")
     for name in _LOADED:
         importlib.import_module(f"cockpit.{name}")
@@ -203,11 +202,11 @@ def load_everything() -> None:
     assert threading.active_count() == 1, "a process with threads is not forked"
 
 
-async def run_session(world: World, words: str = WORDS, clock: Clock | None = None) -> None:
+async def run_session(world: World, words: str = WORDS) -> None:
     """Start the session for ``words``, or go on with it, to its end. A user approves what waits for one."""
     place = locate_project(world.root)
     settings = RuntimeSettings(user_dir=world.folder / "user")
-    async with open_runtime(place, settings, clock=clock) as runtime:
+    async with open_runtime(place, settings) as runtime:
         begun = runtime.store.read_now(lambda connection: sessions.select_recent(connection, 100))
         session_id = next(
             (session.session_id for session in begun if session.title == words), None
@@ -307,13 +306,11 @@ def try_fault(world: World, folder: Path, fault: Fault) -> Verdict:
     """Let ``fault`` befall the session of a copy of ``world`` in ``folder``; another process goes on."""
     copy = world.copy(folder)
     code, words, _ = Child.start(copy, lambda: run_session(copy), fault).wait()
-    before = read_packets(copy)
     expected = (-signal.SIGKILL,) if fault.kind == "kill" else (0, 1)
     code_after, words_after, _ = Child.start(copy, lambda: run_session(copy)).wait()
     verdict = Verdict()
     if code_after == 0:
         verdict = judge(copy)
-        judge_epochs(copy, before, verdict)
     else:
         verdict.stranded.append(f"going on ended with {code_after}: {words_after}")
     if code not in expected:
@@ -322,72 +319,16 @@ def try_fault(world: World, folder: Path, fault: Fault) -> Verdict:
     return verdict
 
 
-_PACKETS = (
-    "SELECT w.session_id, p.digest_sha256 FROM orientation_packets p JOIN wave_runs w USING (wave_id)"
-    " ORDER BY w.session_id, w.ordinal"
-)
-
-
-def read_packets(world: World) -> dict[str, list[str]]:
-    """Return the digests of the packets that are stored, by session, in the order of their waves."""
-    world.use_state()
-    database = locate_project(world.root).database
-    digests: dict[str, list[str]] = {}
-    if database.exists():
-        with contextlib.closing(sqlite3.connect(database)) as connection:
-            has_tables = connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE name='orientation_packets'"
-            ).fetchone()
-            rows = connection.execute(_PACKETS) if has_tables else ()
-            for session_id, digest in rows:
-                digests.setdefault(session_id, []).append(digest)
-    return digests
-
-
-def judge_epochs(world: World, before: dict[str, list[str]], verdict: Verdict) -> None:
-    """Judge what became of the epochs: ``before`` are the packets that were there before it went on.
-
-    They stay as they are. Each packet names the one before, goes on with its epoch or begins one, and
-    compiles to its digest again.
-    """
-    after = read_packets(world)
-    for session_id, digests in before.items():
-        if after.get(session_id, [])[: len(digests)] != digests:
-            verdict.lost.append(f"packets of {session_id} are others than before")
-    with Store.open(locate_project(world.root).database) as store:
-        for session_id in after:
-            store.read_now(partial(_judge_chain, session_id=session_id, verdict=verdict))
-
-
-def _judge_chain(connection: sqlite3.Connection, *, session_id: str, verdict: Verdict) -> None:
-    last: Packet | None = None
-    for wave in waves.select_for_session(connection, session_id):
+def _judge_packets(connection: sqlite3.Connection, session: Session, verdict: Verdict) -> None:
+    """Judge the packets of a session: each names the one before, and compiles to its digest again."""
+    previous = ""
+    for wave in waves.select_for_session(connection, session.session_id):
         packet = packets.load(connection, wave.wave_id).packet
-        epoch = packet.epoch
         if not recompile_packet(connection, wave.wave_id).ok:
             verdict.lost.append(f"packet {wave.ordinal} compiles to another digest")
-        if epoch is None or epoch.previous != (last.digest if last else ""):
+        if packet.epoch is None or packet.epoch.previous != previous:
             verdict.lost.append(f"packet {wave.ordinal} does not name the one before")
-        elif last is None or last.epoch is None:
-            if epoch.reason != "first":
-                verdict.lost.append(f"packet {wave.ordinal} begins no epoch")
-        elif not epoch.begins and (epoch.first != last.epoch.first or not _appends(packet, last)):
-            verdict.lost.append(f"packet {wave.ordinal} does not go on with its epoch")
-        elif epoch.begins and epoch.first != wave.ordinal:
-            verdict.lost.append(f"packet {wave.ordinal} begins an epoch of another wave")
-        last = packet
-
-
-def _appends(packet: Packet, last: Packet) -> bool:
-    """Whether a packet begins, in each band, with all that the one before says."""
-
-    def shown(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-        return [(entry.fact_id, entry.level) for entry in entries]
-
-    return all(
-        shown(band.entries[: len(old.entries)]) == shown(old.entries)
-        for band, old in zip(packet.bands, last.bands, strict=True)
-    )
+        previous = packet.digest
 
 
 def judge(world: World) -> Verdict:
@@ -431,6 +372,7 @@ def _judge_session(connection: sqlite3.Connection, session: Session, verdict: Ve
     for wave in waves.select_for_session(connection, session.session_id):
         if wave.phase != "completed":
             verdict.stranded.append(f"wave {wave.ordinal} is {wave.phase}")
+    _judge_packets(connection, session, verdict)
     for action in outbox.select_for_session(connection, session.session_id):
         if action.phase not in ("confirmed", "failed_terminal", "dropped"):
             verdict.stranded.append(f"action {action.title} is {action.phase}")
@@ -469,16 +411,3 @@ def _judge_files(world: World, verdict: Verdict) -> None:
 def _count(what: str, times: int, verdict: Verdict) -> None:
     if times != 1:
         (verdict.doubled if times else verdict.lost).append(f"{what}, {times} times")
-
-
-def main() -> None:
-    """Print the moments of one session: ``PYTHONPATH=tests python tests/faults/session_trials.py FOLDER``."""
-    load_everything()
-    world = make_world(Path(sys.argv[1]))
-    for number, moment in enumerate(list_moments(world), start=1):
-        print(number, moment.kind, moment.words)
-    print(judge(world))
-
-
-if __name__ == "__main__":
-    main()

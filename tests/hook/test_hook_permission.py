@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,51 +37,33 @@ def answered(root: Path, tool: str, **arguments: Any) -> str:
     return "" if ruled is None else "allow" if ruled.allow else "deny"
 
 
-DENIED = [
-    "sudo rm -rf /",
-    "cd /tmp && sudo ls",
-    "echo $(sudo id)",
-    "env FOO=1 sudo ls",
-    "bash -lc 'sudo systemctl stop shop'",
-    "ls | xargs sudo rm",
-    "/usr/bin/sudo ls",
-    '"sudo" ls',
-    "mkfs.ext4 /dev/sda1",
-    "dd if=disk.img of=/dev/sda",
-    "shutdown now",
-    "cockpit proposals approve p-1",
-    "cockpit run 'review pr 3' --approve all",
-    "cockpit",
-    "cockpit hook uninstall claude --yes",
-    "cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve",
-]
-NOT_DENIED = [
-    "ls",
-    "npm test",
-    "git commit -m 'sudo is no more'",
-    "gh pr view 3",
-    "cockpit tasks start T-2",
-    "cockpit proposals list",
-    "cockpit profile show --version 2",
-    "cockpit --version",
-    "cockpit hook status",
-    "cockpit wip set T-1 phase=testing",
-    "rm -rf node_modules",
-    "dd if=/dev/zero of=file bs=1M count=1",
-    "grep -rn sudo docs",
-    "cat sudo.md",
-    "x" * 20_000 + " sudo",
-]
+DENIED = """sudo rm -rf /
+echo $(sudo id)
+env FOO=1 sudo ls
+bash -lc 'sudo systemctl stop shop'
+ls | xargs sudo rm
+/usr/bin/sudo ls
+mkfs.ext4 /dev/sda1
+dd if=disk.img of=/dev/sda
+cockpit
+cockpit proposals approve p-1
+cockpit run 'review pr 3' --approve all
+cockpit hook uninstall claude --yes
+cd x; .venv/bin/cockpit tokens issue --namespace me --scope orientation.approve"""
+NOT_DENIED = """ls
+git commit -m 'sudo is no more'
+cockpit tasks start T-2
+cockpit proposals list
+cockpit --version
+cockpit wip set T-1 phase=testing
+dd if=/dev/zero of=file bs=1M count=1
+grep -rn sudo docs"""
 
 
-@pytest.mark.parametrize("command", DENIED)
-def test_the_deny_rules_hold_wherever_the_command_stands(command: str) -> None:
-    assert find_denial(command)
-
-
-@pytest.mark.parametrize("command", NOT_DENIED, ids=lambda words: words[:30])
-def test_the_deny_rules_hold_nothing_else(command: str) -> None:
-    assert find_denial(command) == ""
+def test_the_deny_rules_hold_wherever_the_command_stands_and_hold_nothing_else() -> None:
+    assert [each for each in DENIED.splitlines() if not find_denial(each)] == []
+    others = [*NOT_DENIED.splitlines(), "x" * 20_000 + " sudo"]
+    assert [each for each in others if find_denial(each)] == []
 
 
 READS: dict[str, tuple[str, dict[str, str]]] = {
@@ -156,77 +139,45 @@ def test_the_policy_answers_what_it_covers(
     assert answered(root, "Bash", command="sudo ls") == "deny"
 
 
-def test_only_what_is_asked_is_allowed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COCKPIT_APPROVE", "all")
-    event = asked(root, "Bash", command="ls")
-    event.name = "PreToolUse"
-    assert decide_permission(event, Checkout(str(root), str(root), str(root))) is None
-
-
-LAYERS = [
-    (mine, theirs, env)
-    for mine in ("", "ask", "reads", "all", "nonsense")
-    for theirs in ("", "ask", "all")
-    for env in ("", "reads", "nonsense")
-]
-
-
-@pytest.mark.parametrize(("mine", "theirs", "env"), LAYERS)
+@pytest.mark.parametrize("mine", ["", "reads", "all", "nonsense"])
 def test_the_policy_is_the_one_of_the_settings(
-    root: Path, monkeypatch: pytest.MonkeyPatch, mine: str, theirs: str, env: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
     config = root.parent / "config"
-    for folder, value in ((config, mine), (root / ".cockpit", theirs)):
-        folder.mkdir(exist_ok=True)
-        if value:
-            text = f'[approval]\npolicy = "{value}"\n'
+    for theirs, env in product(("", "ask", "all"), ("", "reads", "nonsense")):
+        for folder, value in ((config, mine), (root / ".cockpit", theirs)):
+            folder.mkdir(exist_ok=True)
+            text = f'[approval]\npolicy = "{value}"\n' if value else ""
             (folder / "config.toml").write_text(text, encoding="utf-8")
-    variables = {"COCKPIT_CONFIG_DIR": str(config), "COCKPIT_APPROVE": env}
-    monkeypatch.setenv("COCKPIT_APPROVE", env)
-    try:
-        expected = load_settings(root / ".cockpit", env=variables).runtime.policy
-    except ConfigInvalid:
-        # cockpit itself would not start; an agent goes on, and its person is asked.
-        expected = "reads" if env == "reads" else "ask"
-    assert read_policy(str(root)) == expected
+        variables = {"COCKPIT_CONFIG_DIR": str(config), "COCKPIT_APPROVE": env}
+        monkeypatch.setenv("COCKPIT_APPROVE", env)
+        try:
+            expected = load_settings(root / ".cockpit", env=variables).runtime.policy
+        except ConfigInvalid:
+            # cockpit itself would not start; an agent goes on, and its user is asked.
+            expected = "reads" if env == "reads" else "ask"
+        assert read_policy(str(root)) == expected, (theirs, env)
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
-def test_a_denied_command_is_refused_before_it_runs(project: Project, agent: str) -> None:
+def test_an_agent_is_answered_in_its_own_words(project: Project, agent: str) -> None:
     said = project.told(agent, "pre_tool_use_bash_denied")["hookSpecificOutput"]
     assert set(said) == {"hookEventName", "permissionDecision", "permissionDecisionReason"}
     assert (said["hookEventName"], said["permissionDecision"]) == ("PreToolUse", "deny")
     assert "rights" in said["permissionDecisionReason"]
     assert project.told(agent, "pre_tool_use_bash") is None
-    (row,) = project.journal("agent.hook")
-    assert (row["actor"], row["answer"], row["event"]) == ("deny rules", "deny", "PreToolUse")
-    assert "sudo" in row["about"]
-
-
-@pytest.mark.parametrize("agent", SESSIONS)
-def test_a_permission_is_answered_in_the_agent_s_words(project: Project, agent: str) -> None:
-    assert project.told(agent, "permission_request_read") is None
-    project.extra["COCKPIT_APPROVE"] = "reads"
-    assert project.told(agent, "permission_request_read") == {
-        "hookSpecificOutput": {
-            "hookEventName": "PermissionRequest",
-            "decision": {"behavior": "allow"},
-        }
-    }
-    assert project.told(agent, "permission_request_high") is None
-    (row,) = project.journal("agent.hook")
-    assert (row["actor"], row["answer"], row["tool"]) == ("policy:reads", "allow", "Bash")
-
-
-def test_a_denied_permission_says_why(project: Project) -> None:
     command = {"tool_input": {"command": "sudo ls"}}
-    said = project.told("claude", "permission_request_read", **command)["hookSpecificOutput"]
-    assert said["decision"]["behavior"] == "deny"
-    assert "rights" in said["decision"]["message"]
-
-
-def test_a_repository_cannot_widen_what_its_agents_may(project: Project) -> None:
-    text = '[approval]\npolicy = "all"\n'
+    said = project.told(agent, "permission_request_read", **command)["hookSpecificOutput"]
+    assert said["decision"]["behavior"] == "deny" and "rights" in said["decision"]["message"]
+    # A repository cannot widen what agents may do; the user can.
     (project.root / ".cockpit").mkdir(exist_ok=True)
-    (project.root / ".cockpit" / "config.toml").write_text(text, encoding="utf-8")
-    assert project.told("claude", "permission_request_read") is None
+    (project.root / ".cockpit" / "config.toml").write_text('[approval]\npolicy = "all"\n')
+    assert project.told(agent, "permission_request_read") is None
+    (project.root / ".cockpit" / "config.toml").unlink()
+    project.extra["COCKPIT_APPROVE"] = "reads"
+    said = project.told(agent, "permission_request_read")["hookSpecificOutput"]
+    assert said == {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    assert project.told(agent, "permission_request_high") is None
+    rows = [(row["actor"], row["answer"], row["tool"]) for row in project.journal("agent.hook")]
+    denied = ("deny rules", "deny", "Bash")
+    assert rows == [denied, denied, ("policy:reads", "allow", "Bash")]

@@ -10,9 +10,6 @@ import pytest
 
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
-from cockpit.hook import resume_context
-from cockpit.hook.event_payload import Event
-from cockpit.hook.project_lookup import Checkout
 from cockpit.hook.relevant_skills import name_relevant_skills
 
 
@@ -26,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return SimpleNamespace(home=str(tmp_path), state=str(place.state))
 
 
-def test_the_skills_of_a_task_are_named(place: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_skills_of_a_task_are_named(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = name_relevant_skills(place, "Fix the crash and squash the commits", "")
     assert line == (
         "Skills for this task: git; perhaps debugging (get_skill, or `cockpit skills show git`)."
@@ -36,54 +33,20 @@ def test_the_skills_of_a_task_are_named(place: Checkout, monkeypatch: pytest.Mon
     assert name_relevant_skills(place, "Fix the crash", "") == ""
 
 
-def test_a_failure_costs_the_line_alone(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> str:
-        raise OSError("disk")
-
-    monkeypatch.setattr("cockpit.hook.relevant_skills.name_relevant_skills", fail)
-    task = {"title": "Fix it", "context_summary": "", "acceptance_criteria": ""}
-    event = Event("claude", {"hook_event_name": "SessionStart", "session_id": "s"})
-    assert resume_context._skills_for(task, place, event) == ""
-
-
-def _write_skill(folder: Path, name: str, words: str) -> Path:
-    path = folder / name / "SKILL.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"---\nname: {name}\ndescription: {words}\n---\nDo it.\n")
-    return path
-
-
-def test_a_line_is_kept_until_a_skill_changes(
-    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second start reads no skill: that takes five times as long as the rest (``bench/hook.py``)."""
-    task = "Calibrate the zeppelin altimeter"
-    reads: list[object] = []
-    load = skill_layers.load_skills
-    monkeypatch.setattr(
-        skill_layers, "load_skills", lambda *places: reads.append(places) or load(*places)
-    )
-
+def test_a_line_follows_the_skills_that_there_are(place: Any, tmp_path: Path) -> None:
     def name() -> str:
-        return name_relevant_skills(place, task, "")
+        return name_relevant_skills(place, "Calibrate the zeppelin altimeter", "")
 
-    assert (name(), name(), len(reads)) == ("", "", 1)
-    skill = _write_skill(tmp_path / "config/skills", "zeppelin", "Calibrate a zeppelin altimeter")
+    assert name() == name() == ""
+    skill = tmp_path / "config" / "skills" / "zeppelin" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    text = "---\nname: zeppelin\ndescription: Calibrate a zeppelin altimeter\n---\nDo it.\n"
+    skill.write_text(text)
     assert "zeppelin" in name()
-    assert "zeppelin" in name()
-    assert len(reads) == 2
-    skill.write_text(skill.read_text().replace("zeppelin altimeter", "submarine's periscope"))
-    name()
-    assert len(reads) == 3
+    skill.write_text(text.replace("a zeppelin altimeter", "the periscope of a boat"))
+    assert "; perhaps" not in name()
     skill.unlink()
-    assert (name(), len(reads)) == ("", 4)
-    assert name_relevant_skills(place, "Squash the commits", "") != ""
-    (Path(place.state) / "trust.json").write_text("{}")
-    name()
-    assert len(reads) == 6
-    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "other"))
-    name()
-    assert len(reads) == 7
+    assert name() == ""
 
 
 def test_a_damaged_file_of_kept_lines_is_written_again(place: Any) -> None:

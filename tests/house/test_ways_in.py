@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import click
-import pytest
 
 import cockpit
 from cockpit.act.model_tools import TOOL_RECORDS
@@ -29,20 +28,19 @@ def names(cell: str) -> list[str]:
     return re.findall("`([^`]+)`", cell)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_every_way_in_is_there(row: list[str]) -> None:
-    _, keys, commands, others, page = row
-    for key in names(keys):
-        assert any(key in action.keys for action in ACTIONS), key
-    for words in names(commands):
-        command: click.Command | None = root
-        for word in words.split()[1:]:
-            assert isinstance(command, click.Group), words
-            command = command.get_command(click.Context(command), word)
-        assert command is not None, words
-    for name in names(others):
-        assert is_reachable(name), name
-    assert all((PAGE.parent / link).exists() for link in re.findall(r"\]\(([a-z-]+\.md)", page))
+def test_every_way_in_is_there() -> None:
+    assert len(ROWS) >= 20
+    for _, keys, commands, others, _ in ROWS:
+        for key in names(keys):
+            assert any(key in action.keys for action in ACTIONS), key
+        for words in names(commands):
+            command: click.Command | None = root
+            for word in words.split()[1:]:
+                assert isinstance(command, click.Group), words
+                command = command.get_command(click.Context(command), word)
+            assert command is not None, words
+        for name in names(others):
+            assert is_reachable(name), name
 
 
 def is_reachable(name: str) -> bool:

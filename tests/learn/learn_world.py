@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from store.store_world import begin
+
 from cockpit.learn.judge_waves import judge_after_wave
 from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.fact_columns import load_columns as columns
@@ -40,22 +42,8 @@ class World:
 
     def _create(self, tx: Tx) -> sessions.Session:
         profile = profiles.ensure_default(tx, self.budget)
-        return sessions.create(
-            tx,
-            task_type="implement",
-            title="t",
-            words="t",
-            target={},
-            model="offline",
-            policy="ask",
-            interactive=False,
-            root=self.store.path.parent,
-            rev=None,
-            profile_id=profile.profile_id,
-            limits={},
-            project="p",
-            branch="main",
-        )
+        session_id = begin(tx, task_type="implement", profile_id=profile.profile_id)
+        return sessions.load(tx.connection, session_id)
 
     def begin(self, made: Sequence[Fact] = ()) -> Wave:
         """The next wave, observed and compiled, about to decide."""
@@ -66,13 +54,9 @@ class World:
             profile = profiles.load_current(tx.connection, self.session.profile_id)
             waves.advance(tx, wave.wave_id, "observing", profile_version=profile.version)
             facts.record(
-                tx,
-                session_id=sid,
-                wave_id=wave.wave_id,
-                ordinal=wave.ordinal,
-                pinned_now=wave.pinned_now,
-                facts=made,
-            )
+                tx, session_id=sid, wave_id=wave.wave_id, ordinal=wave.ordinal,
+                pinned_now=wave.pinned_now, facts=made,
+            )  # fmt: skip
             waves.advance(tx, wave.wave_id, "orienting")
             packet = compile_packet(
                 columns(tx.connection, sid, wave.ordinal), profile, wave.ordinal
@@ -100,13 +84,9 @@ class World:
 
         def step(tx: Tx) -> None:
             plans.commit(
-                tx,
-                wave_id=wave.wave_id,
-                session_id=wave.session_id,
-                text=text,
-                calls=listed,
+                tx, wave_id=wave.wave_id, session_id=wave.session_id, text=text, calls=listed,
                 stop="end",
-            )
+            )  # fmt: skip
             waves.advance(tx, wave.wave_id, "acting")
 
         self.store.write_now(step)
@@ -127,16 +107,9 @@ class World:
 
         def step(tx: Tx) -> str:
             made = proposals.create(
-                tx,
-                proposal_id=f"p-{name}",
-                kind=kind,
-                session_id=wave.session_id,
-                wave_id=wave.wave_id,
-                title=name,
-                body=body or {},
-                risk="low",
-                revises=revises,
-            )
+                tx, proposal_id=f"p-{wave.wave_id}-{name}", kind=kind, session_id=wave.session_id,
+                wave_id=wave.wave_id, title=name, body=body or {}, risk="low", revises=revises,
+            )  # fmt: skip
             proposals.decide(tx, made.proposal_id, verdict, by=by, narrowed=narrowed)
             return made.proposal_id
 
@@ -147,17 +120,11 @@ class World:
 
         def step(tx: Tx) -> None:
             made = context_requests.create(
-                tx,
-                request_id=f"q-{wave.wave_id}-{place}",
-                session_id=wave.session_id,
-                wave_id=wave.wave_id,
-                call_id=f"call-{wave.ordinal}-{place}",
-                purpose="p",
-                question="q",
-                escalation="",
+                tx, request_id=f"q-{wave.wave_id}-{place}", session_id=wave.session_id,
+                wave_id=wave.wave_id, call_id=f"call-{wave.ordinal}-{place}", purpose="p",
+                question="q", escalation="", proposal_id=None,
                 items=[{"item": item, "refused": ""} for item in items],
-                proposal_id=None,
-            )
+            )  # fmt: skip
             if status != "pending":
                 granted = items if status == "approved" else ()
                 context_requests.apply_decision(
@@ -190,15 +157,9 @@ class World:
 
         def step(tx: Tx) -> str:
             action = outbox.plan(
-                tx,
-                wave_id=wave.wave_id,
-                session_id=wave.session_id,
-                position=place,
-                key=key,
-                action_type=kind,
-                title=kind,
-                payload=payload,
-            )
+                tx, wave_id=wave.wave_id, session_id=wave.session_id, position=place, key=key,
+                action_type=kind, title=kind, payload=payload,
+            )  # fmt: skip
             if ends == "refused":
                 outbox.drop(tx, action.action_id, "no")
                 return key

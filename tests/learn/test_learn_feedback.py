@@ -5,12 +5,19 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
+from store.store_world import CANARY
 
 from cockpit.core.errors import NotFound
 from cockpit.learn.judge_waves import FeedbackRefused, record_verdict
 from cockpit.store.context import wave_feedback
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import waves
+
+
+@pytest.fixture
+def shared(store):
+    """A store of each test's own: they count its rows."""
+    return store
 
 
 def rows_of(store, action="feedback.recorded"):
@@ -39,14 +46,9 @@ def test_a_wave_that_ends_is_judged_once_and_journalled_with_its_profile(world, 
         "regrets": [],
         "operator": None,
     }
+    later = world.begin()
+    assert [row.wave_id for row in world.end(later)] == [later.wave_id], "nothing changed"
     assert store.read_now(verify_chain.verify).ok
-
-
-def test_nothing_is_added_while_nothing_changed(world, store):
-    for _ in range(5):
-        wave = world.begin()
-        assert [row.wave_id for row in world.end(wave)] == [wave.wave_id]
-    assert len(rows_of(store)) == 5
 
 
 def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
@@ -64,18 +66,15 @@ def test_later_outcomes_add_a_row_and_the_newest_counts(world, store):
     assert listed[1] == history[-1]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_a_row_is_never_changed_or_removed(world, store):
+    world.end(world.begin())
+    for statement in (
         "UPDATE orientation_feedback SET decision_quality_score=1",
         "DELETE FROM orientation_feedback",
         "REPLACE INTO orientation_feedback SELECT * FROM orientation_feedback",
-    ],
-)
-def test_a_row_is_never_changed_or_removed(world, store, statement):
-    world.end(world.begin())
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        store.write_now(lambda tx: tx.execute(statement))
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            store.write_now(lambda tx, s=statement: tx.execute(s))
 
 
 def test_a_persons_verdict_is_kept_whatever_is_learned_after_it(world, store):
@@ -99,8 +98,9 @@ def test_a_newer_verdict_replaces_the_older_and_its_regret(world):
     wave = world.begin()
     world.end(wave)
     say(world, wave, "bad")
-    made = say(world, wave, "good", "on second thought")
+    made = say(world, wave, "good", f"on second thought {CANARY}")
     assert (made.assessment.score, made.assessment.regrets) == (1.0, ())
+    assert CANARY not in made.assessment.operator.words
 
 
 def test_good_does_not_hide_what_was_undone(world):
@@ -120,24 +120,13 @@ def test_a_wave_that_still_runs_can_be_judged_and_keeps_the_verdict(world):
     assert (row.assessment.operator.verdict, row.assessment.score) == ("bad", 0.25)
 
 
-def test_words_are_masked(world):
+def test_what_is_no_verdict_or_no_wave_with_a_packet_is_refused(world, store):
     wave = world.begin()
     world.end(wave)
-    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-    made = say(world, wave, "bad", f"it printed {secret}")
-    assert secret not in made.assessment.operator.words
-
-
-@pytest.mark.parametrize(("verdict", "words"), [("fine", ""), ("", ""), ("good", "x" * 4_001)])
-def test_what_is_no_verdict_is_refused(world, store, verdict, words):
-    wave = world.begin()
-    world.end(wave)
-    with pytest.raises(FeedbackRefused):
-        say(world, wave, verdict, words)
+    for verdict, words in (("fine", ""), ("", ""), ("good", "x" * 4_001)):
+        with pytest.raises(FeedbackRefused):
+            say(world, wave, verdict, words)
     assert len(rows_of(store)) == 1
-
-
-def test_there_is_nothing_to_judge_without_a_wave_or_a_packet(world, store):
     with pytest.raises(NotFound):
         store.write_now(lambda tx: record_verdict(tx, "s-none-w1", "good"))
     sid = world.session.session_id

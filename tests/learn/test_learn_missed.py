@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from learn_world import fact
 
 from cockpit.learn.missed_context import find_missed
@@ -22,41 +21,37 @@ def asked(world, made, *items, status="approved"):
     return world.store.read_now(lambda connection: find_missed(connection, wave))
 
 
-@pytest.mark.parametrize(
-    ("held", "item"),
-    [
-        ("file:a.py", "file:a.py"),
-        ("file:a.py", "file:a.py:3-9"),
-        ("file:a.py:1-20", "file:a.py:20-40"),
-        ("file:src/a.py", "file:src/*.py"),
-        ("diff:main..HEAD in src/a.py", "diff:main..HEAD"),
-        ("diff:main..HEAD in src/a.py", "diff:main..HEAD in src"),
-        ("search:def area", "search:def area in *.py"),
-        ("file:a.py", "file:a.py @outline"),
-    ],
-)
-def test_what_overlaps_a_dropped_fact_was_missed(small, held, item):
-    kind = held.partition(":")[0]
-    (found,) = asked(small(BUDGET), [fact(kind, held, BIG)], item)
-    assert (found.item, found.source_ref, found.held, found.tokens) == (item, held, "dropped", BIG)
-    assert (found.source_type, found.band) == (kind, "situational")
+OVERLAPS = [
+    ("file:a.py", "file:a.py"),
+    ("file:a.py", "file:a.py:3-9"),
+    ("file:a.py:1-20", "file:a.py:20-40"),
+    ("file:src/a.py", "file:src/*.py"),
+    ("diff:main..HEAD in src/a.py", "diff:main..HEAD"),
+    ("diff:main..HEAD in src/a.py", "diff:main..HEAD in src"),
+    ("search:def area", "search:def area in *.py"),
+    ("file:a.py", "file:a.py @outline"),
+]
+OTHERS = [
+    ("file:a.py", "file:b.py"),
+    ("file:a.py", "file:a.pyi"),
+    ("file:a.py:1-20", "file:a.py:21-40"),
+    ("file:a.py", "symbol:a.py"),
+    ("diff:main..HEAD in src/a.py", "diff:main..HEAD in docs"),
+    ("diff:main..HEAD", "diff:main..HEAD~1"),
+    ("file:a.py @outline", "file:a.py"),
+]
 
 
-@pytest.mark.parametrize(
-    ("held", "item"),
-    [
-        ("file:a.py", "file:b.py"),
-        ("file:a.py", "file:a.pyi"),
-        ("file:a.py:1-20", "file:a.py:21-40"),
-        ("file:a.py", "symbol:a.py"),
-        ("diff:main..HEAD in src/a.py", "diff:main..HEAD in docs"),
-        ("diff:main..HEAD", "diff:main..HEAD~1"),
-        ("file:a.py @outline", "file:a.py"),
-    ],
-)
-def test_what_the_fact_did_not_hold_was_not_missed(small, held, item):
-    kind = held.partition(":")[0]
-    assert asked(small(BUDGET), [fact(kind, held, BIG)], item) == ()
+def test_a_dropped_fact_was_missed_by_a_request_that_overlaps_it(small):
+    for held, item in OVERLAPS:
+        kind = held.partition(":")[0]
+        (signal,) = asked(small(BUDGET), [fact(kind, held, BIG)], item)
+        known = (signal.item, signal.source_ref, signal.held, signal.tokens)
+        assert known == (item, held, "dropped", BIG)
+        assert (signal.source_type, signal.band) == (kind, "situational")
+    for held, item in OTHERS:
+        kind = held.partition(":")[0]
+        assert asked(small(BUDGET), [fact(kind, held, BIG)], item) == ()
 
 
 def test_a_fact_in_the_packet_is_not_missed(small):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from learn_world import World
 
 from cockpit.learn import decision_quality
 from cockpit.learn.decision_quality import VersionMeasure
 from cockpit.store.context.wave_feedback import OperatorVerdict
 
 GOOD, BAD = OperatorVerdict("good", "", "person"), OperatorVerdict("bad", "", "person")
+
+
+SOME = settings(max_examples=examples(30))
 
 
 def measures_of(rows, wave):
@@ -73,13 +78,9 @@ def test_a_red_test_run_is_an_answer_and_a_failed_command_is_not(world):
 
 def test_calls_that_were_malformed_redundant_or_turned_back_count_against_it(world):
     wave = world.begin()
+    request = ("request_context", "")
     world.decide(
-        wave,
-        ("request_context", ""),
-        ("request_context", ""),
-        ("run", "argv is missing"),
-        ("write_file", ""),
-        ("finish", ""),
+        wave, request, request, ("run", "argv is missing"), ("write_file", ""), ("finish", "")
     )
     world.ask(wave, "file:a.py", place=1)
     world.act(wave, "write_file", {"path": "b"}, place=4, ends="refused")
@@ -131,6 +132,7 @@ MEASURES = st.dictionaries(
 )
 
 
+@SOME
 @given(MEASURES, st.booleans(), st.sampled_from([None, GOOD, BAD]))
 def test_a_score_is_from_0_to_1_or_not_there(measures, regretted, operator):
     found = decision_quality.score(measures, regretted, operator)
@@ -140,31 +142,32 @@ def test_a_score_is_from_0_to_1_or_not_there(measures, regretted, operator):
         assert 0 <= found <= 1
 
 
+@SOME
 @given(MEASURES, st.booleans())
 def test_a_persons_verdict_outweighs_everything_that_was_measured(measures, regretted):
     assert decision_quality.score(measures, regretted, GOOD) >= 0.75
     assert decision_quality.score(measures, regretted, BAD) <= 0.25
 
 
+@SOME
 @given(MEASURES.filter(bool))
 def test_regret_halves(measures):
-    whole, half = (
-        decision_quality.score(measures, False, None),
-        decision_quality.score(measures, True, None),
-    )
-    assert abs(whole / 2 - half) <= 0.0001
+    whole = decision_quality.score(measures, False, None)
+    assert abs(whole / 2 - decision_quality.score(measures, True, None)) <= 0.0001
 
 
-def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(world, store):
+def test_measured_is_the_mean_of_the_newest_rows_of_a_versions_waves(store):
+    world = World(store)
     profile = world.session.profile_id
-    assert store.read_now(lambda c: decision_quality.measure_version(c, profile, 1)) is None
     first = world.begin()
     world.propose(first, "no", "rejected")
     world.end(first)  # approvals 0 of weight 3, signals 1 of weight 2
     second = world.begin()
     world.end(second)
-    assert store.read_now(
-        lambda c: decision_quality.measure_version(c, profile, 1)
-    ) == VersionMeasure(0.7, 2)
-    assert store.read_now(lambda c: decision_quality.measure_version(c, profile, 2)) is None
-    assert store.read_now(lambda c: decision_quality.measure_version(c, "other", 1)) is None
+    for name, version, measure in (
+        (profile, 1, VersionMeasure(0.7, 2)), (profile, 2, None), ("other", 1, None),
+    ):  # fmt: skip
+        assert (
+            store.read_now(lambda c, n=name, v=version: decision_quality.measure_version(c, n, v))
+            == measure
+        )

@@ -24,6 +24,12 @@ BUDGET = 15_000
 BIG = 20_000
 
 
+@pytest.fixture
+def shared(store):
+    """A store of each test's own: they add up what sessions missed."""
+    return store
+
+
 def missing(world: World, *refs: str) -> None:
     """A wave that missed these, as known one wave later."""
     wave = world.begin([fact(ref.partition(":")[0], ref, BIG) for ref in refs])
@@ -38,6 +44,27 @@ def suggested(world: World, profile=None):
         return suggest_changes(connection, current, AGENT_LIMITS, (*CRITICAL, *CAPABILITY))
 
     return world.store.read_now(read)
+
+
+def current(world: World):
+    return world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
+
+
+def is_allowed(world: World, payload) -> bool:
+    """Whether the guard lets an agent propose this."""
+    admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
+    change = parse_change(json.dumps(payload))
+    return check_change(change, current(world), admin, AGENT_LIMITS, "agent/s-1") == ()
+
+
+def weighing(world: World, source: str, weight: int):
+    """The profile with another weight for a source."""
+    profile = current(world)
+    rules = tuple(
+        replace(rule, priority_weight=weight) if rule.source_type == source else rule
+        for rule in profile.rules
+    )
+    return replace(profile, rules=rules)
 
 
 def weights(payload):
@@ -80,29 +107,21 @@ def test_the_guard_lets_every_suggestion_through_for_an_agent(small):
         missing(world, f"search:x{number}", f"file:{number}.py", f"weather:{number}")
     world.end(world.begin())
     found = suggested(world)
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
     assert len(found) == 4
-    for payload in found:
-        change = parse_change(json.dumps(payload))
-        assert check_change(change, base, admin, AGENT_LIMITS, "agent/s-1") == ()
+    assert all(is_allowed(world, payload) for payload in found)
 
 
-@pytest.mark.parametrize(
-    ("weight", "after"), [(1000, 1.25), (2500, 3.0), (3000, None), (3900, None), (0, None)]
-)
-def test_no_step_leads_out_of_the_envelope(small, weight, after):
+def test_no_step_leads_out_of_the_envelope(small):
     world = small(BUDGET)
-    for number in range(2):
-        missing(world, f"file:{number}.py")
+    for number in (1, 2):
+        crowded(world, number)
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    rules = tuple(
-        replace(rule, priority_weight=weight) if rule.source_type == "file" else rule
-        for rule in base.rules
-    )
-    found = suggested(world, replace(base, rules=rules))
-    assert [weights(payload) for payload in found] == ([{"file": after}] if after else [])
+    for weight, after in ((1000, 1.25), (2500, 3.0), (3000, None), (3900, None), (0, None)):
+        (first, *_) = suggested(world, weighing(world, "file", weight))
+        assert weights(first).get("file") == after
+    for weight, after in ((300, 0.25), (250, None), (100, None)):
+        (first, *_) = suggested(world, weighing(world, "log", weight))
+        assert weights(first).get("log") == after
 
 
 def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
@@ -110,7 +129,7 @@ def test_a_source_that_was_restricted_on_purpose_is_left_alone(small):
     for number in range(2):
         missing(world, f"file:{number}.py")
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
+    base = current(world)
     narrow = Rule("few", "file", Predicate(ref_prefix="file:src/"), 1000, 0, 0, 0)
     rules = (*(rule for rule in base.rules if rule.source_type != "file"), narrow)
     assert suggested(world, replace(base, rules=rules)) == []
@@ -121,7 +140,7 @@ def test_what_another_version_dropped_says_nothing_of_this_one(small):
     for number in range(2):
         missing(world, f"file:{number}.py")
     world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
+    base = current(world)
     assert suggested(world) != []
     world.store.write_now(lambda tx: profiles.insert_version(tx, replace(base, version=2)))
     assert suggested(world) == []
@@ -130,11 +149,9 @@ def test_what_another_version_dropped_says_nothing_of_this_one(small):
 def crowded(world: World, number: int, source: str = "log", text: str = "see use.py") -> None:
     """A wave that missed a file, while facts of ``source`` held the band's room."""
     held = [
-        fact(
-            source, f"{source}:{number}.{n}", 400, utility=900_000, provenance={"path": f"p{n}.md"}
-        )
+        fact(source, f"{source}:{number}.{n}", 400, utility=900_000, provenance={"path": f"p{n}.md"})
         for n in range(14)
-    ]
+    ]  # fmt: skip
     used = fact("symbol", f"symbol:use{number}", 50, utility=990_000, provenance={"path": "use.py"})
     wave = world.begin([*held, used, fact("file", f"file:{number}.py", BIG)])
     world.decide(wave, ("request_context", ""), text=text)
@@ -156,17 +173,14 @@ def test_what_held_the_room_of_what_was_missed_is_to_weigh_a_quarter_less(small)
     assert (
         "Used the tokens of missed context, and served no decision: log in 2" in found[0]["reason"]
     )
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    admin = create_admin_policy(BUDGET, horizon_max=50, floor_percent=100)
-    for payload in found:
-        assert (
-            check_change(parse_change(json.dumps(payload)), base, admin, AGENT_LIMITS, "agent/s-1")
-            == ()
-        )
+    assert all(is_allowed(world, payload) for payload in found)
+    crowded(world, 3, text="p3.md says so")  # of use once
+    world.end(world.begin())
+    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
 
 
-@pytest.mark.parametrize("source", [*CRITICAL, *CAPABILITY])
-def test_what_is_critical_never_goes_down(small, source):
+@pytest.mark.parametrize("source", [CRITICAL[0], CAPABILITY[-1]])
+def test_a_critical_source_never_goes_down(small, source):
     world = small(BUDGET)
     crowded(world, 1, source)
     crowded(world, 2, source)
@@ -174,42 +188,9 @@ def test_what_is_critical_never_goes_down(small, source):
     assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
 
 
-@pytest.mark.parametrize(
-    "third",
-    [
-        lambda world: missing(world, "log:other"),
-        lambda world: crowded(world, 3, text="p3.md says so"),
-    ],
-    ids=["missed", "named by a decision"],
-)
-def test_what_was_of_use_once_does_not_go_down(small, third):
+def test_a_decision_that_names_nothing_says_nothing(small):
     world = small(BUDGET)
-    crowded(world, 1)
-    crowded(world, 2)
-    third(world)
+    crowded(world, 1, text="")
+    crowded(world, 2, text="I think that all is well.")
     world.end(world.begin())
     assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
-
-
-@pytest.mark.parametrize("text", ["", "I think that all is well."])
-def test_a_decision_that_names_nothing_says_nothing(small, text):
-    world = small(BUDGET)
-    crowded(world, 1, text=text)
-    crowded(world, 2, text=text)
-    world.end(world.begin())
-    assert [weights(payload) for payload in suggested(world)] == [{"file": 1.5}]
-
-
-@pytest.mark.parametrize(("weight", "after"), [(300, 0.25), (250, None), (100, None)])
-def test_no_step_down_leads_out_of_the_envelope(small, weight, after):
-    world = small(BUDGET)
-    crowded(world, 1)
-    crowded(world, 2)
-    world.end(world.begin())
-    base = world.store.read_now(lambda c: profiles.load_current(c, world.session.profile_id))
-    rules = tuple(
-        replace(rule, priority_weight=weight) if rule.source_type == "log" else rule
-        for rule in base.rules
-    )
-    (first, *_) = suggested(world, replace(base, rules=rules))
-    assert weights(first).get("log") == after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from contextlib import aclosing
@@ -12,7 +13,6 @@ import pytest
 
 import cockpit
 from cockpit import Answer, ApprovalRequest, LoopEvent, OmniLoop, OmniLoopConfig, run_sync
-from cockpit.access import user_presence
 from cockpit.access.token_scopes import NotAllowed
 from cockpit.core.errors import CockpitError
 from cockpit.decide.model import ModelError
@@ -173,18 +173,24 @@ async def test_what_a_callback_raises_ends_the_run(project: Path, model: str) ->
         await wrong.run(TASK)
 
 
-async def test_a_program_below_an_agent_approves_nothing(
-    project: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    below = "process 7 is an agent (claude)"
-    monkeypatch.setattr(user_presence, "find_agent", lambda **_: below)
-    for loop in (
-        OmniLoop(project=project, model=model, approve=lambda request: True),
-        OmniLoop(project=project, model=model, policy="all"),
-        OmniLoop(project=project, model=model, settings={"[approval] policy": "all"}),
-    ):
-        with pytest.raises(NotAllowed, match="is for you alone"):
-            await loop.run(TASK)
+BELOW = """
+import asyncio, sys
+from cockpit import OmniLoop
+from cockpit.access.token_scopes import NotAllowed
+
+for options in ({"approve": bool}, {"policy": "all"}, {"settings": {"[approval] policy": "all"}}):
+    try:
+        asyncio.run(OmniLoop(model=sys.argv[1], **options).run("Fix the bug in calc.py"))
+    except NotAllowed as error:
+        print("is for you alone" in str(error))
+"""
+
+
+def test_a_program_below_an_agent_approves_nothing(project: Path, model: str) -> None:
+    words = [sys.executable, "-c", BELOW, model]
+    env = {**os.environ, "CLAUDECODE": "1"}
+    told = subprocess.run(words, cwd=project, env=env, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["True"] * 3
 
 
 async def test_a_program_with_a_token_approves_nothing(
@@ -225,13 +231,7 @@ async def test_what_cannot_start_says_so_and_stores_nothing(
         await OmniLoop(project=project, settings={"[limits] max_wave": 3}).run(TASK)
 
 
-def test_public_names_are_there_and_cost_nothing_at_import() -> None:
+def test_public_names_are_there() -> None:
     assert {"OmniLoop", "run_sync"} <= set(dir(cockpit))
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = cockpit.nothing_like_it
-    code = (
-        "import sys, cockpit; print(sorted(n for n in sys.modules if n.startswith('cockpit')));"
-        "from cockpit import OmniLoop; print('textual' in sys.modules, 'pydantic_ai' in sys.modules)"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines() == ["['cockpit']", "False False"]

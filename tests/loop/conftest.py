@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from copied_repository import copy_repository
 from loop_calc import CALC, TEST, git
+from scenario import ask, call, finish, turn
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import Runtime, open_runtime
@@ -60,55 +61,38 @@ def opened(project: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextM
     return opener
 
 
-FIX = """
-[[turn]]
-when = { not_called = ["request_context"] }
-text = "I need the file and its test before I change anything."
-[[turn.call]]
-name = "request_context"
-arguments.purpose = "fix add"
-arguments.question = "what does add do?"
-arguments.scope = ["file:calc.py", "file:test_calc.py"]
-
-[[turn]]
-when = { not_called = ["git_commit"], contains = ["The deadline passed without a decision"] }
-text = "I still need them."
-[[turn.call]]
-name = "request_context"
-arguments.purpose = "fix add"
-arguments.question = "what does add do, again?"
-arguments.scope = ["file:calc.py", "file:test_calc.py"]
-
-[[turn]]
-when = { facts = ["file:file:calc.py"], not_called = ["git_commit"] }
-text = "The sign is wrong. I change it, run the tests and commit."
-[[turn.call]]
-name = "edit_file"
-arguments = { path = "calc.py", old = "a - b", new = "a + b" }
-[[turn.call]]
-name = "run"
-arguments = { argv = ["python3", "-m", "unittest", "-q"], reason = "see that it is green" }
-[[turn.call]]
-name = "git_commit"
-arguments = { message = "Add adds", paths = ["calc.py"] }
-
-[[turn]]
-when = { called = ["git_commit"], contains = ["It did not run|Given up"] }
-text = "Something was in the way; I look again and commit."
-[[turn.call]]
-name = "run"
-arguments = { argv = ["python3", "-m", "unittest"], reason = "see that it is green" }
-[[turn.call]]
-name = "git_commit"
-arguments = { message = "Add adds", paths = ["calc.py"] }
-
-[[turn]]
-when = { contains = ["git_commit [^\\n]*\\n→ (?!It did not run)"] }
-text = "Done."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "add adds" }
-"""
+BOTH = ("file:calc.py", "file:test_calc.py")
+COMMIT = call("git_commit", message="Add adds", paths=["calc.py"])
+FIX = (
+    ask(
+        *BOTH,
+        when='not_called = ["request_context"]',
+        text="I need the file and its test before I change anything.",
+    )
+    + ask(
+        *BOTH,
+        when='not_called = ["git_commit"], contains = ["The deadline passed without a decision"]',
+        question="what does add do, again?",
+    )
+    + turn(
+        "edit_file",
+        'facts = ["file:file:calc.py"], not_called = ["git_commit"]',
+        "The sign is wrong. I change it, run the tests and commit.",
+        path="calc.py",
+        old="a - b",
+        new="a + b",
+    )
+    + call("run", argv=["python3", "-m", "unittest", "-q"], reason="see that it is green")
+    + COMMIT
+    + turn(
+        "run",
+        'called = ["git_commit"], contains = ["It did not run|Given up"]',
+        argv=["python3", "-m", "unittest"],
+        reason="see that it is green",
+    )
+    + COMMIT
+    + finish('contains = ["git_commit [^\\\\n]*\\\\n→ (?!It did not run)"]', summary="add adds")
+)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cockpit.core.canonical_json import canonical_json
 from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.decide.model import Prompt, PromptMessage, ToolSpec
 from cockpit.loop.phases.orienting import compile_to_fit
 from cockpit.loop.phases.wave_epoch import count_differences, name_files_of
 from cockpit.loop.phases.wave_prompt import estimate_overheads, measure_prompt, render_packet
-from cockpit.observe.count_tokens import count_tokens
+from cockpit.observe.count_tokens import CL100K, O200K, count_tokens
 from cockpit.observe.rendered_cost import with_cost
+from cockpit.orient.compile_packet import compile_packet
 from cockpit.orient.epoch_inputs import Standing
 from cockpit.orient.epochs import compile_wave
 from cockpit.orient.fact_columns import FactColumns, columns_from_facts
@@ -30,12 +29,25 @@ from cockpit.orient.spent_facts import find_spent
 from cockpit.store.context.facts import Fact, FactText, Level, SessionFact
 from cockpit.store.context.packet_epoch import Change, SpentFacts
 from cockpit.store.context.packets import Packet, Rendering, detail_of, packet_from_body
-from cockpit.store.context.profile_model import Profile, load_shipped, scale
+from cockpit.store.context.profile_model import BANDS, Band, Profile, load_shipped, scale
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 TOOLS = (ToolSpec("look", "Look at a file.", {"type": "object"}),)
-WORDS = "alpha beta gamma delta return value if not a.py b.py line file test error".split()  # noqa: SIM905
+WORDS = (
+    "alpha",
+    "beta",
+    "```",
+    "return",
+    "value",
+    "日本語の文",
+    "🙂",
+    "…",
+    "a.py",
+    "\t",
+    "[file:a.py]",
+)
+WIDE = replace(scale(load_shipped(), 1_000_000), bands=tuple(Band(name, 0, 0, 0) for name in BANDS))
 KINDS = (
     ("file", "situational"),
     ("exchange", "situational"),
@@ -109,9 +121,7 @@ class Session:
 
     def find_spent(self, columns: FactColumns, ordinal: int) -> SpentFacts:
         return find_spent(
-            columns,
-            ordinal,
-            lambda ids: name_files_of({name: self.texts[name] for name in ids}),
+            columns, ordinal, lambda ids: name_files_of({name: self.texts[name] for name in ids})
         )
 
 
@@ -139,9 +149,14 @@ def _messages(prompt: Prompt) -> list[PromptMessage]:
     return [replace(message, cache=False) for message in prompt.messages]
 
 
-@given(st.integers(0, 2**32), st.sampled_from((2_200, 4_000, 9_000, 30_000)))
-@settings(max_examples=examples(40), deadline=None)
-def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from((2_200, 4_000, 9_000, 30_000)),
+    st.sampled_from((O200K, CL100K)),
+    st.integers(1_000, 2_000),
+)
+@settings(max_examples=examples(8), deadline=None)
+def test_prompts_of_an_epoch_append(seed, budget, vocabulary, scaled):
     session = Session(random.Random(seed))
     profile = scale(load_shipped(), budget)
     before: Packet | None = None
@@ -151,7 +166,7 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
         columns = columns_from_facts(session.linked)
         cold = session.dice.random() < 0.05
         standing = Standing(before, "tools", cold, session.count_changes, session.find_spent)
-        rendering = Rendering(estimate_overheads(profile, TOOLS, ordinal), "o200k_base", 1_000)
+        rendering = Rendering(estimate_overheads(profile, TOOLS, ordinal), vocabulary, scaled)
 
         def render(packet: Packet, wave: int = ordinal) -> Prompt:
             return render_packet(
@@ -162,6 +177,11 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
             packet, prompt = compile_to_fit(columns, profile, ordinal, rendering, render, standing)
         except PinnedOverBudget:
             event("pinned over the budget")
+            # What is pinned, alone, does not fit; but for a few tokens that the parts are counted more.
+            pinned = [fact for fact in session.linked if fact.pinned and not fact.superseded]
+            alone = compile_packet(columns_from_facts(pinned), WIDE, ordinal, rendering=rendering)
+            need = measure_prompt(render(alone), vocabulary, scaled) + rendering.overheads.answer
+            assert need > budget - 4 * len(pinned) - rendering.overheads.frames
             return
         epoch = packet.epoch
         assert epoch is not None
@@ -178,8 +198,6 @@ def test_prompts_of_an_epoch_append(seed: int, budget: int) -> None:
             assert epoch.cached == (0 if cold else before.rendered_tokens)
         _check_rendered_anew(packet, prompt, session)
         _check_again(packet, standing, session, profile)
-        if session.dice.random() < 0.5:
-            _check_after_a_kill(packet, standing, session, profile)
         before, sent = packet, prompt
 
 
@@ -191,7 +209,10 @@ def _check_rendered_anew(packet: Packet, prompt: Prompt, session: Session) -> No
     assert anew == prompt
     assert packet.rendering is not None
     assert digest_prompt(anew) == digest_prompt(prompt) == packet.rendering.prompt_sha256
-    assert measure_prompt(anew, "o200k_base", 1_000) == packet.rendered_tokens
+    assert (
+        measure_prompt(anew, packet.rendering.tokenizer, packet.rendering.scale)
+        == packet.rendered_tokens
+    )
 
 
 def _check_bands(packet: Packet, profile: Profile) -> None:
@@ -213,28 +234,6 @@ def _check_what_it_says(packet: Packet, linked: Sequence[SessionFact]) -> None:
     rows = [fact for fact in linked if fact.fact_id not in shown]
     assert packet.dropped == sum(band.dropped for band in packet.bands)
     assert packet.dropped == len(rows) or (packet.epoch and packet.epoch.begins)
-
-
-def _check_after_a_kill(
-    packet: Packet, standing: Standing, session: Session, profile: Profile
-) -> None:
-    """A process that knows only what is stored compiles the wave to the same digest."""
-    assert packet.rendering is not None
-    stored = standing.before and packet_from_body(
-        json.loads(canonical_json(standing.before.body()))
-    )
-    anew = replace(standing, before=stored)
-    again = compile_wave(
-        columns_from_facts(session.linked),
-        profile,
-        packet.ordinal,
-        anew,
-        rendering=packet.rendering,
-    )
-    assert again.epoch is not None
-    assert packet.epoch is not None
-    again = dataclasses.replace(again, epoch=replace(again.epoch, cached=packet.epoch.cached))
-    assert again.digest == packet.digest
 
 
 def _check_again(packet: Packet, standing: Standing, session: Session, profile: Profile) -> None:

@@ -72,15 +72,3 @@ async def test_no_statement_of_a_session_scans_a_growing_table(statements, opene
         path = runtime.store.path
     assert len(statements) > 100
     assert full_scans(path, statements) == []
-
-
-async def test_a_scan_is_noticed(statements, opened, fix):
-    async with opened() as runtime:
-        statements.clear()
-        runtime.store.read_now(lambda c: c.execute("SELECT 1 FROM journal WHERE detail_json='{}'"))
-        runtime.store.read_now(lambda c: c.execute("SELECT 1 FROM journal j WHERE j.actor='x'"))
-        path = runtime.store.path
-    assert [scan.split(":")[0] for scan in full_scans(path, statements)] == [
-        "SCAN journal",
-        "SCAN j",
-    ]

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from loop_calc import CALC, git
+from loop_runs import pending, running, wait_until
+from scenario import ask, finish, turn
 
 from cockpit.core.errors import AlreadyDecided, Stale
 from cockpit.loop.runtime_settings import Limits
-from cockpit.store.journal import journal, verify_chain
-from cockpit.store.journal.event_types import Action
-from cockpit.store.sessions import events, messages, outbox, proposals, sessions, waves
+from cockpit.store.context import facts
+from cockpit.store.journal import verify_chain
+from cockpit.store.sessions import context_requests, outbox, proposals, sessions, waves
 
 pytestmark = pytest.mark.slow
-
-
-async def pending(runtime, count=1):
-    """The pending proposals, once there are ``count``."""
-
-    def ask():
-        found = runtime.store.read_now(proposals.select_pending)
-        return found if len(found) >= count else None
-
-    return await asyncio.wait_for(runtime.engine.change_waiter.wait_for(ask), 20)
 
 
 async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
@@ -50,17 +41,15 @@ async def test_policy_all_carries_a_change_to_its_commit(opened, fix, project):
 
 
 async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(opened, fix):
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="ask")
-        run = asyncio.create_task(runtime.run(sid))
-        (asked,) = await pending(runtime)
+    async with opened() as runtime, running(runtime, fix, policy="ask") as (_sid, run):
+        asked = await pending(runtime)
         assert asked.kind == "context"
         refs = "SELECT source_ref FROM session_facts WHERE source_type='file'"
         assert await runtime.store.read(lambda c: c.execute(refs).fetchall()) == []
         await runtime.approve(
             asked.proposal_id, shown_digest=asked.shown_digest, narrowed=["file:calc.py"]
         )
-        (edit,) = await pending(runtime)
+        edit = await pending(runtime)
         assert await runtime.store.read(lambda c: c.execute(refs).fetchall()) == [("file:calc.py",)]
         assert edit.body["diffs"][0]["after"] == CALC.replace("-", "+")
         run.cancel()
@@ -70,119 +59,57 @@ async def test_nothing_is_read_before_the_person_approves_and_only_what_is_kept(
 
 async def test_a_discussion_reaches_the_agent_and_the_next_proposal_answers_it(opened, script):
     model = script(
-        """
-[[turn]]
-text = "I want both."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py", "file:test_calc.py"] }
-[[turn]]
-when = { contains = ["only the module"] }
-text = "Only the module, then."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
-"""
+        ask("file:calc.py", "file:test_calc.py")
+        + ask("file:calc.py", when='contains = ["only the module"]', text="Only the module, then.")
     )
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=model, policy="ask")
-        run = asyncio.create_task(runtime.run(sid))
-        (first,) = await pending(runtime)
+    async with opened() as runtime, running(runtime, model, policy="ask") as (sid, _run):
+        first = await pending(runtime)
         await runtime.discuss(first.proposal_id, shown_digest=first.shown_digest)
 
         def waits():
             session = runtime.store.read_now(lambda c: sessions.load(c, sid))
             return True if session.status == "waiting" else None
 
-        await asyncio.wait_for(runtime.engine.change_waiter.wait_for(waits), 20)
+        await wait_until(runtime, waits)
         await runtime.say(sid, "only the module please")
-        (second,) = await pending(runtime)
+        second = await pending(runtime)
         assert second.revises == first.proposal_id
         assert second.body["changes"] == ["− file:test_calc.py"]
         with pytest.raises(AlreadyDecided):
             await runtime.approve(first.proposal_id)
         with pytest.raises(Stale):
             await runtime.approve(second.proposal_id, shown_digest="0" * 64)
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
-
-
-async def test_words_about_a_request_are_one_wave_and_a_question_waits_for_its_answer(
-    opened, script
-):
-    model = script(
-        """
-[[turn]]
-text = "I want the module."
-[[turn.call]]
-name = "request_context"
-arguments = { purpose = "fix", question = "what?", scope = ["file:calc.py"] }
-[[turn]]
-when = { wave = 2 }
-text = "What do you mean?"
-[[turn]]
-when = { wave = 3 }
-text = "I answer myself."
-"""
-    )
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=model, policy="ask")
-        run = asyncio.create_task(runtime.run(sid))
-        (request,) = await pending(runtime)
-        await runtime.discuss(
-            request.proposal_id, shown_digest=request.shown_digest, words="nonsense"
-        )
-
-        def answered():
-            session = runtime.store.read_now(lambda c: sessions.load(c, sid))
-            spoken = runtime.store.read_now(lambda c: messages.select_for_session(c, sid))
-            texts = [message.text for message in spoken if message.role == "agent"]
-            return (session, texts) if session.status == "waiting" and len(texts) > 1 else None
-
-        session, texts = await asyncio.wait_for(runtime.engine.change_waiter.wait_for(answered), 20)
-        assert texts == ["I want the module.", "What do you mean?"]
-        assert await runtime.store.read(lambda c: events.count_waiting(c, session.source)) == 0
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_a_rejected_action_changes_nothing_and_stops_the_rest_of_the_plan(
     opened, fix, project
 ):
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="reads")
-        run = asyncio.create_task(runtime.run(sid))
-        (edit,) = await pending(runtime)
+    async with opened() as runtime, running(runtime, fix, policy="reads") as (sid, _run):
+        edit = await pending(runtime)
         await runtime.reject(edit.proposal_id, shown_digest=edit.shown_digest, reason="not today")
-        (again,) = await pending(runtime)
+        again = await pending(runtime)
         assert again.proposal_id != edit.proposal_id
         assert (project / "calc.py").read_text() == CALC
         actions = await runtime.store.read(lambda c: outbox.select_for_session(c, sid))
         assert [a.phase for a in actions[:3]] == ["failed_terminal"] * 3
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_an_edit_by_the_person_is_shown_again_before_it_runs(opened, fix, project):
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="reads")
-        run = asyncio.create_task(runtime.run(sid))
-        (first,) = await pending(runtime)
+    async with opened() as runtime, running(runtime, fix, policy="reads") as (_sid, _run):
+        first = await pending(runtime)
         text, suffix = await runtime.editable(first.proposal_id)
         assert (text, suffix) == ("a + b", ".py")
         revision = await runtime.edit(
             first.proposal_id, shown_digest=first.shown_digest, text="b + a"
         )
-        (second,) = await pending(runtime)
+        second = await pending(runtime)
         assert second.proposal_id == revision
         assert "b + a" in second.body["diffs"][0]["after"]
         assert (project / "calc.py").read_text() == CALC
         await runtime.approve(revision, shown_digest=second.shown_digest)
-        (command,) = await pending(runtime)
+        command = await pending(runtime)
         assert command.body["type"] == "run"
         assert (project / "calc.py").read_text() == CALC.replace("a - b", "b + a")
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fix):
@@ -197,32 +124,6 @@ async def test_a_deadline_ends_the_wait_and_the_session_goes_on_later(opened, fi
         assert ended.status == "completed"
 
 
-async def test_a_session_that_waits_for_a_decision_writes_nothing(opened, fix):
-    async with opened(Limits(deadline_s=3600)) as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="ask", interactive=False)
-        run = asyncio.create_task(runtime.run(sid))
-        while (await runtime.store.read(sessions.find_latest)).status != "waiting":
-            await asyncio.sleep(0.005)
-        looks = 0
-        read_now = runtime.store.read_now
-
-        def counted(look):
-            nonlocal looks
-            looks += 1
-            return read_now(look)
-
-        runtime.store.read_now = counted
-        commits = runtime.store.commits
-        for number in range(5):
-            # What others write wakes it; what it finds out wakes nobody.
-            await runtime.store.write(lambda tx: tx.append_row(Action.SESSION_RUNNING))
-            while looks <= number:
-                await asyncio.sleep(0)
-        assert runtime.store.commits == commits + 5
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
-
-
 async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(opened, fix):
     async with opened() as runtime:
         sid = await runtime.start(
@@ -233,44 +134,15 @@ async def test_a_wave_limit_ends_the_session_and_a_higher_one_goes_on(opened, fi
         assert (await runtime.run(sid)).result["status"] == "done"
 
 
-async def test_a_malformed_call_is_answered_and_the_agent_mends_it(opened, script):
-    model = script(
-        """
-[[turn]]
-text = "Here."
-[[turn.call]]
-name = "edit_file"
-raw_arguments = '{"path": "calc.py", "old": '
-[[turn]]
-when = { wave_from = 2, contains = ["not valid JSON"] }
-[[turn.call]]
-name = "finish"
-arguments = { status = "blocked", summary = "mended" }
-"""
-    )
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=model, policy="all", interactive=False)
-        ended = await runtime.run(sid)
-        assert ended.result == {"status": "blocked", "summary": "mended"}
-        rows = await runtime.store.read(lambda c: journal.rows(c, session_id=sid))
-        assert [r.error_code for r in rows if r.action == "model.malformed_call"] == [
-            "malformed_call"
-        ]
-
-
 async def test_two_runners_of_one_session_are_one_too_many(opened, fix):
-    async with opened() as runtime:
-        sid = await runtime.start("fix add", model=fix, policy="ask")
-        run = asyncio.create_task(runtime.run(sid))
+    async with opened() as runtime, running(runtime, fix, policy="ask") as (sid, _run):
         await pending(runtime)
         with pytest.raises(Stale, match="runs session"):
             await runtime.run(sid)
-        run.cancel()
-        await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_the_same_story_in_another_directory_has_the_same_packets(
-    opened, fix, project: Path, tmp_path: Path
+    opened, fix, project, tmp_path
 ):
     from cockpit.core.project_paths import locate_project
     from cockpit.loop.runtime import open_runtime
@@ -299,7 +171,7 @@ async def test_a_session_of_the_screen_that_goes_on_without_one_gets_deadlines(o
     async with opened(Limits(deadline_s=0.2)) as runtime:
         sid = await runtime.start("fix add", model=fix, policy="ask")
         run = asyncio.create_task(runtime.run(sid, interactive=True))
-        (asked,) = await pending(runtime)
+        asked = await pending(runtime)
         assert asked.expires_at is None
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
@@ -320,3 +192,74 @@ async def test_a_message_before_the_first_wave_belongs_to_it(opened, script):
         prompt, _ = await runtime.rendered_prompt(wave.wave_id)
         text = "\n".join(message.text for message in prompt.messages)
         assert text.index("look around") < text.index("and mind the step")
+
+
+@pytest.mark.parametrize("turns", (1, 3, 6))
+async def test_an_early_interrupt_stops_the_session(opened, script, turns):
+    async with opened() as runtime:
+        sid = await runtime.start("fix it", model=script(finish()), interactive=False)
+        run = asyncio.create_task(runtime.run(sid))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        session = await runtime.store.read(lambda c: sessions.load(c, sid))
+        assert session.status in ("stopped", "completed")
+        assert session.lease_owner is None
+
+
+def reads(command):
+    return turn("run", command=command, reason="see what add does") + finish('called = ["run"]')
+
+
+async def finished(runtime, model, policy):
+    session_id = await runtime.start("fix calc", model=model, policy=policy, interactive=False)
+    return session_id, await asyncio.wait_for(runtime.run(session_id), 60)
+
+
+def exchange(connection, session_id):
+    """Return the result of the command, as the model reads it."""
+    (fact_id,) = connection.execute(
+        "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='exchange'",
+        (session_id,),
+    ).fetchone()
+    return facts.load_texts(connection, [fact_id])[fact_id].full
+
+
+async def test_a_command_that_reads_waits_on_the_panel_of_context(opened, script, project):
+    (project / "calc.py").write_text("KEY = 'ghp_" + "a1B2" * 9 + "'\n\n\ndef add(a, b): ...\n")
+    async with opened() as runtime:
+        model = script(reads("cat calc.py"))
+        session_id, ended = await finished(runtime, model, "reads")
+        assert ended.result["status"] == "done"
+
+        def stored(connection):
+            (proposal,) = proposals.select_for_session(connection, session_id)
+            (request,) = context_requests.select_by_status(connection, session_id, "fetched")
+            ((fact_id,),) = connection.execute(
+                "SELECT fact_id FROM session_facts WHERE session_id=? AND source_type='file'",
+                (session_id,),
+            ).fetchall()
+            text = facts.load_texts(connection, [fact_id])[fact_id].full
+            actions = outbox.select_for_session(connection, session_id)
+            return proposal, request, text, actions, exchange(connection, session_id)
+
+        proposal, request, text, actions, result = await runtime.store.read(stored)
+        assert (proposal.kind, proposal.decided_by) == ("context", "policy:reads")
+        assert (request.purpose, request.approved) == ("see what add does", ("file:calc.py",))
+        assert actions == []  # nothing ran
+        assert "def add" in text
+        assert "ghp_" not in text + result
+        assert "so instead you asked for file:calc.py" in result
+
+
+async def test_a_command_that_cannot_be_a_request_says_why(opened, script):
+    reasons = {
+        "head /etc/hosts": "it is absolute; name it from the project's root",
+        "git show HEAD:calc.py": "Ask for file:calc.py, or for diff:HEAD in calc.py",
+    }
+    for command, reason in reasons.items():
+        async with opened() as runtime:
+            session_id, ended = await finished(runtime, script(reads(command)), "all")
+            assert reason in await runtime.store.read(lambda c, s=session_id: exchange(c, s))
+            assert ended.status == "completed"

@@ -21,16 +21,12 @@ pytestmark = pytest.mark.slow
 THOUGHTS = ('I have not seen the file yet.\nSo I read it: ünïcode {"a": 1}', "A minus is a plus.")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    """The SDKs are loaded once, and not by every process of these tests."""
-
-
-@pytest.fixture(params=("anthropic", "openai"))
+@pytest.fixture
 def provided(request: Any, project: Path, tmp_path: Path) -> Iterator[Provided]:
+    vendor = getattr(request, "param", "anthropic")
     with LoopbackThread() as server:
-        provided = Provided(Project(project, tmp_path / "config"), request.param, server)
-        if request.param == "openai":
+        provided = Provided(Project(project, tmp_path / "config"), vendor, server)
+        if vendor == "openai":
             provided.model = "openai:gpt-6.1-terra"
         yield provided
 
@@ -92,17 +88,13 @@ def unless_missing(reply: Reply, *expected: list[str]) -> Callable[[Received], R
     return answer
 
 
-@pytest.mark.parametrize("redacted", [False, True])
-def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(
-    provided: Provided, redacted: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("provided", "redacted"), [("anthropic", True), ("openai", False)], indirect=["provided"]
+)
+def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(provided, redacted):
     first, second = THOUGHTS
-    provided.server.play(
-        [
-            thoughtful(ASK, first, redacted=redacted),
-            unless_missing(thoughtful(ACT, second), [first]),
-        ]
-    )
+    asks = thoughtful(ASK, first, redacted=redacted)
+    provided.server.play([asks, unless_missing(thoughtful(ACT, second), [first])])
     words = ("fix add", "--model", provided.model, "--max-waves", "2")
     document = provided.run(*words, expect=1)
     assert document["result"]["status"] == "limit", document
@@ -110,9 +102,8 @@ def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(
     again = provided.run("--continue", document["session_id"], "--max-waves", "9")
     assert provided.done(again)
     assert provided.server.unexpected == []
-    rows = [
-        json.loads(line) for line in provided.project.run("journal", "export").stdout.splitlines()
-    ]
+    exported = provided.project.run("journal", "export").stdout.splitlines()
+    rows = [json.loads(line) for line in exported]
     thought = [row["detail"] for row in rows if row["action"] == "model.thought"]
     assert [each["text"] for each in thought] == ["" if redacted else first, second]
     assert all(each["kept"] for each in thought)
@@ -124,9 +115,7 @@ def test_thinking_goes_back_as_it_came_across_waves_and_after_a_restart(
     assert f"── thinking\n{'(encrypted by the provider)' if redacted else first}" in shown.stdout
 
 
-def test_a_suspected_secret_is_kept_nowhere_and_its_calls_are_told_as_text(
-    provided: Provided,
-) -> None:
+def test_a_suspected_secret_is_kept_nowhere_and_its_calls_are_told_as_text(provided):
     secret = "ghp_" + "aB3" * 12
     provided.server.play(
         [
@@ -144,7 +133,7 @@ def test_a_suspected_secret_is_kept_nowhere_and_its_calls_are_told_as_text(
     assert '"kept":false' in exported
 
 
-def test_what_an_epoch_begins_with_goes_without_thinking_and_as_text() -> None:
+def test_what_an_epoch_begins_with_goes_without_thinking_and_as_text():
     """Providers bind a thought to the prompt before it, which is another one then."""
 
     def sent(added: int, blocks: list[dict[str, Any]]) -> tuple[PromptMessage, ...]:
@@ -170,25 +159,3 @@ def test_what_an_epoch_begins_with_goes_without_thinking_and_as_text() -> None:
     for messages in (sent(0, [block.body()]), sent(3, [])):
         assert [message.role for message in messages] == ["user"]
         assert "I look.\nrun {}\n→ calc.py" in messages[0].text
-
-
-def test_text_output_leaves_thinking_out_and_stream_json_has_it(provided: Provided) -> None:
-    for output, is_shown in (("text", False), ("stream-json", True)):
-        provided.server.play([thoughtful(ASK, THOUGHTS[1]), FINISH])
-        done = provided.project.run(
-            *("run", "fix add", "--model", provided.model, "--approve", "all"),
-            *("--output-format", output),
-        )
-        assert (THOUGHTS[1] in done.stdout + done.stderr) == is_shown
-
-
-def test_the_setting_reaches_the_provider(provided: Provided) -> None:
-    provided.project.extra["COCKPIT_THINKING"] = "low"
-    provided.server.play([Say("Which one?")])
-    provided.project.run("run", "fix add", "--model", provided.model, expect=4)
-    body = provided.server.requests[0].body
-    if provided.model.startswith("anthropic"):
-        assert body["thinking"]["type"] in ("adaptive", "enabled")
-    else:
-        assert body["reasoning"]["effort"] == "low"
-    assert body.get("max_tokens", body.get("max_output_tokens", 0)) > 2_048

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from cockpit.config.load_settings import load_settings
@@ -102,22 +104,17 @@ ENVELOPED = [
     call("get_tasks", {"wrong": 1}, _meta={**META, "progressToken": "t"}),
 ]
 UNUSUAL = {
-    "unknown method": request("resources/list", {}),
     "no such method": request("foo/bar"),
     "a second handshake": request("initialize", HELLO),
-    "a malformed second handshake": request("initialize", {"protocolVersion": 1}),
     "a call without a name": request("tools/call", {"arguments": {}}),
     "a name that is not a text": call(7),
     "arguments that are not an object": call("get_tasks", [1]),
     "a cursor": request("tools/list", {"cursor": "next"}),
-    "an odd cursor": request("tools/list", {"cursor": 1}),
-    "more parameters": call("get_tasks", {}, extra=1),
     "a task": call("get_tasks", {}, task={"ttl": 1}),
     "an envelope": request("tools/list", {"_meta": META}),
     "an odd token": call("get_tasks", {}, _meta={"progressToken": 1.5}),
     "metadata that is not an object": call("get_tasks", {}, _meta=1),
     "an envelope of no version": request("tools/list", {"_meta": {**META, f"{PREFIX}protocolVersion": "1"}}),
-    "half an envelope": request("tools/list", {"_meta": {f"{PREFIX}protocolVersion": ENVELOPE_VERSION}}),
     "an envelope of odd capabilities": request(
         "tools/list", {"_meta": {**META, f"{PREFIX}clientCapabilities": {"roots": 1}}}
     ),
@@ -127,7 +124,6 @@ UNUSUAL = {
     "a discovery": request("server/discover", {}),
     "no JSON": ("{", False),
     "a list": ("[]", False),
-    "a number": ("1", False),
     "not the protocol": ('{"jsonrpc":"1.0","id":1,"method":"ping"}', False),
     "not a number": ('{"jsonrpc":"2.0","id":NaN,"method":"ping"}', False),
     "a deep one": ("[" * 100_000, False),
@@ -135,8 +131,6 @@ UNUSUAL = {
 }  # fmt: skip
 OPENINGS = {
     "a list first": request("tools/list"),
-    "a ping first": request("ping"),
-    "a call first": call("get_tasks"),
     "a notice first": notify("notifications/initialized"),
     "a handshake of odd capabilities": request("initialize", {**HELLO, "capabilities": 1}),
     "a handshake of odd roots": request("initialize", {**HELLO, "capabilities": {"roots": {"x": "x"}}}),
@@ -144,7 +138,6 @@ OPENINGS = {
         "initialize",
         {**HELLO, "capabilities": {"sampling": {"tools": {}}, "elicitation": {"form": {"a": 1}}}},
     ),
-    "a handshake with icons": request("initialize", {**HELLO, "clientInfo": {**ABOUT, "icons": []}}),
     "a handshake without a client": request("initialize", {"protocolVersion": "1", "capabilities": {}}),
     "an enveloped handshake": request("initialize", {**HELLO, "_meta": META}),
     "a handshake of an unknown version": request("initialize", {**HELLO, "protocolVersion": "1999-01-01"}),
@@ -183,22 +176,16 @@ async def test_answers_are_those_of_the_sdk(tmp_path: Path) -> None:
         await dispatcher.close()
 
 
-def test_everyday_messages_need_no_sdk() -> None:
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_sdks_own_client_is_served_without_the_sdk(tmp_path: Path, mode: str) -> None:
     for line, _ in (*OPENED, *EVERYDAY, *ENVELOPED):
         assert read_plain(line) is not None, line
     assert tuple(HANDSHAKE_PROTOCOL_VERSIONS) == HANDSHAKE_VERSIONS
     assert tuple(MODERN_PROTOCOL_VERSIONS) == (ENVELOPE_VERSION,)
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_sdks_own_client_is_served(tmp_path: Path, mode: str) -> None:
-    from mcp import Client, StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
     locate_project(tmp_path).prepare()
     report = (
         "import sys\nfrom cockpit.cli import main\ncode = main(['mcp'])\n"
-        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'textual', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'mcp', 'pydantic', 'textual', 'numpy', 'anthropic', 'openai'} & set(sys.modules)\n"
         "open('loaded', 'w').write(str(sorted(heavy)))\nsys.exit(code)"
     )
     server = StdioServerParameters(
@@ -206,12 +193,9 @@ async def test_the_sdks_own_client_is_served(tmp_path: Path, mode: str) -> None:
     )
     async with Client(stdio_client(server), mode=mode) as client:
         assert len((await client.list_tools()).tools) == 12
-        created = await client.call_tool("create_task", {"title": "One"})
-        assert not created.is_error
-        missing = await client.call_tool("get_task", {"task_id": "T-9"})
-        assert missing.is_error
-    for _ in range(600):
-        if (tmp_path / "loaded").exists():
-            break
-        await asyncio.sleep(0.05)
+        assert not (await client.call_tool("create_task", {"title": "One"})).is_error
+        assert (await client.call_tool("get_task", {"task_id": "T-9"})).is_error
+    async with asyncio.timeout(60):
+        while not (tmp_path / "loaded").exists():
+            await asyncio.sleep(0.02)
     assert (tmp_path / "loaded").read_text() == "[]"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 
@@ -15,106 +14,6 @@ from cockpit.observe.count_tokens import count_tokens
 from cockpit.store.journal import journal
 
 pytestmark = pytest.mark.slow
-
-MODERN = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "scripted", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-def test_the_core_tools_cost_little_in_either_version_of_the_protocol(project: Project) -> None:
-    with Wire(project).greet() as wire:
-        listed = wire.ask("tools/list")
-        assert len(json.loads(listed)["result"]["tools"]) <= 12
-    with Wire(project) as wire:
-        modern = wire.ask("tools/list", {"_meta": MODERN})
-        assert json.loads(modern)["result"]["tools"] == json.loads(listed)["result"]["tools"]
-    assert len(listed) <= 4_000
-    assert len(modern) <= 4_000
-
-
-def test_a_half_of_a_character_is_answered_like_any_other(project: Project) -> None:
-    with Wire(project).greet() as wire:
-        made = wire.call("create_task", title="cut \ud83d")
-        assert made["title"] == "cut ?"
-        assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
-        assert wire.call("create_task", title="said \\ud83d")["title"] == "said \\ud83d"
-
-
-def test_an_error_quotes_no_more_than_tells_what_is_wrong(project: Project) -> None:
-    with Wire(project).greet() as wire:
-        words = wire.refused("get_tasks", fields="x" * 1_000_000)
-        assert len(words) < 2_100
-        assert "It takes: status" in words
-
-
-def test_every_tier_holds_the_smaller_one(project: Project) -> None:
-    found = []
-    for tier in ("core", "standard", "all"):
-        with Wire(project, "--tier", tier).greet() as wire:
-            found.append(wire.tools())
-    assert len(found[0]) < len(found[1]) < len(found[2])
-    assert set(found[0]) < set(found[1]) < set(found[2])
-    assert len(found[2]) == len(set(found[2]))
-
-
-def test_ten_tasks_at_three_sizes(project: Project) -> None:
-    words = {"description": "What it is about. " * 6, "acceptance_criteria": "It holds. " * 6}
-    with Wire(project).greet() as wire:
-        for number in range(10):
-            made = wire.call("create_task", title=f"Task {number}", **words)
-            wire.call("update_task_wip", task_id=made["id"], wip_data={"phase": "testing"})
-        sizes = []
-        for fields in ("minimal", "standard", "full"):
-            ask = {"name": "get_tasks", "arguments": {"fields": fields}}
-            answer = wire.ask("tools/call", ask)
-            sizes.append(len(answer))
-            told = json.loads(json.loads(answer)["result"]["content"][0]["text"])
-            assert len(told["tasks"]) == 10
-            if fields == "minimal":
-                assert all(set(task) == {"id", "title", "status"} for task in told["tasks"])
-            elif fields == "standard":
-                assert all("wip" not in task for task in told["tasks"])
-            else:
-                assert told["tasks"][0]["wip"]["phase"] == "testing"
-    assert sizes[0] <= 1_000
-    assert sizes[0] < sizes[1] < sizes[2]
-
-
-def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: Project) -> None:
-    project.extra["COCKPIT_ANSWER_TOKENS"] = "4000"
-    with Wire(project).greet() as wire:
-        for number in range(30):
-            wire.call("create_task", title=f"Task {number}", description="word " * 300)
-        seen: list[str] = []
-        offset = 0
-        while True:
-            told = wire.call("get_tasks", fields="standard", offset=offset)
-            assert count_tokens(json.dumps(told, separators=(",", ":"))) <= 4_000
-            seen += [task["id"] for task in told["tasks"]]
-            if "next_offset" not in told:
-                break
-            assert told["more"] == 30 - len(seen)
-            offset = told["next_offset"]
-    assert seen == [f"T-{number}" for number in range(1, 31)]
-    assert offset > 0
-
-
-def test_a_write_that_was_answered_outlives_a_kill(project: Project) -> None:
-    with Wire(project).greet() as wire:
-        wire.call("create_task", title="Kept")
-        wire.call("add_task_activity", task_id="T-1", activity_type="note", description="seen")
-        wire.call("update_task_wip", task_id="T-1", wip_data={"phase": "testing"})
-        wire.process.send_signal(signal.SIGKILL)
-        wire.process.wait()
-    with sqlite3.connect(project.database) as connection:
-        rows = connection.execute("SELECT title, work_in_progress FROM tasks").fetchall()
-        noted = connection.execute("SELECT description FROM task_activity").fetchall()
-    connection.close()
-    assert [title for title, _ in rows] == ["Kept"]
-    assert json.loads(rows[0][1])["phase"] == "testing"
-    assert ("seen",) in noted
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(project: Project) -> None:
@@ -166,70 +65,6 @@ def test_a_token_revoked_while_it_serves_opens_nothing_from_then_on(project: Pro
         assert "revoked" in wire.refused("get_tasks")
 
 
-def test_what_a_token_may_not_do_is_refused_in_words(project: Project) -> None:
-    project.extra["COCKPIT_TOKEN"] = project.token("agent/reader", "work.read")
-    with Wire(project).greet() as wire:
-        assert wire.call("get_tasks") == {"tasks": []}
-        assert "work.write" in wire.refused("create_task", title="No")
-        assert wire.call("get_tasks") == {"tasks": []}
-
-
-def test_two_clients_at_once_lose_nothing(project: Project) -> None:
-    with Wire(project).greet("one") as one, Wire(project).greet("two") as two:
-        one.call("create_task", title="Shared")
-        for number in range(25):
-            for wire, name in ((one, "one"), (two, "two")):
-                data = {"decisions": [f"{name} {number}"], "files_modified": [f"{name}/{number}"]}
-                call = {
-                    "name": "update_task_wip",
-                    "arguments": {"task_id": "T-1", "wip_data": data},
-                }
-                wire.send(
-                    {"jsonrpc": "2.0", "id": f"{number}", "method": "tools/call", "params": call}
-                )
-        for wire in (one, two):
-            answers = [json.loads(wire.line()) for _ in range(25)]
-            assert [answer["result"]["isError"] for answer in answers] == [False] * 25
-        kept = two.call("get_task", task_id="T-1", fields="full")["wip"]
-    assert len({json.dumps(one) for one in kept["decisions"]}) == 50
-    assert len(kept["files_modified"]) == 50
-
-
-SERVED = """
-import sys
-from cockpit.cli import main
-code = main(["mcp"])
-heavy = {"textual", "widgets.work.work_pane", "pydantic_ai", "anthropic", "openai", "numpy", "tiktoken"}
-print(sorted(heavy & set(sys.modules)), file=sys.stderr)
-sys.exit(code)
-"""
-
-
-def test_keeping_tasks_loads_neither_screen_nor_model_nor_compiler(project: Project) -> None:
-    hello = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "a", "version": "1"},
-    }
-    call = {"name": "create_task", "arguments": {"title": "One"}}
-    lines = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", SERVED],
-        cwd=project.root,
-        env=project.env,
-        input="".join(json.dumps(line) + "\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == "[]"
-
-
 def test_without_standard_input_it_says_so(project: Project) -> None:
     words = f'exec "{sys.executable}" -m cockpit mcp <&-'
     done = subprocess.run(
@@ -258,3 +93,53 @@ def test_calls_are_logged_and_refusals_are_journalled_once_a_minute(project: Pro
     assert {(detail["face"], detail["request"]) for detail in details} == {("mcp", "create_task")}
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     assert [line["action"] for line in lines] == ["access.refused"] * 2
+
+
+def test_answers_are_whole_and_short(project: Project) -> None:
+    """The twelve tools of the core, ten tasks, errors, and a half of a character."""
+    with Wire(project).greet() as wire:
+        listed = wire.ask("tools/list")
+        assert len(json.loads(listed)["result"]["tools"]) <= 12 and len(listed) <= 4_000
+        assert wire.call("create_task", title="cut \ud83d")["title"] == "cut ?"
+        assert wire.call("create_task", title="whole \U0001f600")["title"] == "whole \U0001f600"
+        for number in range(8):
+            wire.call("create_task", title=f"Task {number}", description="What it is about. " * 6)
+        answer = wire.ask("tools/call", {"name": "get_tasks", "arguments": {"fields": "minimal"}})
+        assert len(answer) <= 1_000
+        words = wire.refused("get_tasks", fields="x" * 1_000_000)
+        assert len(words) < 2_100 and "It takes: status" in words
+
+
+def test_an_answer_never_grows_past_its_cap_and_says_where_it_goes_on(project: Project) -> None:
+    project.extra["COCKPIT_ANSWER_TOKENS"] = "4000"
+    with Wire(project).greet() as wire:
+        for number in range(16):
+            wire.call("create_task", title=f"Task {number}", description="word " * 300)
+        first = wire.call("get_tasks", fields="standard")
+        assert count_tokens(json.dumps(first, separators=(",", ":"))) <= 4_000
+        assert first["more"] == 16 - len(first["tasks"]) > 0
+        rest = wire.call("get_tasks", fields="standard", offset=first["next_offset"])
+    ids = [task["id"] for task in first["tasks"] + rest["tasks"]]
+    assert ids == [f"T-{number}" for number in range(1, len(ids) + 1)]
+
+
+def test_two_clients_at_once_lose_nothing_and_a_kill_neither(project: Project) -> None:
+    with Wire(project).greet("one") as one, Wire(project).greet("two") as two:
+        one.call("create_task", title="Shared")
+        for number in range(20):
+            for wire, name in ((one, "one"), (two, "two")):
+                data = {"decisions": [f"{name} {number}"], "files_modified": [f"{name}/{number}"]}
+                call = {"task_id": "T-1", "wip_data": data}
+                params = {"name": "update_task_wip", "arguments": call}
+                wire.send(
+                    {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+                )
+        for wire in (one, two):
+            answers = [json.loads(wire.line()) for _ in range(20)]
+            assert [answer["result"]["isError"] for answer in answers] == [False] * 20
+            wire.process.send_signal(signal.SIGKILL)
+            wire.process.wait()
+    with Wire(project).greet() as wire:
+        kept = wire.call("get_task", task_id="T-1", fields="full")["wip"]
+    assert len({json.dumps(one) for one in kept["decisions"]}) == 40
+    assert len(kept["files_modified"]) == 40

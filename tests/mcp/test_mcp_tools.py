@@ -16,13 +16,14 @@ from mcp_world import COMMAND, Project
 
 from cockpit.backlog import service
 from cockpit.cli import root
-from cockpit.mcp.tool_registry import TOOLS
+from cockpit.mcp.tool_registry import TOOLS, tools_in_tier
 from cockpit.store.db.transaction import Tx
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 
+WAITS = "the one that waits"
 CALLS: dict[str, dict[str, Any]] = {
     "create_epic": {"title": "Epic", "priority": "P1"},
     "create_story": {"title": "Story", "epic_id": "E-1"},
@@ -45,19 +46,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "set_blocker": {"task_id": "T-1", "reason": "no key"},
     "resolve_blocker": {"task_id": "T-1"},
     "set_needs_rework": {"task_id": "T-1", "value": True},
-    "record_task_failure": {
-        "task_id": "T-1",
-        "failure_type": "spec",
-        "reason": "missed",
-        "attempt": 1,
-    },
-    "set_task_handoff": {
-        "task_id": "T-1",
-        "status": "PASS",
-        "summary": "done",
-        "files_changed": ["a.py"],
-        "full_details": "all of it",
-    },
+    "record_task_failure": {"task_id": "T-1", "failure_type": "spec", "reason": "missed"},
+    "set_task_handoff": {"task_id": "T-1", "status": "PASS", "summary": "done"},
     "get_task_handoff": {"task_id": "T-1", "include_details": True},
     "add_dependency": {"task_id": "T-2", "depends_on_task_id": "T-1"},
     "get_task_dependencies": {"task_id": "T-2"},
@@ -74,13 +64,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "delete_epic_handoffs": {"epic_id": "E-1"},
     "list_skills": {"task": "squash the commits"},
     "get_skill": {"name": "git"},
-    "propose_profile_change": {
-        "base_profile_version": 99,
-        "effective_waves": 2,
-        "reason": "to be refused: there is no version 99",
-    },
+    # To be refused: there is no version 99.
+    "propose_profile_change": {"base_profile_version": 99, "effective_waves": 2, "reason": "x"},
     "request_context": {"purpose": "p", "question": "q", "scope": ["file:shapes.py"], "wait_s": 0},
-    "propose_action": {"proposal_id": "the one that waits", "wait_s": 0},
+    "propose_action": {"proposal_id": WAITS, "wait_s": 0},
     "get_orientation_packet": {"fields": "full"},
     "search_knowledge": {"query": "areas"},
     "estimate_work": {"words": "investigate how areas are computed"},
@@ -97,7 +84,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "record_task_failure": {
         "task_id": "T-1",
         "failure_type": "spec",
-        "reason": "again",
+        "reason": "x",
         "attempt": 2**40,
     },
     "create_task": {"title": "Task", "story_id": "S-77"},
@@ -114,103 +101,12 @@ WRONG: dict[str, dict[str, Any]] = {
 """Calls that no tool may answer."""
 
 
-def served(project: Project, tier: str) -> StdioServerParameters:
-    return StdioServerParameters(
-        command=COMMAND[0],
-        args=[*COMMAND[1:], "mcp", "--tier", tier],
-        cwd=project.root,
-        env=project.env,
-    )
-
-
 def filled(tx: Tx) -> None:
     service.create_epic(tx, "Epic", priority="P1", by="agent")
     service.create_story(tx, "Story", epic_id="E-1", by="agent")
     for _ in range(3):
         service.create_task(tx, "Task", story_id="S-1", task_type="bug", by="agent")
     service.archive(tx, "T-3", by="agent")
-
-
-@pytest.mark.parametrize("tier", ["core", "standard", "all"])
-async def test_every_tool_of_a_tier_is_listed_answers_and_refuses(
-    project: Project, tier: str
-) -> None:
-    with project.store() as store:
-        store.write_now(filled)
-    async with Client(served(project, tier)) as client:
-        listed = (await client.list_tools()).tools
-        names = [tool.name for tool in listed]
-        assert set(names) <= set(CALLS)
-        waiting = ""
-        for name in (name for name in CALLS if name in names):
-            arguments = {
-                key: waiting if value == "the one that waits" else value
-                for key, value in CALLS[name].items()
-            }
-            answer = await client.call_tool(name, arguments)
-            text = answer.content[0].text  # type: ignore[union-attr]  # every answer is text
-            assert not answer.is_error, (name, text)
-            told = json.loads(text)
-            assert isinstance(told, dict), name
-            if name == "request_context":
-                waiting = told["proposal_id"]
-        for tool in listed:
-            refused = await client.call_tool(tool.name, {"nonsense": 1})
-            words = refused.content[0].text  # type: ignore[union-attr]  # every answer is text
-            assert refused.is_error, tool.name
-            assert "'nonsense'" in words
-            named = tool.input_schema.get("properties", {})
-            assert [name for name in named if name not in words] == []
-            for name in tool.input_schema.get("required", []):
-                without = {k: v for k, v in CALLS[tool.name].items() if k != name}
-                missing = await client.call_tool(tool.name, without)
-                assert missing.is_error
-                assert f"'{name}'" in missing.content[0].text  # type: ignore[union-attr]  # text
-        for name in (name for name in WRONG if name in names):
-            refused = await client.call_tool(name, WRONG[name])
-            words = refused.content[0].text  # type: ignore[union-attr]  # every answer is text
-            assert refused.is_error, (name, words)
-            assert "Traceback" not in words
-            assert "unexpectedly" not in words, (name, words)
-        unknown = await client.call_tool("approve", {})
-        assert unknown.is_error
-
-
-async def test_the_largest_tier_is_every_tool_there_is(project: Project) -> None:
-    async with Client(served(project, "all")) as client:
-        listed = (await client.list_tools()).tools
-    assert {tool.name for tool in listed} == set(CALLS)
-    assert all(tool.description for tool in listed)
-
-
-async def test_a_tool_of_a_larger_tier_is_named_with_its_tier(project: Project) -> None:
-    async with Client(served(project, "core")) as client:
-        answer = await client.call_tool("archive_task", {"task_id": "T-1"})
-    assert answer.is_error
-    assert "--tier" in answer.content[0].text  # type: ignore[union-attr]  # every answer is text
-
-
-async def test_the_last_task_of_a_story_says_that_it_ended_both(project: Project) -> None:
-    async with Client(served(project, "standard")) as client:
-        await client.call_tool("create_epic", {"title": "Epic"})
-        await client.call_tool("create_story", {"title": "Story", "epic_id": "E-1"})
-        await client.call_tool("create_task", {"title": "Task", "story_id": "S-1"})
-        ended = await client.call_tool("update_task_status", {"task_id": "T-1", "status": "done"})
-        told = json.loads(ended.content[0].text)  # type: ignore[union-attr]  # every answer is text
-    assert told["boundaries"] == {
-        "story_completed": True,
-        "epic_completed": True,
-        "story_id": "S-1",
-        "epic_id": "E-1",
-    }
-
-
-@pytest.mark.parametrize("tier", ["core", "standard", "all"])
-def test_the_page_names_the_tools_of_each_tier(tier: str) -> None:
-    page = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
-    (row,) = [line for line in page.splitlines() if line.startswith(f"| {tier} |")]
-    named = re.findall(r"`([a-z_]+)`", row)
-    assert named == [tool.name for tool in TOOLS if tool.tier == tier]
 
 
 def test_the_configurations_on_the_pages_are_what_they_claim_to_be() -> None:
@@ -229,3 +125,60 @@ def test_the_configurations_on_the_pages_are_what_they_claim_to_be() -> None:
             command = root.get_command(click.Context(root), words[0])
             assert command is not None
             command.make_context(words[0], list(words[1:]))
+
+
+@pytest.mark.parametrize("tier", ["core", "standard", "all"])
+async def test_every_tool_of_a_tier_is_listed_answers_and_refuses(
+    project: Project, tier: str
+) -> None:
+    with project.store() as store:
+        store.write_now(filled)
+    server = StdioServerParameters(
+        command=COMMAND[0],
+        args=[*COMMAND[1:], "mcp", "--tier", tier],
+        cwd=project.root,
+        env=project.env,
+    )
+    async with Client(server) as client:
+
+        async def call(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+            answer = await client.call_tool(name, arguments)
+            return answer.content[0].text, bool(answer.is_error)  # type: ignore[union-attr]
+
+        listed = (await client.list_tools()).tools
+        names = [tool.name for tool in listed]
+        assert set(names) == {tool.name for tool in tools_in_tier(tier)} <= set(CALLS)
+        assert tier != "all" or set(names) == set(CALLS)
+        waiting = ""
+        for name in (name for name in CALLS if name in names):
+            given = CALLS[name].items()
+            text, wrong = await call(name, {k: waiting if v == WAITS else v for k, v in given})
+            assert not wrong, (name, text)
+            told = json.loads(text)
+            assert isinstance(told, dict), name
+            if name == "request_context":
+                waiting = told["proposal_id"]
+        for tool in listed:
+            words, wrong = await call(tool.name, {"nonsense": 1})
+            assert wrong and "'nonsense'" in words, tool.name
+            named = tool.input_schema.get("properties", {})
+            assert [name for name in named if name not in words] == []
+            for name in tool.input_schema.get("required", []):
+                without = {k: v for k, v in CALLS[tool.name].items() if k != name}
+                words, wrong = await call(tool.name, without)
+                assert wrong and f"'{name}'" in words
+        for name in (name for name in WRONG if name in names):
+            words, wrong = await call(name, WRONG[name])
+            assert wrong, (name, words)
+            assert "Traceback" not in words and "unexpectedly" not in words, (name, words)
+        assert (await call("approve", {}))[1]
+        words, wrong = await call("archive_task", {"task_id": "T-99"})
+        assert wrong and ("--tier" in words) == (tier != "all")
+
+
+def test_the_page_names_the_tools_of_each_tier() -> None:
+    page = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
+    for tier in ("core", "standard", "all"):
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {tier} |")]
+        named = re.findall(r"`([a-z_]+)`", row)
+        assert named == [tool.name for tool in TOOLS if tool.tier == tier]

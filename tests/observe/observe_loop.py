@@ -20,6 +20,11 @@ from cockpit.store.db.database import Store
 from cockpit.store.sessions import waves
 
 PATIENCE_S = 60
+LONG = "".join(
+    f"def reading_{n}(station):\n    return measured(station, {n}) * {n * 7919 % 1013}\n\n\n"
+    for n in range(120)
+)
+"""A module that takes some thousand tokens."""
 
 
 def ask(scope: Sequence[str], *, wave: int, finish: bool = False) -> str:

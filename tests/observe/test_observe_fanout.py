@@ -51,10 +51,6 @@ def statuses(outcomes: list[JobOutcome[str]]) -> list[str]:
     return [outcome.status for outcome in outcomes]
 
 
-async def test_no_jobs_are_no_outcomes() -> None:
-    assert await fan_out([]) == []
-
-
 async def test_outcomes_come_in_the_order_of_jobs_within_the_limits() -> None:
     bench = Bench()
     jobs = [bench.job(f"s{n % 3}", str(n), turns=n % 5) for n in range(500)]
@@ -65,20 +61,6 @@ async def test_outcomes_come_in_the_order_of_jobs_within_the_limits() -> None:
     assert bench.most["s2"] > 3
 
 
-async def test_all_places_are_used() -> None:
-    bench = Bench()
-    await fan_out([bench.job("a", str(n), turns=5) for n in range(400)], limit=128)
-    assert bench.most["a"] == 128
-
-
-async def test_one_failing_job_costs_itself_alone() -> None:
-    bench = Bench()
-    jobs = [bench.job("good", "1"), Job("bad", "2", fail), bench.job("good", "3")]
-    outcomes = await fan_out(jobs)
-    assert statuses(outcomes) == ["done", "failed", "done"]
-    assert isinstance(outcomes[1].error, ValueError) and outcomes[1].value is None
-
-
 async def test_a_hanging_source_costs_its_own_jobs_alone() -> None:
     bench = Bench()
     jobs = [Job("stuck", str(n), hang) for n in range(6)]
@@ -87,10 +69,7 @@ async def test_a_hanging_source_costs_its_own_jobs_alone() -> None:
     assert statuses(outcomes) == ["timed_out"] * 6 + ["done"] * 200
 
 
-async def test_a_job_that_ignores_its_end_is_left_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cockpit.observe.fan_out.GRACE_S", 0.05)
+async def test_a_job_that_ignores_its_end_is_left_behind() -> None:
     released = asyncio.Event()
 
     async def stubborn() -> str:
@@ -103,8 +82,7 @@ async def test_a_job_that_ignores_its_end_is_left_behind(
 
     bench = Bench()
     jobs = [Job("stubborn", "x", stubborn), *(bench.job("good", str(n)) for n in range(50))]
-    running = asyncio.create_task(fan_out(jobs, limit=2, timeout_s=0.05))
-    outcomes = await running
+    outcomes = await fan_out(jobs, limit=2, timeout_s=0.05)
     released.set()
     assert statuses(outcomes) == ["timed_out"] + ["done"] * 50
     assert bench.ended == 50
@@ -131,12 +109,6 @@ async def test_cancelling_ends_every_job() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_nothing_is_left_running_after_the_end() -> None:
-    bench = Bench()
-    await fan_out([bench.job(f"s{n % 7}", str(n)) for n in range(1_000)])
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
 async def test_ten_thousand_jobs_and_no_more() -> None:
     bench = Bench()
     jobs = [bench.job(f"s{n % 9}", str(n), turns=0) for n in range(MAX_JOBS)]
@@ -145,13 +117,14 @@ async def test_ten_thousand_jobs_and_no_more() -> None:
         await fan_out([*jobs, jobs[0]])
 
 
-@pytest.mark.parametrize("limits", [{"limit": 0}, {"per_source": {"a": 0}}])
-async def test_limits_below_one_are_refused(limits: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        await fan_out([Bench().job("a", "1")], **limits)  # type: ignore[arg-type]  # on purpose
+async def test_limits_below_one_are_refused() -> None:
+    for limits in ({"limit": 0}, {"per_source": {"a": 0}}):
+        with pytest.raises(ValueError, match="at least 1"):
+            await fan_out([Bench().job("a", "1")], **limits)  # type: ignore[arg-type]  # on purpose
 
 
-@settings(max_examples=examples(60), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.booleans()), max_size=40),
     st.integers(1, 6),

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from observe_world import Project
 
-from cockpit.access.confined_paths import PathRefused
-from cockpit.core.canonical_json import canonical_json
 from cockpit.observe.context_request import ContextRequest, parse_request
 from cockpit.observe.count_tokens import count_tokens
 from cockpit.observe.gateway import Caps, ContextGateway
@@ -55,26 +48,14 @@ async def test_fetching_gives_facts_and_an_outcome_for_each_item(project: Projec
     fetched = await gateway(project).fetch(asked)
     assert [outcome.item for outcome in fetched.outcomes] == list(asked.scope)
     assert all(outcome.facts >= 1 and not outcome.error for outcome in fetched.outcomes[:7])
-    assert fetched.outcomes[7].error == "there is no file 'nowhere.py'"
-    assert fetched.outcomes[7].body() == {
-        "item": "file:nowhere.py",
-        "facts": 0,
-        "tokens": 0,
-        "error": "there is no file 'nowhere.py'",
-    }
+    error = {"facts": 0, "tokens": 0, "error": "there is no file 'nowhere.py'"}
+    assert fetched.outcomes[7].body() == {"item": "file:nowhere.py", **error}
     for fact in fetched.facts:
         assert 0 < fact.utility <= UTILITY_MAX and fact.dedupe_key and fact.full.tokens >= 0
         assert fact.provenance is not None and fact.provenance["level"] in LEVELS
         assert len(fact.provenance["sha256"]) == 64
         json.dumps(dict(fact.provenance), allow_nan=False)
         fact.full.text.encode()
-
-
-async def test_only_the_approved_items_are_read(project: Project) -> None:
-    asked = request(*SCOPE)
-    fetched = await gateway(project).fetch(asked, asked.scope[:1])
-    assert [fact.source_ref for fact in fetched.facts] == ["file:src/app.py"]
-    assert (await gateway(project).fetch(asked, [])).facts == ()
 
 
 async def test_a_fact_named_twice_comes_once(project: Project) -> None:
@@ -104,45 +85,6 @@ async def test_time_over_is_said_so_and_costs_one_item(project: Project) -> None
     assert "took longer" in late.refused and not sound.refused
 
 
-async def test_too_many_items_at_once_are_refused(project: Project) -> None:
-    caps = Caps(max_jobs=1)
-    one, two = await gateway(project, caps=caps).preview(request("tree:.", "tree:src"))
-    assert not one.refused and "more than 1 items" in two.refused
-
-
-PROGRAM = """
-import asyncio, json, sys
-from pathlib import Path
-from cockpit.observe.gateway import ContextGateway
-from cockpit.observe.context_request import parse_request
-from cockpit.core.canonical_json import digest
-asked = parse_request({"purpose": "p", "question": "q", "scope": json.loads(sys.argv[2])})
-got = asyncio.run(ContextGateway.of(root=Path(sys.argv[1]), rev=sys.argv[3] or None).fetch(asked))
-print(digest([[f.fact_id, f.full.text, f.reference.text, f.outline and f.outline.text,
-               f.full.tokens, dict(f.provenance), f.dedupe_key] for f in got.facts]))
-"""
-
-
-@pytest.mark.parametrize("at_revision", [False, True])
-async def test_the_same_bytes_in_any_process_and_directory(
-    project: Project, tmp_path: Path, at_revision: bool
-) -> None:
-    copy = tmp_path / "other" / "place"
-    shutil.copytree(project.root, copy)
-    rev = project.head if at_revision else ""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(root), json.dumps(SCOPE), rev],
-            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-        )
-        for root, seed, zone in ((project.root, "0", "UTC"), (copy, "1", "Asia/Tokyo"))
-    ]
-    one, other = (program.communicate()[0].strip() for program in running)
-    assert one == other != b""
-
-
 async def test_no_secret_and_no_place_comes_through(project: Project) -> None:
     canary = "ghp_" + "a1B2" * 9
     project.write("src/app.py", f"def load():\n    return '{canary}'\n").write(
@@ -155,22 +97,6 @@ async def test_no_secret_and_no_place_comes_through(project: Project) -> None:
     )  # fmt: skip
     previews = await gateway(project).preview(asked)
     fetched = await gateway(project).fetch(asked)
-    stored = [
-        [
-            f.source_ref,
-            f.full.text,
-            f.reference.text,
-            f.outline,
-            dict(f.provenance or {}),
-            f.dedupe_key,
-        ]
-        for f in fetched.facts
-    ]
-    for shown in (canonical_json([repr(row) for row in stored]), [p.refused for p in previews]):
-        assert canary not in str(shown) and str(project.root) not in str(shown)
+    for shown in (repr(fetched.facts), repr([preview.refused for preview in previews])):
+        assert canary not in shown and str(project.root) not in shown
     assert all(canary not in outcome.error for outcome in fetched.outcomes)
-
-
-def test_a_root_that_is_no_project_is_refused(project: Project) -> None:
-    with pytest.raises(PathRefused):
-        ContextGateway.of(root=project.root / ".git")

@@ -29,30 +29,12 @@ async def test_a_glob_means_its_files_with_its_lines_and_level(project: Project)
     assert await expanded(project, "tree:src") == ["tree:src"]
 
 
-async def test_a_globs_preview_counts_files_and_tokens_and_reads_nothing(project: Project) -> None:
-    asked = parse_request({"purpose": "p", "question": "q", "scope": ["file:src/*.py"]})
-    (preview,) = await gateway(project).preview(asked)
-    singly = parse_request(
-        {"purpose": "p", "question": "q", "scope": ["file:src/app.py", "file:src/use.py"]}
-    )
-    each = await gateway(project).preview(singly)
-    assert not preview.refused and preview.note.startswith("2 files, ")
-    assert preview.tokens == sum(one.tokens for one in each)
-
-
 async def test_a_file_that_is_called_like_a_glob_is_itself(project: Project) -> None:
     project.write("pages/[id].tsx", "export default 1\n").write("pages/i.tsx", "export default 2\n")
     assert await expanded(project, "file:pages/[id].tsx") == ["file:pages/[id].tsx"]
     head = project.commit("pages")
     assert await expanded(project, "file:pages/[id].tsx", head) == ["file:pages/[id].tsx"]
     assert await expanded(project, "file:pages/[i].tsx") == ["file:pages/i.tsx"]
-
-
-async def test_a_glob_reads_from_the_revision(project: Project) -> None:
-    head = project.head
-    project.write("src/new.py", "x = 1\n")
-    assert "file:src/new.py" in await expanded(project, "file:src/*.py")
-    assert "file:src/new.py" not in await expanded(project, "file:src/*.py", head)
 
 
 async def test_what_git_ignores_and_links_that_lead_out_are_not_meant(

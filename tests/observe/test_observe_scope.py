@@ -21,16 +21,9 @@ from cockpit.observe.scope_items import KINDS, ScopeItem, ScopeRefused, parse_it
         ("file:src/a.py:10-40", ScopeItem("file", "src/a.py", (10, 40))),
         ("file:src/a.py:7", ScopeItem("file", "src/a.py", (7, 7))),
         ("file:a b.py @outline", ScopeItem("file", "a b.py", level="outline")),
-        (
-            'file:"odd\\nname":1-2 @reference',
-            ScopeItem("file", "odd\nname", (1, 2), level="reference"),
-        ),
+        ('file:"a\\nb":1-2 @reference', ScopeItem("file", "a\nb", (1, 2), level="reference")),
         ('file:"a:1"', ScopeItem("file", "a:1")),
-        ("file:odd⟦U+000A⟧name", ScopeItem("file", "odd\nname")),
-        (
-            'diff:main in "odd⟦U+000A⟧name.py"',
-            ScopeItem("diff", "main", glob="odd\nname.py"),
-        ),
+        ('diff:main in "a⟦U+000A⟧b.py"', ScopeItem("diff", "main", glob="a\nb.py")),
         ("search:def \\w+\\(", ScopeItem("search", "def \\w+\\(")),
         ("search:load in src/**/*.py", ScopeItem("search", "load", glob="src/**/*.py")),
         ("search:x in y in *.py", ScopeItem("search", "x in y", glob="*.py")),
@@ -38,14 +31,11 @@ from cockpit.observe.scope_items import KINDS, ScopeItem, ScopeRefused, parse_it
         ('search:x in "a b"', ScopeItem("search", "x", glob="a b")),
         ("search:x in src/ @outline", ScopeItem("search", "x", glob="src/", level="outline")),
         ("tree:", ScopeItem("tree", ".")),
-        ("tree:src/", ScopeItem("tree", "src")),
         ("symbol:Config.load()", ScopeItem("symbol", "Config.load")),
-        ("symbol:std::vec", ScopeItem("symbol", "std::vec")),
         ("diff:main..HEAD", ScopeItem("diff", "main..HEAD")),
         ("diff:v1.0...HEAD~2 in src/a.py", ScopeItem("diff", "v1.0...HEAD~2", glob="src/a.py")),
         ("log:feature/x@{upstream}", ScopeItem("log", "feature/x@{upstream}")),
         ("pr:#24", ScopeItem("pr", "24")),
-        ("issue:7", ScopeItem("issue", "7")),
     ],
 )
 def test_items_are_read(text: str, item: ScopeItem) -> None:
@@ -58,7 +48,6 @@ def test_items_are_read(text: str, item: ScopeItem) -> None:
     [
         ("", "file:src/app.py"),
         ("src/a.py", "file:src/app.py"),
-        ("files:a", "write one of"),
         ("skill:../review", "names no skill"),
         ("receipt:3", "its wave and its number, like receipt:3.1"),
         ("handoff:S-1", "Write one like T-42"),
@@ -67,32 +56,19 @@ def test_items_are_read(text: str, item: ScopeItem) -> None:
         ("file:", "names nothing"),
         ("file:src/", "tree:src"),
         ("file:a.py:0-3", "count from 1"),
-        ("file:a.py:9-3", "count from 1"),
-        ("file:a.py:10-", ":10-40"),
-        ("file:a.py:-10", ":10-40"),
         ("file:a.py:10-end", ":10-40"),
         ('file:"open', "JSON"),
         ("file:a\0b", "NUL"),
         ("file:a @summary", "@outline"),
-        ("search:", "names nothing"),
         ("search:a\nb", "single lines"),
-        ("symbol:a b", "not a name"),
-        ("symbol:-x", "not a name"),
         ("symbol:a;b", "not a name"),
         ("diff:--output=/tmp/x", "not a range"),
-        ("diff:-p", "not a range"),
         ("diff:a..-b", "not a range"),
-        ("diff:a b", "not a range"),
-        ("diff:HEAD:src/a.py", "not a range"),
         ("diff:a..b..c", "not a range"),
-        ("diff:a....b", "not a range"),
         ("diff:ext::sh -c x", "not a range"),
         ("diff:$(id)", "not a range"),
-        ("diff:^main", "not a range"),
         ("log:@{-1}", "not a range"),
-        ("pr:x", "not a number"),
         ("pr:-1", "not a number"),
-        ("pr:24;ls", "not a number"),
         ("pr:٢٤", "not a number"),
         ("issue:0", "not a number"),
         ("file:" + "x" * 3000, "too long"),
@@ -104,31 +80,31 @@ def test_errors_say_what_to_write(text: str, words: str) -> None:
     assert words in str(refused.value)
 
 
-piece = st.sampled_from(
-    [
-        "src",
-        "a.py",
-        ":",
-        "1",
-        "-",
-        "2",
-        " in ",
-        "*",
-        "**",
-        " @full",
-        " @outline",
-        '"',
-        "\\",
-        "/",
-        " ",
-    ]
-) | st.text(max_size=4)
+PIECES = (
+    "src",
+    "a.py",
+    ":",
+    "1",
+    "-",
+    "2",
+    " in ",
+    "*",
+    "**",
+    " @full",
+    " @outline",
+    '"',
+    "\\",
+    "/",
+    " ",
+)
+piece = st.sampled_from(PIECES) | st.text(max_size=4)
 texts = st.lists(piece, max_size=8).map("".join)
 levels = st.sampled_from(["full", "outline", "reference"])
 spans = st.tuples(st.integers(1, 10**6), st.integers(0, 1000)).map(lambda s: (s[0], s[0] + s[1]))
 
 
-@settings(max_examples=examples(500))
+@pytest.mark.search
+@settings(max_examples=examples(80))
 @given(st.sampled_from(KINDS), texts)
 def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
     try:
@@ -138,7 +114,8 @@ def test_what_is_read_is_written_and_read_again(kind: str, text: str) -> None:
     assert parse_item(str(item)) == item
 
 
-@settings(max_examples=examples(300))
+@pytest.mark.search
+@settings(max_examples=examples(80))
 @given(texts, st.none() | spans, levels)
 def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, level: str) -> None:
     name = str(PurePosixPath(path))
@@ -149,7 +126,8 @@ def test_every_path_can_be_written(path: str, lines: tuple[int, int] | None, lev
     assert str(item).isprintable()
 
 
-@settings(max_examples=examples(300))
+@pytest.mark.search
+@settings(max_examples=examples(80))
 @given(texts, levels)
 def test_every_path_can_be_named_in_a_diff(path: str, level: str) -> None:
     if not path or "\0" in path or path == "**":
@@ -173,17 +151,11 @@ def test_a_request_is_read() -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"purpose": ""}, "purpose"),
         ({"purpose": "  "}, "purpose"),
-        ({"purpose": None}, "purpose"),
         ({"purpose": 3}, "purpose"),
-        ({"question": ""}, "question"),
         ({"question": ["x"]}, "question"),
         ({"scope": []}, "scope"),
-        ({"scope": None}, "scope"),
         ({"scope": "file:a.py"}, "scope"),
-        ({"scope": {"file": "a.py"}}, "scope"),
-        ({"scope": ["file:a.py", 3]}, "scope[1]"),
         ({"scope": ["file:a.py", "nonsense"]}, "scope[1]"),
         ({"scope": ["file:a.py"] * (MAX_ITEMS + 1)}, "scope"),
         ({"escalation": 5}, "escalation"),
@@ -195,10 +167,3 @@ def test_a_faulty_request_is_refused_by_field(change: dict[str, object], field: 
     with pytest.raises(RequestRefused) as refused:
         parse_request({**GOOD, **change})
     assert field in str(refused.value)
-
-
-@pytest.mark.parametrize("field", ["purpose", "question", "scope"])
-def test_a_missing_field_is_refused_with_an_example(field: str) -> None:
-    with pytest.raises(RequestRefused) as refused:
-        parse_request({name: value for name, value in GOOD.items() if name != field})
-    assert f'"{field}": ' in str(refused.value)

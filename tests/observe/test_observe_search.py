@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,9 @@ from observe_world import Project
 from cockpit.observe.path_globs import matches_glob
 from cockpit.observe.project_snapshot import ProjectSnapshot, SourceFailed
 from cockpit.observe.scope_items import ScopeItem, parse_item
-from cockpit.observe.sources import text_search
 from cockpit.observe.sources.file import FileSource
 from cockpit.observe.sources.search import MAX_MATCHES, SearchSource
-from cockpit.observe.sources.search_process import find_matches as match_lines
+from cockpit.observe.sources.search_process import find_matches
 from cockpit.observe.sources.symbol import SymbolSource
 from cockpit.observe.sources.text_search import search_text
 from cockpit.store.context.facts import Fact
@@ -84,7 +82,7 @@ async def test_long_lines_binaries_and_ignored_files(project: Project) -> None:
     assert line.startswith("min.js:1: …x") and "needle" in line and len(line) < 500
 
 
-@pytest.mark.parametrize("regex", ["(a", "a**", "[z-a]", "(?P<x>", "\\", "*a", "a{9999999999999}"])
+@pytest.mark.parametrize("regex", ["(a", "[z-a]", "a{9999999999999}"])
 async def test_faulty_expressions_get_words(project: Project, regex: str) -> None:
     for act in (SearchSource().preview, SearchSource().fetch):
         with pytest.raises(SourceFailed, match="not a regular expression"):
@@ -108,76 +106,52 @@ async def test_links_out_are_never_searched(project: Project, tmp_path: Path) ->
     assert "no line" in (await search(project, "search:canary", project.head)).full.text
 
 
-async def test_without_git_search_and_symbols_work(tmp_path: Path) -> None:
-    plain = Project(tmp_path / "plain").write("a.py", "def f():\n    return 1\n")
-    assert (await search(plain, "search:def")).full.text == "a.py:1: def f():"
-    assert "defined at a.py:1-2" in (await symbol(plain, "f")).full.text
-
-
 EXPRESSIONS = [
-    "load", r"def \w+\(", r"\bload\b", "^class", r"\d+$", "a.c", "(load|helper)", "[A-Z]+", r"\s$",
-    "x{2,3}", "é", "a.c", r"na\b.ve", r"^$", "(?i)LOAD", r"(?<=def )\w+", "[^a]b", r"\.", "ab?c*d+",
+    "load", r"def \w+\(", r"\bload\b", r"\d+$", "a.c", "(load|helper)", r"\s$", "é", "^$", "(?i)LOAD",
+    r"(?<=def )\w+", "[^a]b",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("regex", EXPRESSIONS)
-async def test_ripgrep_changes_nothing(project: Project, regex: str) -> None:
+async def test_ripgrep_changes_nothing(project: Project) -> None:
     project.write("latin.txt", b"a\xe9c na\xefve\r\n12\r\n").write("-dash.txt", "load a\u0301c\n")
     project.write("utf8.txt", "aéc naïve xxx é١٢\n\n abbccdd \n").write("odd\nname", "load\n")
-    for number in range(60):
+    for number in range(20):
         project.write(f"more/{number}.txt", f"class {number}\nhelper\n" if number % 7 else "\n")
     ground = ProjectSnapshot.at(project.root)
-    alone = await search_text(regex, ground, most=10_000)
-    assert await search_text(regex, ground, most=10_000, many=10) == alone
-
-
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_size=30)
-
-
-@settings(max_examples=examples(300))
-@given(st.sampled_from(EXPRESSIONS), texts)
-def test_the_wider_expression_matches_at_least_as_much(regex: str, line: str) -> None:
-    if not text_search.can_widen(regex) or not re.search(regex, line):
-        return
-    wider = text_search.widen_for_ripgrep(regex).replace(r"(?-u:[^\n]{1,4})", "(?:[^\\n]{1,4})")
-    assert re.search(wider.encode(), line.encode())
+    for regex in EXPRESSIONS:
+        alone = await search_text(regex, ground, most=10_000)
+        assert await search_text(regex, ground, most=10_000, many=10) == alone, regex
 
 
 def test_lines_are_matched_alone() -> None:
     files = [("a", b"one\ntwo\r\n\nthree"), ("b", b"\0two")]
-    answer = match_lines(r"^two$|^$", files, 10)
+    answer = find_matches(r"^two$|^$", files, 10)
     assert answer == {"found": {"a": [(2, "two", 0), (3, "", 0)]}, "counts": {"a": 2}}
-    assert match_lines("o.t", files, 10) == {"found": {}, "counts": {}}
+    assert find_matches("o.t", files, 10) == {"found": {}, "counts": {}}
 
 
-@pytest.mark.parametrize(
-    ("glob", "path", "expected"),
-    [
-        (None, "a/b.py", True),
-        ("*.py", "a/b.py", True),
-        ("*.py", "a/b.pyi", False),
-        ("a/*.py", "a/b.py", True),
-        ("a/*.py", "a/c/b.py", False),
-        ("a/**/*.py", "a/b.py", True),
-        ("a/**/*.py", "a/c/d/b.py", True),
-        ("**/*.py", "b.py", True),
-        ("a", "a/b.py", True),
-        ("a/", "a/b.py", True),
-        ("a", "ab/c.py", False),
-        ("a/**", "a/c/b.py", True),
-        ("?.py", "a/b.py", True),
-        ("[ab].py", "x/a.py", True),
-        ("[!ab].py", "x/a.py", False),
-        ("[id].tsx", "[id].tsx", True),
-        ("a.c", "abc", False),
-        ("[", "[", True),
-    ],
+MATCHES = (
+    (None, "a/b.py"), ("*.py", "a/b.py"), ("a/*.py", "a/b.py"), ("a/**/*.py", "a/b.py"),
+    ("a/**/*.py", "a/c/d/b.py"), ("**/*.py", "b.py"), ("a", "a/b.py"), ("a/", "a/b.py"),
+    ("a/**", "a/c/b.py"), ("?.py", "a/b.py"), ("[ab].py", "x/a.py"), ("[id].tsx", "[id].tsx"),
+    ("[", "["),
+)  # fmt: skip
+OTHERS = (
+    ("*.py", "a/b.pyi"),
+    ("a/*.py", "a/c/b.py"),
+    ("a", "ab/c.py"),
+    ("[!ab].py", "x/a.py"),
+    ("a.c", "abc"),
 )
-def test_globs(glob: str | None, path: str, expected: bool) -> None:
-    assert matches_glob(path, glob) is expected
 
 
-@settings(max_examples=examples(300))
+def test_globs() -> None:
+    assert [(glob, path) for glob, path in MATCHES if not matches_glob(path, glob)] == []
+    assert [(glob, path) for glob, path in OTHERS if matches_glob(path, glob)] == []
+
+
+@pytest.mark.search
+@settings(max_examples=examples(60))
 @given(st.text("ab*?[]!-/.", max_size=12), st.text("ab/.", max_size=40))
 def test_no_glob_breaks_or_hangs(glob: str, path: str) -> None:
     try:
@@ -203,7 +177,7 @@ async def test_definitions_come_with_their_code_and_uses(project: Project) -> No
     assert fact.outline is None or fact.outline.tokens < fact.full.tokens
 
 
-@pytest.mark.parametrize("name", ["Config.load", "app.Config.load", "src.app.Config.load", "load"])
+@pytest.mark.parametrize("name", ["src.app.Config.load", "load"])
 async def test_methods_are_found_by_qualified_name(project: Project, name: str) -> None:
     fact = await symbol(project, name)
     assert fact.provenance is not None
@@ -237,18 +211,6 @@ async def test_other_languages_and_broken_python(project: Project) -> None:
     assert fact.provenance["references"] == [["a.js", 4], ["d.txt", 1]]
 
 
-async def test_a_name_that_is_nowhere_is_said_so(project: Project) -> None:
-    with pytest.raises(SourceFailed, match="occurs in no text file"):
-        await symbol(project, "nowhere_at_all")
-
-
-async def test_symbols_at_the_revision(project: Project) -> None:
-    project.write("src/app.py", "x = 1\n")
-    fact = await symbol(project, "helper", project.head)
-    assert fact.provenance is not None and fact.provenance["rev"] == project.head
-    assert fact.provenance["definitions"] == [["src/app.py", 14, 15]]
-
-
 async def test_hostile_python_is_survived(project: Project) -> None:
     project.write("deep.py", "x = " + "(" * 5_000 + "draw" + ")" * 5_000)
     project.write("minus.py", "draw = " + "-" * 50_000 + "1").write("nul.py", b"draw\0draw")
@@ -273,26 +235,9 @@ async def test_lines_of_a_private_key_are_never_shown_alone(project: Project) ->
 
 async def test_half_a_secret_is_not_shown(project: Project) -> None:
     canary = "ghp_" + "a1B2" * 9
-    for gap in range(90, 110):
+    for gap in range(90, 110, 5):
         line = f"{'x' * 1000} {canary}{' ' * (gap - 60)}needle {'y ' * 130}{canary} {'z' * 1000}"
         project.write("one.txt", f"{line}\n")
         assert canary[-8:] not in (await search(project, "search:needle")).full.text
     project.write("two.txt", f"{'w ' * 140} needle {canary}\n")
     assert canary[:8] not in (await symbol(project, "needle")).full.text
-
-
-async def test_secrets_in_found_lines_are_masked(project: Project) -> None:
-    canary = "ghp_" + "a1B2" * 9
-    project.write("conf.py", f'def connect(token="{canary}"):\n    return "{canary}"\nconnect()\n')
-    assert canary not in repr(await search(project, "search:connect"))
-    assert canary not in repr(await symbol(project, "connect"))
-
-
-async def test_previews_measure_what_would_come(project: Project) -> None:
-    ground = ProjectSnapshot.at(project.root)
-    for source, text in ((SearchSource(), "search:load"), (SymbolSource(), "symbol:helper")):
-        item = parse_item(text)
-        preview = await source.preview(item, ground)
-        (fact,) = await source.fetch(item, ground)
-        assert 1 / 3 < preview.tokens / fact.full.tokens < 3
-        assert preview.note

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 
 import pytest
 from examples import examples
@@ -29,14 +26,14 @@ def changed(count: int) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 4])
-def test_a_text_with_a_few_lines_changed_is_a_near_duplicate(count: int) -> None:
-    assert are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count)))
-
-
-@pytest.mark.parametrize("count", [60, 120])
-def test_a_text_with_half_of_its_lines_changed_is_none(count: int) -> None:
-    assert not are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count)))
+def test_a_text_with_a_few_lines_changed_is_a_near_duplicate_and_with_half_of_them_is_none() -> (
+    None
+):
+    for count, near in ((0, True), (1, True), (4, True), (60, False), (120, False)):
+        assert are_near_duplicates(sketch_text(TEXT), sketch_text(changed(count))) is near
+    # The same in every process, under every hash seed and version.
+    words = "one two three four five six seven eight nine ten eleven twelve"
+    assert sketch_text(words) == -4779298082273221888
 
 
 def test_order_of_lines_and_indentation_do_not_matter() -> None:
@@ -53,36 +50,11 @@ def test_short_texts_are_compared_by_their_words() -> None:
     assert sketch_text("too short") == 0 == sketch_text("")
 
 
-def test_a_sketch_is_the_same_in_every_process_under_every_hash_seed() -> None:
-    program = (
-        "import sys\nfrom cockpit.observe.minhash_sketch import sketch_text\n"
-        "print(sketch_text(sys.argv[1]))"
-    )
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", program, TEXT],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for seed in ("0", "1", "99")
-    }
-    assert told == {f"{sketch_text(TEXT)}\n"}
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(st.text(max_size=400))
-def test_every_text_has_a_sketch_that_the_store_can_hold(text: str) -> None:
-    number = sketch_text(text)
-    assert -(1 << 63) <= number < 1 << 63
-    assert sketch_text(text) == number
-
-
 NUMBERS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool), max_size=12)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(30), deadline=None)
 @given(NUMBERS, st.data())
 def test_every_near_pair_is_found_and_the_first_of_a_cluster_stands_alone(
     numbers: list[int], data: st.DataObject

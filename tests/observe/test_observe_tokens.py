@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import tiktoken
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.token_vocabulary import Vocabulary
@@ -22,22 +22,11 @@ from cockpit.observe.count_tokens import _FOLDER as VOCABULARIES
 from cockpit.observe.count_tokens import (
     CL100K,
     O200K,
-    VocabularyMissing,
-    _vocabulary,
     count_again,
     count_tokens,
-    estimate_bytes,
 )
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [("", 0), ("hello world", 2), ("def f(x):\n    return x\n", 8), ("<|endoftext|>", 7)],
-)
-def test_known_counts(text: str, tokens: int) -> None:
-    assert count_tokens(text) == tokens
 
 
 # How OpenAI cuts texts into pieces.
@@ -108,60 +97,30 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(20), deadline=None)
+@example("\ud800", O200K)
+@example("a\udfff b \ud83d\ude00 x\ud83d", O200K)
+@example("<|endoftext|>" * 200, O200K)
 @given(TEXTS, st.sampled_from((O200K, CL100K)))
 def test_counts_are_those_of_tiktoken(text: str, name: str) -> None:
     assert count_again(text, name) == len(reference(name).encode_ordinary(text))
 
 
-def test_half_a_surrogate_pair_is_counted_as_tiktoken_does() -> None:
-    for text in ("\ud800", "a\udfff b", "\ud83d\ude00 x\ud83d"):
-        assert count_tokens(text) == len(reference(O200K).encode_ordinary(text))
-
-
-def test_a_damaged_vocabulary_is_refused_with_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cockpit.observe.count_tokens._FOLDER", tmp_path)
+def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
     for name in ("characters.bin", "cl100k_base.bin"):
         (tmp_path / name).write_bytes((VOCABULARIES / name).read_bytes()[:-10])
     for name in (O200K, CL100K):
-        with pytest.raises(VocabularyMissing, match="Install cockpit again"):
-            _vocabulary.__wrapped__(name)
+        with pytest.raises((OSError, ValueError)):
+            Vocabulary(name, tmp_path)
 
 
-@pytest.mark.parametrize("special", ["<|endoftext|>", "<|endofprompt|>", "<|fim_prefix|>"])
-def test_special_tokens_are_plain_text(special: str) -> None:
-    assert count_tokens(special) > 3
-    assert count_tokens(special * 200) > 600
-
-
-@pytest.mark.parametrize("text", ["\ud800", "a\0b", "\U0001f600" * 500, "\r\n" * 5000])
-def test_odd_characters_are_counted(text: str) -> None:
-    assert count_tokens(text) > 0
-
-
-@pytest.mark.parametrize("piece", ["a", " ", "=", "\u4e2d", "\n", "ab\n"])
-def test_long_runs_are_counted_in_pieces(piece: str) -> None:
-    text = piece * (1_000_000 // len(piece))
-    assert 0 < count_tokens(text) <= len(text)
+def test_long_runs_are_counted_in_pieces() -> None:
+    for piece in ("a", " ", "\u4e2d", "ab\n"):
+        text = piece * (100_000 // len(piece))
+        assert 0 < count_tokens(text) <= len(text)
     lines = "word and word\n" * 20_000
     assert count_tokens(lines) == 20_000 * count_tokens("word and word\n")
-
-
-def test_estimates_are_of_the_right_size() -> None:
-    with open(os.__file__) as file:
-        text = file.read()
-    assert 0.5 < estimate_bytes(len(text.encode())) / count_tokens(text) < 2.0
-
-
-def test_nothing_is_loaded_or_asked_for_before_the_first_count() -> None:
-    program = (
-        "import sys, cockpit.observe.gateway; "
-        "print(sorted({'cockpit.core.token_vocabulary', 'textual', 'numpy'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert done.stdout.strip() == b"[]"
 
 
 def test_no_network_and_no_cache_is_needed() -> None:
@@ -172,11 +131,7 @@ def test_no_network_and_no_cache_is_needed() -> None:
         "from cockpit.observe.count_tokens import count_tokens\n"
         "print(count_tokens('hello world'))"
     )
-    env = {
-        **os.environ,
-        "HOME": "/nonexistent",
-        "TMPDIR": "/nonexistent",
-        "XDG_CACHE_HOME": "/nonexistent",
-    }
+    nowhere = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), "/nonexistent")
+    env = {**os.environ, **nowhere}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
     assert done.stdout.strip() == b"2"

@@ -8,28 +8,21 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from observe_loop import PATIENCE_S, Wave, ask, looked, runtime_on, scenario, seen
+from observe_loop import LONG, PATIENCE_S, Wave, ask, looked, runtime_on, scenario, seen
 from observe_world import Project
 
-from cockpit.access.confined_paths import Confined
 from cockpit.chains.report.guard_savings import measure_guards
 from cockpit.core.project import disk_marks
-from cockpit.observe import project_files
 from cockpit.observe.freshness.content_marks import ContentMarks
 from cockpit.observe.project_snapshot import ProjectSnapshot
 from cockpit.observe.scope_items import parse_item
 
 pytestmark = pytest.mark.slow
-
-LONG = "".join(
-    f"def reading_{n}(station):\n    return measured(station, {n}) * {n * 7919 % 1013}\n\n\n"
-    for n in range(120)
-)
 
 
 def refusals(wave: Wave) -> dict[str, Any]:
@@ -37,39 +30,24 @@ def refusals(wave: Wave) -> dict[str, Any]:
     return wave.journal.get("context.refused", {})
 
 
-SAME = [
-    (["search:helper in src/**"], ["search:helper in src/**"]),
-    (["search:helper"], ["search:helper in src/**"]),
-    (["tree:."], ["tree:src"]),
-    (["symbol:helper"], ["symbol:helper"]),
-    (["diff:HEAD~1..HEAD"], ["diff:HEAD~1..HEAD in src/**"]),
-    (["log:HEAD"], ["log:HEAD"]),
-    (["file:src/app.py"], ["file:src/app.py:3-400"]),
-    (["file:src/app.py:1-9", "file:src/app.py:8-400"], ["file:src/app.py"]),
-    (["file:src/*.py"], ["file:src/app.py", "file:src/use.py:2-3"]),
-    (["file:src/*.py"], ["file:src/*.py"]),
-    (["file:src/app.py", "file:src/use.py"], ["search:helper in src/*.py"]),
-    (["file:src/app.py @outline"], ["file:src/app.py @outline"]),
-    (["docs:load"], ["docs:load"]),
-]
-OTHER = [
-    (["search:helper in src/**"], ["search:helper"]),
-    (["search:helper"], ["search:load"]),
-    (["tree:src"], ["tree:."]),
-    (["diff:HEAD~1..HEAD"], ["diff:HEAD~1"]),
-    (["log:HEAD"], ["log:HEAD @outline"]),
-    (["file:src/app.py:1-9"], ["file:src/app.py:9-10"]),
-    (["file:src/app.py"], ["file:src/app.py", "file:src/use.py"]),
-    (["file:src/app.py"], ["search:helper"]),
-    (["file:src/app.py"], ["symbol:helper"]),
-]
+HAD = {
+    "search:helper": "search:helper in src/**",
+    "tree:.": "tree:src",
+    "symbol:helper": "symbol:helper",
+    "diff:HEAD~1..HEAD": "diff:HEAD~1..HEAD in src/**",
+    "log:HEAD": "log:HEAD",
+    "file:src/app.py:1-9": "file:src/app.py",
+    "file:src/app.py:8-400": "file:src/app.py:3-400",
+    "file:src/u*.py": "file:src/use.py:2-3",
+    "file:README.md @outline": "file:README.md @outline",
+    "docs:load": "docs:load",
+}
+"""What the packet has, and what is then asked for and is part of it."""
 
 
-@pytest.mark.parametrize(("first", "again"), SAME, ids=lambda scope: " ".join(scope))
-async def test_what_the_packet_has_is_not_read_again(
-    project: Project, tmp_path: Path, first: Sequence[str], again: Sequence[str]
-) -> None:
-    _, second, third = await looked(project.root, scenario(tmp_path, first, again))
+async def test_what_the_packet_has_is_not_read_again(project: Project, tmp_path: Path) -> None:
+    again = [*HAD.values(), "search:helper in src/*.py"]
+    _, second, third = await looked(project.root, scenario(tmp_path, list(HAD), again))
     refused = refusals(second)
     assert refused, third.told()
     assert (refused["guard"], refused["tokens"] > 0) == ("redundant_read", True)
@@ -79,87 +57,70 @@ async def test_what_the_packet_has_is_not_read_again(
     assert third.jobs == []
 
 
-@pytest.mark.parametrize(("first", "again"), OTHER, ids=lambda scope: " ".join(scope))
-async def test_what_the_packet_has_in_part_is_read(
-    project: Project, tmp_path: Path, first: Sequence[str], again: Sequence[str]
-) -> None:
-    _, second, third = await looked(project.root, scenario(tmp_path, first, again))
-    assert not refusals(second)
-    assert [row.status for row in third.jobs][:1] == ["done"]
-
-
-async def test_a_part_of_a_request_that_is_there_is_said_and_the_rest_is_read(
+async def test_what_the_packet_has_in_part_or_by_reference_is_read_and_the_rest_is_not(
     project: Project, tmp_path: Path
 ) -> None:
-    model = scenario(tmp_path, ["file:src/app.py"], ["file:src/app.py", "file:README.md"])
-    _, second, third = await looked(project.root, model)
+    project.write("deploy.env", "TOKEN_A=aaa\nTOKEN_B=bbb\n").commit("an environment")
+    known = ["search:helper in src/**", "tree:src", "diff:HEAD~1..HEAD", "log:HEAD",
+             "file:src/app.py:1-9", "file:src/use.py @outline", "file:deploy.env",
+             "file:README.md"]  # fmt: skip
+    again = ["search:helper", "search:load", "tree:.", "diff:HEAD~1", "log:HEAD @outline",
+             "symbol:helper", "file:src/app.py:9-10", "file:src/use.py", "file:deploy.env:1-2",
+             "file:README.md:2-3"]  # fmt: skip
+    _, second, third = await looked(project.root, scenario(tmp_path, known, again))
     items = {item["item"]: item for item in second.journal["context.requested"]["items"]}
-    assert "in your context already" in items["file:src/app.py"]["refused"]
-    assert [row.item for row in third.jobs] == ["file:README.md"]
-    assert "file:src/app.py: cannot be read: it is in your context already" in third.told()
+    assert "in your context already" in items["file:README.md:2-3"]["refused"]
+    assert {row.item: row.status for row in third.jobs} == dict.fromkeys(again[:-1], "done")
+    assert "file:README.md:2-3: cannot be read: it is in your context already" in third.told()
 
 
-CHANGES: dict[str, Callable[[Project], object]] = {
-    "edited": lambda project: project.write("src/app.py", "def helper():\n    return 2\n"),
-    "same size and time": lambda project: _swap_bytes(project.root / "src/app.py"),
-    "renamed": lambda project: (project.root / "src/app.py").rename(project.root / "src/old.py"),
-    "a link to another file": lambda project: _link(project.root / "src/app.py"),
-    "line ends": lambda project: _to_crlf(project.root / "src/app.py"),
-    "a file more": lambda project: project.write("src/new.py", "helper = 1\n"),
-    "ignored by git": lambda project: project.write(".gitignore", "src/use.py\n"),
-}
+def alter(project: Project) -> None:
+    """Change the project as other programs than cockpit do, each file in another way."""
+    project.write("src/edited.py", "def helper():\n    return 2\n")
+    # Neither its size nor its time of change tells of this one.
+    before = (project.root / "src/swapped.py").stat()
+    project.write("src/swapped.py", "def HELPER(): ...\n")
+    os.utime(project.root / "src/swapped.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (project.root / "src/renamed.py").rename(project.root / "src/old.py")
+    (project.root / "src/link.py").unlink()
+    (project.root / "src/link.py").symlink_to("use.py")
+    project.write("src/ends.py", "def helper(): ...\r\n")
+    project.write("src/new.py", "helper = 1\n")
+    project.write(".gitignore", "src/ignored.py\n")
 
 
-def _swap_bytes(path: Path) -> None:
-    """Change a file in place, so that neither its size nor its time of change tells."""
-    before = path.stat()
-    path.write_text(path.read_text().replace("helper", "HELPER"))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def _link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("use.py")
-
-
-def _to_crlf(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-
-
-@pytest.mark.parametrize("change", CHANGES)
-async def test_what_anybody_changed_is_read_again(
-    project: Project, tmp_path: Path, change: str
-) -> None:
+async def test_what_anybody_changed_is_read_again(project: Project, tmp_path: Path) -> None:
     """In the middle of a session, by another program than cockpit."""
-    seen_by_change = {
-        "a file more": "search:helper in src/**",
-        "ignored by git": "tree:src",
-    }
-    item = seen_by_change.get(change, "file:src/app.py")
-    if change == "ignored by git":
-        project.git("rm", "-q", "--cached", "src/use.py")
-    model = scenario(tmp_path, [item], [item])
-    async with runtime_on(project.root) as runtime:
+    names = [f"src/{name}.py" for name in ("edited", "swapped", "renamed", "link", "ends")]
+    for name in (*names, "src/ignored.py"):
+        project.write(name, "def helper(): ...\n")
+    items = ["search:helper in src/**", "tree:src", *(f"file:{name}" for name in names)]
+    model = scenario(tmp_path, items, items)
+    waves = await looked_with(project, model, "w2", lambda: alter(project))
+    assert "guard" not in refusals(waves[1]), refusals(waves[1])
+    assert sorted(row.item for row in waves[2].jobs) == sorted(
+        item for item in items if item != "file:src/renamed.py"
+    )
+
+
+async def looked_with(
+    project: Project, model: str, wave: str, act: Callable[[], None], **fields: Any
+) -> list[Wave]:
+    """The waves of a session during which ``act`` is called, once the packet of ``wave`` is compiled."""
+    sql = f"SELECT 1 FROM journal WHERE action='orientation.packet.compiled' AND wave_id LIKE '%-{wave}'"
+    async with runtime_on(project.root, **fields) as runtime:
         sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
-        done: list[bool] = []
+        acted: list[bool] = []
 
-        def alter() -> None:
-            row = runtime.store.read_now(
-                lambda c: c.execute(
-                    "SELECT 1 FROM journal WHERE action='orientation.packet.compiled'"
-                    " AND wave_id LIKE '%-w2'"
-                ).fetchone()
-            )
-            if row and not done:
-                done.append(True)
-                CHANGES[change](project)
+        def watch() -> None:
+            if not acted and runtime.store.read_now(lambda c: c.execute(sql).fetchone()):
+                acted.append(True)
+                act()
 
-        runtime.store.on_commit(alter)
+        runtime.store.on_commit(watch)
         await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
-        _, second, third = seen(runtime.store, sid)
-    assert done
-    assert "guard" not in refusals(second), refusals(second)
-    assert [row.item for row in third.jobs] == ([] if change == "renamed" else [item])
+        assert acted
+        return seen(runtime.store, sid)
 
 
 CROWD = [
@@ -173,26 +134,22 @@ async def _drop(
 ) -> tuple[Wave, Wave]:
     """A session whose third packet has no room for ``again``, which it then asks for once more."""
     model = scenario(tmp_path, [again], CROWD, [again])
-    async with runtime_on(project.root, token_budget=14_000) as runtime:
-        sid = await runtime.start("look at it", model=model, policy="reads", interactive=False)
-        asked: list[bool] = []
+    _, _, second, third = await looked_with(project, model, "w3", before, token_budget=14_000)
+    return second, third
 
-        def watch() -> None:
-            row = runtime.store.read_now(
-                lambda c: c.execute(
-                    "SELECT 1 FROM journal WHERE action='orientation.packet.compiled'"
-                    " AND wave_id LIKE '%-w3'"
-                ).fetchone()
-            )
-            if row and not asked:
-                asked.append(True)
-                before()
 
-        runtime.store.on_commit(watch)
-        await asyncio.wait_for(runtime.run(sid), PATIENCE_S)
-        _, _, second, third = seen(runtime.store, sid)
-        assert asked
-        return second, third
+touched: list[str] = []
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    """Note what is read and started, once something is in the list."""
+    if touched and (
+        event == "subprocess.Popen" or (event == "open" and str(arguments[0]).endswith("long.py"))
+    ):
+        touched.append(f"{event} {arguments[0]!r}")
+
+
+sys.addaudithook(_note)
 
 
 @pytest.fixture
@@ -208,33 +165,17 @@ def crowded(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize(
-    "again",
-    [
-        "file:long.py",
-        "search:station",
-        "symbol:measured",
-        "diff:HEAD~1..HEAD in long.py",
-    ],
-)
 async def test_what_was_dropped_is_served_from_the_store_and_nothing_is_touched(
-    crowded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
+    crowded: Project, tmp_path: Path
 ) -> None:
-    """Reading a file or starting a program is forbidden from the moment that the packet lacks the text."""
-
-    def forbid() -> None:
-        def refuse(*args: object, **_: object) -> Any:
-            raise AssertionError(f"touched: {args!r}")
-
-        monkeypatch.setattr(Confined, "open_read", refuse)
-        monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
-        monkeypatch.setattr(subprocess, "Popen", refuse)
-        monkeypatch.setattr(project_files, "read_contents", refuse)
-
-    second, third = await _drop(crowded, tmp_path, again, before=forbid)
+    """No file is read and no program is started from the moment that the packet lacks the text."""
+    again = "search:station"
+    touched.clear()
+    second, third = await _drop(crowded, tmp_path, again, before=lambda: touched.append("begin"))
+    assert touched == ["begin"]
+    touched.clear()
     lost = again not in second.held or second.held[again].level != "full"
-    if not lost:
-        pytest.fail("the test needs a packet that has no room for it")
+    assert lost, "the test needs a packet that has no room for it"
     asked = second.journal["context.requested"]
     assert (asked["auto"], asked["stored"], asked["proposal_id"]) == (True, 1, "")
     assert third.journal["context.fetched"]["new"] == 1

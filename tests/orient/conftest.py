@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from orient_world import World
+from store.store_world import begin as create_session
 
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.context import profiles
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import sessions
 
 
 @pytest.fixture
@@ -21,22 +21,6 @@ def world(tmp_path: Path) -> Iterator[World]:
 
         def begin(tx: Tx) -> World:
             profile = profiles.ensure_default(tx, 150_000)
-            session = sessions.create(
-                tx,
-                task_type="implement",
-                title="a title",
-                words="do it",
-                target={},
-                model="offline",
-                policy="ask",
-                interactive=False,
-                root=tmp_path,
-                rev=None,
-                profile_id=profile.profile_id,
-                limits={},
-                project="made",
-                branch="main",
-            )
-            return World(store, session.session_id, profile)
+            return World(store, create_session(tx), profile)
 
         yield store.write_now(begin)

@@ -30,18 +30,9 @@ def fact(
 ) -> SessionFact:
     """A stored fact. Its reference is its own unless ``ref`` says otherwise."""
     return SessionFact(
-        f"f-{text_digest(name)[:24]}",
-        source_type,
-        ref or f"made:{name}",
-        band,
-        ordinal,
-        position,
-        pinned,
-        superseded,
-        utility,
-        (tokens, outline, reference),
-        key,
-    )
+        f"f-{text_digest(name)[:24]}", source_type, ref or f"made:{name}", band, ordinal, position,
+        pinned, superseded, utility, (tokens, outline, reference), key,
+    )  # fmt: skip
 
 
 def many(count: int, band: str = "situational", **known: Any) -> list[SessionFact]:

@@ -25,31 +25,17 @@ class World:
         def observe(tx: Tx) -> str:
             wave = waves.create(tx, session_id=self.session_id, trace_id="t-1")
             facts.record(
-                tx,
-                session_id=self.session_id,
-                wave_id=wave.wave_id,
-                ordinal=wave.ordinal,
-                pinned_now=wave.pinned_now,
-                facts=seen,
-            )
+                tx, session_id=self.session_id, wave_id=wave.wave_id, ordinal=wave.ordinal,
+                pinned_now=wave.pinned_now, facts=seen,
+            )  # fmt: skip
             return wave.wave_id
 
         def orient(tx: Tx) -> None:
             wave = waves.load(tx.connection, wave_id)
-            packet = compile_packet(
-                load_for(tx.connection, self.session_id, wave.ordinal, algorithm),
-                self.profile,
-                wave.ordinal,
-                algorithm=algorithm,
-            )
-            packets.insert(
-                tx,
-                wave_id,
-                packet,
-                pinned_now=wave.pinned_now,
-                session_id=self.session_id,
-                trace_id=wave.trace_id,
-            )
+            columns = load_for(tx.connection, self.session_id, wave.ordinal, algorithm)
+            packet = compile_packet(columns, self.profile, wave.ordinal, algorithm=algorithm)
+            place = {"session_id": self.session_id, "trace_id": wave.trace_id}
+            packets.insert(tx, wave_id, packet, pinned_now=wave.pinned_now, **place)
             for phase in waves.PHASES[1:]:
                 waves.advance(tx, wave_id, phase)
 

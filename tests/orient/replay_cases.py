@@ -22,11 +22,13 @@ from cockpit.store.context.profile_model import (
     scale,
 )
 
-CASES = 150
+CASES = 30
 
 
-def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
-    """The packet of a recorded history, compiled now."""
+def compiled(
+    history: dict[str, Any], *, backwards: bool = False, algorithm: str | None = None
+) -> Any:
+    """The packet of a recorded history, compiled now, by its own algorithm or the one that is given."""
     body = history["profile"]
     profile = check(
         Profile(
@@ -48,7 +50,7 @@ def compiled(history: dict[str, Any], *, backwards: bool = False) -> Any:
         facts[::-1] if backwards else facts,
         profile,
         history["ordinal"],
-        algorithm=json.loads(history["packet"])["algorithm"],
+        algorithm=algorithm or json.loads(history["packet"])["algorithm"],
     )
 
 

@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
-from orient_made import fact, many
+from orient_made import fact
 
-from cockpit.orient.fact_columns import NEVER, FactColumns, columns_from_facts
+from cockpit.orient.fact_columns import NEVER, columns_from_facts
 from cockpit.orient.radix_sort import radix_order
-
-
-def same(one: FactColumns, other: FactColumns) -> bool:
-    """Equal but for the codes, which only say what is equal."""
-    coded = ("source_type", "source_ref", "dedupe_key")
-    numbers = [
-        name
-        for name in FactColumns.__slots__
-        if isinstance(getattr(one, name), np.ndarray) and name not in coded
-    ]
-    return (
-        list(one.fact_ids) == list(other.fact_ids)
-        and list(one.refs) == list(other.refs)
-        and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in numbers)
-    )
-
-
-def test_rows_leave_in_order_of_wave_place_and_id() -> None:
-    facts = [
-        fact("c", ordinal=2, position=1),
-        fact("b", ordinal=1, position=2),
-        fact("a", ordinal=1, position=1),
-    ]
-    ordered = columns_from_facts(facts)
-    assert list(ordered.fact_ids) == [facts[2].fact_id, facts[1].fact_id, facts[0].fact_id]
-    assert ordered.ordinal.tolist() == [1, 1, 2]
-
-
-def test_any_permutation_gives_the_same_columns() -> None:
-    facts = [*many(40), *many(40, "objectives", position=3, ordinal=2)]
-    ordered = columns_from_facts(facts)
-    for seed in range(5):
-        random.Random(seed).shuffle(facts)
-        assert same(columns_from_facts(facts), ordered)
 
 
 def test_levels_that_are_missing_or_no_shorter_are_never_there() -> None:

@@ -76,16 +76,17 @@ def lumps(draw: st.DrawFn) -> list[SessionFact]:
         fact(
             f"lump-{number}",
             tokens=draw(st.integers(1, 600)),
+            source_type=f"kind-{number}",
             outline=draw(st.sampled_from((0, 0, 40))),
             utility=draw(st.integers(1, 1_000_000)),
-            source_type=f"kind-{number}",
         )
         for number in range(draw(st.integers(1, 7)))
     ]
 
 
 @given(lumps(), st.integers(1, 1_500))
-@settings(max_examples=examples(200), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(60), deadline=None)
 def test_no_other_choice_of_large_facts_is_worth_more(facts: list[SessionFact], room: int) -> None:
     chosen = select_for_packet(facts, profile({"situational": (0, room, room)}, total=room), 1)
     best = 0

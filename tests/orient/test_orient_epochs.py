@@ -200,15 +200,3 @@ def test_the_prices_of_the_profile_decide() -> None:
     second = compiled([live, replace(stale, superseded=True)], 2, first, shape=dear)
     assert reason(second) == "stale"
     assert dear.digest != WIDE.digest
-
-
-def test_default_prices_are_not_part_of_a_digest() -> None:
-    assert "cache" not in WIDE.digest_body()
-    assert replace(WIDE, cache=CachePrices()).digest == WIDE.digest
-
-
-@pytest.mark.parametrize(
-    ("tokens", "cached", "units"), [(1_000, 0, 1_250), (1_000, 900, 215), (100, 900, 10)]
-)
-def test_what_a_prompt_costs(tokens: int, cached: int, units: int) -> None:
-    assert CachePrices().units(tokens, cached) == units

@@ -38,25 +38,18 @@ def with_rule(**known: object) -> Profile:
 
 def test_the_shipped_profile_has_the_numbers_of_the_design() -> None:
     assert [(b.name, b.min_tokens, b.target_tokens, b.max_tokens) for b in SHIPPED.bands] == [
-        ("identity", 12_000, 18_000, 25_000),
-        ("objectives", 15_000, 25_000, 40_000),
-        ("capabilities", 10_000, 15_000, 25_000),
-        ("situational", 45_000, 75_000, 110_000),
-        ("exploration", 5_000, 12_000, 25_000),
-        ("reserve", 3_000, 5_000, 8_000),
-    ]
-    assert SHIPPED.total_token_budget == 150_000
-    assert SHIPPED.ranking == "utility"
+        ("identity", 12_000, 18_000, 25_000), ("objectives", 15_000, 25_000, 40_000),
+        ("capabilities", 10_000, 15_000, 25_000), ("situational", 45_000, 75_000, 110_000),
+        ("exploration", 5_000, 12_000, 25_000), ("reserve", 3_000, 5_000, 8_000),
+    ]  # fmt: skip
+    assert (SHIPPED.total_token_budget, SHIPPED.ranking) == (150_000, "utility")
     assert check(SHIPPED) is SHIPPED
 
 
 @pytest.mark.parametrize(
     ("unsound", "words"),
     [
-        (
-            replace(SHIPPED, total_token_budget=89_999),
-            "90,000 tokens, more than the budget of 89,999",
-        ),
+        (replace(SHIPPED, total_token_budget=89_999), "90,000 tokens, more than the budget of"),
         (replace(SHIPPED, total_token_budget=0), "not between 1 and"),
         (replace(SHIPPED, bands=SHIPPED.bands[1:]), "the bands must be"),
         (replace(SHIPPED, ranking="luck"), "'luck'"),  # type: ignore[arg-type]  # from a file
@@ -74,19 +67,16 @@ def test_an_unsound_profile_is_refused_with_its_numbers(unsound: Profile, words:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("budget", [1, 7, 1_000, 37_777, 149_999, 2_000_000])
-def test_scaling_keeps_every_proportion_and_the_floors_within(budget: int) -> None:
-    small = profiles.scale(SHIPPED, budget)
-    assert small.total_token_budget == budget
-    for band, whole in zip(small.bands, SHIPPED.bands, strict=True):
-        assert band.min_tokens == whole.min_tokens * budget // 150_000
-        assert band.max_tokens == whole.max_tokens * budget // 150_000
-
-
-@pytest.mark.parametrize("budget", [0, -5])
-def test_a_budget_of_nothing_is_refused(budget: int) -> None:
-    with pytest.raises(ProfileInvalid, match="not between"):
-        profiles.scale(SHIPPED, budget)
+def test_scaling_keeps_every_proportion_and_the_floors_within() -> None:
+    for budget in (1, 7, 37_777, 149_999, 2_000_000):
+        small = profiles.scale(SHIPPED, budget)
+        assert small.total_token_budget == budget
+        for band, whole in zip(small.bands, SHIPPED.bands, strict=True):
+            assert band.min_tokens == whole.min_tokens * budget // 150_000
+            assert band.max_tokens == whole.max_tokens * budget // 150_000
+    for budget in (0, -5):
+        with pytest.raises(ProfileInvalid, match="not between"):
+            profiles.scale(SHIPPED, budget)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +101,9 @@ def test_a_version_comes_back_as_it_was_written(world: World) -> None:
     assert stored.digest == SHIPPED.digest
     assert stored == world.profile
     narrow = with_rule(
-        predicate=Predicate("situational", "file:src/", 5, 3),
-        priority_weight=1_234,
-        novelty_weight=567,
-        risk_weight=89,
-        recency_half_life=11,
-        enabled=False,
-    )
+        predicate=Predicate("situational", "file:src/", 5, 3), priority_weight=1_234,
+        novelty_weight=567, risk_weight=89, recency_half_life=11, enabled=False,
+    )  # fmt: skip
     narrow = replace(narrow, profile_id="narrow", ranking="density", duration_waves=4)
     written = world.store.write_now(lambda tx: profiles.insert_version(tx, narrow))
     assert world.store.read_now(lambda c: profiles.load(c, "narrow", 1)) == written
@@ -129,21 +115,14 @@ def test_a_new_version_retires_the_one_before_and_keeps_it(world: World) -> None
     past = world.store.read_now(lambda c: profiles.select_versions(c, "default"))
     assert [(p.version, p.status) for p in past] == [(1, "retired"), (2, "active")]
     assert world.store.read_now(lambda c: profiles.load_current(c, "default")).version == 2
-    created = [
-        row.raw_detail()
-        for row in world.store.read_now(journal.rows)
-        if row.action == Action.PROFILE_CREATED
-    ]
+    rows = world.store.read_now(journal.rows)
+    created = [row.raw_detail() for row in rows if row.action == Action.PROFILE_CREATED]
     assert created == [{"profile_id": "default", "version": number} for number in (1, 2)]
-
-
-@pytest.mark.parametrize("version", [1, 3])
-def test_versions_follow_each_other_without_gaps(world: World, version: int) -> None:
-    with pytest.raises(ProfileInvalid, match="the next version is 2"):
-        world.store.write_now(
-            lambda tx: profiles.insert_version(tx, replace(world.profile, version=version))
-        )
-    assert len(world.store.read_now(lambda c: profiles.select_versions(c, "default"))) == 1
+    for version in (1, 2, 4):
+        with pytest.raises(ProfileInvalid, match="the next version is 3"):
+            world.store.write_now(
+                lambda tx, v=version: profiles.insert_version(tx, replace(second, version=v))
+            )
 
 
 def test_the_default_is_made_once_for_each_budget(world: World) -> None:
@@ -153,39 +132,32 @@ def test_the_default_is_made_once_for_each_budget(world: World) -> None:
         assert world.store.write_now(lambda tx: profiles.ensure_default(tx, 150_000)).version == 1
 
 
-def test_a_new_shipped_profile_follows_up_an_unchanged_one_only(world: World) -> None:
+def change_rule(world: World, values: str) -> None:
     connection = connect(world.store.path)
-    connection.execute("UPDATE attention_rules SET priority_weight=0.1 WHERE rule_id='log'")
+    connection.execute(f"UPDATE attention_rules SET {values} WHERE rule_id='log'")
     connection.close()
+
+
+def test_a_new_shipped_profile_follows_up_an_unchanged_one_only(world: World) -> None:
+    change_rule(world, "priority_weight=0.1")
     followed = world.store.write_now(lambda tx: profiles.ensure_default(tx, 150_000))
     assert (followed.version, followed.digest) == (2, SHIPPED.digest)
     mine = replace(followed, version=3, duration_waves=9, updated_by="person")
     world.store.write_now(lambda tx: profiles.insert_version(tx, mine))
-    connection = connect(world.store.path)
-    connection.execute("UPDATE attention_rules SET priority_weight=0.1 WHERE rule_id='log'")
-    connection.close()
+    change_rule(world, "priority_weight=0.1")
     assert world.store.write_now(lambda tx: profiles.ensure_default(tx, 150_000)).version == 3
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        """predicate_json='{"min_utility":"x"}'""",
-        "predicate_json='{'",
-        "predicate_json='[]'",
-        "priority_weight=9e999",
-        "novelty_weight=-1",
-    ],
-)
-def test_a_rule_that_cannot_be_read_closes_the_profile(world: World, damage: str) -> None:
-    connection = connect(world.store.path)
-    connection.execute(f"UPDATE attention_rules SET {damage} WHERE rule_id='log'")
-    connection.close()
-    with pytest.raises(ProfileInvalid, match="log"):
-        world.store.read_now(lambda c: profiles.load_current(c, "default"))
-
-
-def test_an_unknown_profile_is_not_found(world: World) -> None:
+def test_a_rule_that_cannot_be_read_closes_the_profile_and_an_unknown_one_is_not_found(
+    world: World,
+) -> None:
+    for damage in (
+        """predicate_json='{"min_utility":"x"}'""", "predicate_json='{'", "predicate_json='[]'",
+        "priority_weight=9e999", "novelty_weight=-1",
+    ):  # fmt: skip
+        change_rule(world, damage)
+        with pytest.raises(ProfileInvalid, match="log"):
+            world.store.read_now(lambda c: profiles.load_current(c, "default"))
     with pytest.raises(NotFound):
         world.store.read_now(lambda c: profiles.load_current(c, "nobody"))
     with pytest.raises(NotFound):

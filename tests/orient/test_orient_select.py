@@ -13,19 +13,6 @@ from cockpit.orient.select_facts import PinnedOverBudget
 ONE = {"situational": (0, 1_000, 1_000)}
 
 
-def test_an_empty_session_compiles_to_an_empty_packet() -> None:
-    packet = compile_packet([], profile(ONE), 1)
-    assert (packet.token_used, packet.facts, packet.drops) == (0, 0, ())
-    assert packet.quality_ppm == 1_000_000
-
-
-def test_everything_is_kept_in_full_where_there_is_room() -> None:
-    facts = many(5)
-    packet = compile_packet(facts, profile(ONE), 1)
-    assert kept(packet, "situational") == [(f.fact_id, "full") for f in facts]
-    assert used(packet)["situational"] == 500
-
-
 def test_the_best_are_kept_and_the_rest_are_dropped_for_budget() -> None:
     facts = many(20)
     packet = compile_packet(facts, profile({"situational": (0, 500, 2_000)}, total=500), 1)
@@ -37,18 +24,6 @@ def test_at_the_ceiling_the_reason_is_the_ceiling() -> None:
     packet = compile_packet(many(20), profile({"situational": (0, 300, 500)}), 1)
     assert used(packet)["situational"] == 500
     assert packet.drops == (("band_ceiling", 15),)
-
-
-def test_ties_go_to_the_earlier_wave_then_place_then_id() -> None:
-    late = fact("late", ordinal=2, position=1)
-    second = fact("second", ordinal=1, position=2)
-    first = fact("first", ordinal=1, position=1)
-    room = profile({"situational": (0, 200, 200)})
-    packet = compile_packet([late, second, first], room, 2)
-    assert [name for name, _ in kept(packet, "situational")] == [first.fact_id, second.fact_id]
-    twins = sorted((fact("a"), fact("b")), key=lambda twin: twin.fact_id)
-    packet = compile_packet(twins[::-1], profile({"situational": (0, 100, 100)}), 1)
-    assert kept(packet, "situational") == [(twins[0].fact_id, "full")]
 
 
 def test_entries_stand_in_order_of_time_and_a_later_wave_appends() -> None:
@@ -227,14 +202,6 @@ def test_a_source_may_not_crowd_out_the_others() -> None:
     assert dict(packet.drops)["source_cap"] == 17
 
 
-def test_one_source_alone_may_use_all_the_room() -> None:
-    packet = compile_packet(
-        many(9, ref="log:all", utility=900_000), profile({"situational": (0, 900, 900)}), 1
-    )
-    assert packet.facts == 9
-    assert packet.drops == ()
-
-
 def test_a_source_type_holds_three_quarters_while_others_wait() -> None:
     crowd = many(20, source_type="log", utility=900_000)
     others = [
@@ -302,20 +269,6 @@ def test_a_crowd_of_thousands_does_not_hide_what_stands_behind_it() -> None:
     assert used(packet)["situational"] == 900
     assert dict(packet.drops) == {"source_cap": 19_970, "band_ceiling": 30}
     assert compile_packet(facts[::-1], room, 1).digest == packet.digest
-
-
-def test_thousands_of_facts_are_all_accounted_for() -> None:
-    facts = [
-        *many(9_000, utility=900_000, tokens=7, outline=3),
-        *many(9_000, "objectives", utility=800_000, tokens=9),
-    ]
-    rooms = {"objectives": (100, 300, 400), "situational": (0, 100, 5_000)}
-    told = explain_packet(facts, profile(rooms), 1)
-    packet = compile_packet(facts, profile(rooms), 1)
-    assert used(packet)["objectives"] == 297
-    assert used(packet)["situational"] == 703
-    assert packet.facts + packet.dropped == len(facts) == len(told)
-    assert sum(line.reason == "budget" for line in told) == dict(packet.drops)["budget"]
 
 
 def test_equal_worth_goes_to_the_higher_utility_before_the_earlier_fact() -> None:

@@ -20,14 +20,9 @@ WIDE = profile({"situational": (0, 50_000, 100_000)}, total=100_000)
 
 def call(name: str, ordinal: int, tokens: int = 500, **more: object) -> SessionFact:
     return fact(
-        name,
-        ordinal=ordinal,
-        tokens=tokens,
-        reference=10,
-        source_type="exchange",
-        ref=f"exchange:{ordinal}.1",
-        **more,  # type: ignore[arg-type]
-    )
+        name, ordinal=ordinal, tokens=tokens, reference=10, source_type="exchange",
+        ref=f"exchange:{ordinal}.1", **more,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def about(**files: str) -> Mapping[str, FileNames]:
@@ -123,15 +118,9 @@ def test_files_are_known_by_their_endings() -> None:
     assert find_named_files(drop_here_documents("cat <<EOF\nb.py")) == frozenset()
 
 
-def read(name: str, ordinal: int, tokens: int = 500, **more: object) -> SessionFact:
+def read(name: str, ordinal: int, tokens: int = 500) -> SessionFact:
     return fact(
-        name,
-        ordinal=ordinal,
-        tokens=tokens,
-        reference=10,
-        source_type="file",
-        ref=f"file:{name}",
-        **more,  # type: ignore[arg-type]
+        name, ordinal=ordinal, tokens=tokens, reference=10, source_type="file", ref=f"file:{name}"
     )
 
 

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from cockpit.core.clock import CountingIds, FixedClock
@@ -14,6 +15,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.sessions import sessions
 
+PATIENCE_S = 60.0
 # Put together here so that no file of this repository holds anything that looks like a secret.
 CANARY = "ghp_" + "A1b2C3d4E5" * 4
 
@@ -43,12 +45,10 @@ def begin(tx: Tx, **changes: Any) -> str:
     return sessions.create(tx, **{**words, **changes}).session_id
 
 
-def python(
-    code: str, *arguments: object, program: tuple[str, ...] = (sys.executable,)
-) -> subprocess.Popen[str]:
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a process that runs ``code``."""
     return subprocess.Popen(
-        [*program, "-c", code, *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -56,14 +56,30 @@ def python(
     )
 
 
+_RACER = """
+import sys
+from pathlib import Path
+from cockpit.core.errors import AlreadyDecided
+from cockpit.store.db.database import Store
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import outbox, proposals
+with Store.open(Path(sys.argv[2])) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def racer(code: str) -> str:
+    """A program that opens the store of its second argument, and runs ``code`` once it reads a line."""
+    return _RACER + indent(code, "    ")
+
+
 def race(code: str, count: int, *arguments: object) -> list[str]:
     """Let ``count`` processes run ``code`` at the same moment; returns what each printed.
 
-    The code prints ``ready`` and reads a line before it runs.
+    The code prints ``ready`` and reads a line before it runs. Its first argument is its number.
     """
-    runners = [
-        python(code, number, *arguments, program=(sys.executable,)) for number in range(count)
-    ]
+    runners = [python(code, number, *arguments) for number in range(count)]
     for runner in runners:
         assert runner.stdout is not None
         assert runner.stdout.readline() == "ready\n"
@@ -73,7 +89,7 @@ def race(code: str, count: int, *arguments: object) -> list[str]:
         runner.stdin.flush()
     outputs = []
     for runner in runners:
-        out, err = runner.communicate(timeout=60)
+        out, err = runner.communicate(timeout=PATIENCE_S)
         assert runner.returncode == 0, err
         outputs.append(out)
     return outputs
@@ -87,11 +103,11 @@ def hold_writer(store: Store) -> Callable[[], None]:
         # A change without a trace: listeners are called after it.
         tx.execute("UPDATE journal_head SET seq=seq")
         started.set()
-        gate.wait(30)
+        gate.wait(PATIENCE_S)
 
     thread = threading.Thread(target=lambda: store.write_now(wait))
     thread.start()
-    started.wait(30)
+    started.wait(PATIENCE_S)
 
     def go() -> None:
         gate.set()

@@ -5,17 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from examples import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_world import begin, open_store
+from store.store_world import begin, open_store
 
-from cockpit.chains.report import measures
 from cockpit.core.clock import FixedClock, format_time
 from cockpit.core.errors import StoreCorrupt, StoreUnwritable
 from cockpit.loop.views.metrics import fold_counts, measured
@@ -41,22 +39,6 @@ BODIES = {
     Action.FEEDBACK_RECORDED: {"regret": True},
     Action.HANDOFF_ARCHIVED: {"task_id": "T-1"},
 }
-
-
-@pytest.fixture(scope="module")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
-    """Folders for stores, one an example."""
-    folders: list[Path] = []
-    base = tmp_path_factory.mktemp("pruned")
-
-    class Folders(list[Path]):
-        def next(self) -> Path:
-            folder = base / str(len(folders))
-            folder.mkdir()
-            folders.append(folder)
-            return folder
-
-    yield Folders()
 
 
 def write_rows(store: Store, clock: FixedClock, plan: list[tuple[int, int]]) -> None:
@@ -109,21 +91,15 @@ def find_tampering(tx: Tx, statement: str, *values: object) -> bool:
 PLAN = st.lists(st.tuples(st.integers(0, 2), st.integers(0, len(KINDS) - 1)), max_size=14)
 
 
-@settings(
-    max_examples=examples(25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    plan=PLAN, cuts=st.lists(st.integers(0, 20), min_size=1, max_size=3), batch=st.integers(1, 5)
-)
+@pytest.mark.search
+@settings(max_examples=examples(6), deadline=None)
+@given(plan=PLAN, cuts=st.lists(st.integers(0, 20), min_size=1, max_size=3))
 def test_after_any_pruning_the_journal_verifies_and_tampering_is_found(
-    worlds, plan: list[tuple[int, int]], cuts: list[int], batch: int
+    tmp_path_factory: pytest.TempPathFactory, plan: list[tuple[int, int]], cuts: list[int]
 ) -> None:
     clock = FixedClock()
     began = clock.now()
-    with pytest.MonkeyPatch.context() as patch, open_store(worlds.next(), clock=clock) as store:
-        patch.setattr(prune_journal, "BATCH", batch)
+    with open_store(tmp_path_factory.mktemp("pruned"), clock=clock) as store:
         write_rows(store, clock, plan)
         before = totals(store)
         everything = {row.seq: row.line() for row in store.read_now(journal.rows)}
@@ -212,10 +188,6 @@ def test_a_journal_that_does_not_verify_or_cannot_be_archived_stays(tmp_path: Pa
         with pytest.raises(StoreCorrupt, match="row 2 does not follow"):
             prune_before(store, clock.now())
         assert len(store.read_now(journal.rows)) == rows
-
-
-def test_every_row_that_measures_are_made_of_stays() -> None:
-    assert set(measures._ACTIONS) <= set(prune_journal.KEPT_ACTIONS)
 
 
 def fill(store: Store, clock: FixedClock, rows: int) -> None:

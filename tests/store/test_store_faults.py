@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from store_world import begin, python
+from examples import examples
+from store.store_world import begin, python
 
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.core.errors import StoreUnwritable
@@ -20,7 +22,7 @@ from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain
 from cockpit.store.sessions import context_requests, events, messages, outbox, proposals, waves
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
 
 
 class Counting(WritingConnection):
@@ -54,24 +56,13 @@ def everything(tx: Tx) -> None:
     )
     wave = waves.create(tx, session_id=session_id, trace_id="t", event_id=event_id)
     waves.advance(tx, wave.wave_id, "observing")
-    facts.record(
-        tx,
-        session_id=session_id,
-        wave_id=wave.wave_id,
-        ordinal=1,
-        pinned_now=wave.pinned_now,
-        facts=[Fact("file", "file:a", "situational", Level("a", 1), Level("r", 1), dedupe_key="k")],
-    )
     place = {"session_id": session_id, "wave_id": wave.wave_id}
+    fact = Fact("file", "file:a", "situational", Level("a", 1), Level("r", 1), dedupe_key="k")
+    facts.record(tx, ordinal=1, pinned_now=wave.pinned_now, facts=[fact], **place)
     proposal = proposals.create(
-        tx,
-        proposal_id=f"p-{session_id}",
-        kind="context",
-        title="t",
-        body={"a": 1},
-        risk="low",
+        tx, proposal_id=f"p-{session_id}", kind="context", title="t", body={"a": 1}, risk="low",
         **place,
-    )
+    )  # fmt: skip
     context_requests.create(
         tx, request_id=f"q-{session_id}", call_id="", purpose="p", question="q", escalation="",
         items=[{"item": "file:a"}], proposal_id=proposal.proposal_id, **place,
@@ -109,7 +100,9 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
         statements = Mine.counted
         assert statements > 40
         whole = 2
-        for number in range(1, statements + 1):
+        # A part of them each time, every one in a soak.
+        step = max(1, 4 // examples(1))
+        for number in range(1, statements + 1, step):
             Mine.counted, Mine.fails_at = 0, number
             with pytest.raises(StoreUnwritable):
                 store.write_now(everything)
@@ -122,70 +115,30 @@ def test_the_nth_statement_of_a_write_failing(tmp_path: Path) -> None:
         assert verdict.ok, verdict
 
 
-OPENING = """
-import json, os, sqlite3, sys
-from pathlib import Path
-from cockpit.core.clock import CountingIds, FixedClock
-from cockpit.core.errors import StoreUnwritable
-from cockpit.store.db.connection import WritingConnection
-from cockpit.store.db.database import Store
-
-path, first = Path(sys.argv[1]), os.getpid()
-endings, fails = [], False
-
-def fork_to_fail():
-    global fails
-    if fails:
-        return  # what a process does about its failure works
-    pid = os.fork()
-    if pid == 0:
-        fails = True
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
-        raise error
-    endings.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-
-class Forking(WritingConnection):
-    def execute(self, *arguments):
-        fork_to_fail()
-        return super().execute(*arguments)
-
-    def executemany(self, *arguments):
-        fork_to_fail()
-        return super().executemany(*arguments)
-
-try:
-    Store.open(path, FixedClock(), CountingIds(), factory=Forking).close()
-    assert not fails, "it opened all the same"
-except StoreUnwritable:
-    assert fails
-    raw = sqlite3.connect(path)
-    tables = raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    raw.close()
-    # Nothing half made: the file is as fresh as before.
-    os._exit(0 if tables == (0,) else 1)
-finally:
-    if os.getpid() != first:
-        os._exit(2)
-print(json.dumps(endings))
-"""
-"""Opens a new store; each statement fails in a process of its own, forked just before it.
-
-To begin anew for each of them would be 60,000 statements.
-"""
-
-
 def test_the_nth_statement_of_opening_failing(tmp_path: Path) -> None:
-    path = tmp_path / "cockpit.db"
-    runner = python(OPENING, path)
-    out, err = runner.communicate(timeout=120)
-    assert runner.returncode == 0, err
-    endings = json.loads(out)
-    assert len(endings) > 300, "not every statement was reached"
-    assert endings == [0] * len(endings), err
-    with Store.open(path, FixedClock(), CountingIds()) as store:
-        assert store.read_now(journal.last_seq) == 1
-        assert store.read_now(verify_chain.verify).ok
+    class Mine(Counting):
+        pass
+
+    def open_store(number: int) -> Store:
+        Mine.counted, Mine.fails_at = 0, number
+        place = tmp_path / str(number)
+        place.mkdir(exist_ok=True)
+        return Store.open(place / "cockpit.db", FixedClock(), CountingIds(), factory=Mine)
+
+    open_store(0).close()
+    statements = Mine.counted - 20  # the last ones are of closing
+    assert statements > 200
+    step = max(1, 50 // examples(1))
+    for number in range(1, statements, step):
+        with pytest.raises(StoreUnwritable):
+            open_store(number)
+        with closing(sqlite3.connect(tmp_path / str(number) / "cockpit.db")) as connection:
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            assert tables == (0,), f"half made: {number}"
+        Mine.fails_at = 0
+        with Store.open(tmp_path / str(number) / "cockpit.db", FixedClock()) as store:
+            assert store.read_now(journal.last_seq) == 1
+            assert store.read_now(verify_chain.verify).ok
 
 
 FULL = """
@@ -199,7 +152,7 @@ from cockpit.store.journal.event_types import Action
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 folder, told = Path(sys.argv[1]), []
-for size in range(0, 400_000, 40_000):
+for size in range(0, 400_000, int(sys.argv[2])):
     with Store.open(folder / f"{size}.db") as store:
         written = refused = 0
         # Where the log stands already, and so much more.
@@ -226,7 +179,7 @@ print(json.dumps(told))
 
 
 def test_a_disk_that_is_full_at_any_size(tmp_path: Path) -> None:
-    runner = python(FULL, tmp_path)
+    runner = python(FULL, tmp_path, 130_000 // examples(1))
     out, err = runner.communicate(timeout=120)
     assert runner.returncode == 0, err
     told = json.loads(out)

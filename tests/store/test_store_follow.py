@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 
-import pytest
-from store_world import begin, open_store, python
+from store.store_world import PATIENCE_S, begin, open_store, python, racer
 
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal, verify_chain
+from cockpit.store.journal import journal
 from cockpit.store.journal.event_types import Action
-from cockpit.store.journal.follow import SLICE, follow, read_rows
+from cockpit.store.journal.file_changes import FileWatch, watch_without_inotify
+from cockpit.store.journal.follow import changes, follow
 from cockpit.store.journal.journal import Row
 
 
@@ -35,23 +35,16 @@ async def read(store: Store, until: int, **words: object) -> list[Row]:
     return found
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from cockpit.store.db.database import Store
-from cockpit.store.journal.event_types import Action
-with Store.open(Path(sys.argv[1])) as store:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for number in range(int(sys.argv[2])):
-        store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING, body={"n": number}))
-"""
+WRITER = racer("""
+for number in range(int(sys.argv[3])):
+    store.write_now(lambda tx: tx.append_row(Action.SESSION_RUNNING, {"n": number}))
+""")
 
 
 async def test_rows_of_two_other_processes_come_in_order_without_a_gap(tmp_path: Path) -> None:
     with Store.open(tmp_path / "cockpit.db") as store:
         after = store.read_now(journal.last_seq)
-        writers = [python(WRITER, store.path, 50) for _ in range(2)]
+        writers = [python(WRITER, 0, store.path, 50) for _ in range(2)]
         for writer in writers:
             assert writer.stdout and writer.stdout.readline() == "ready\n"
         reading = asyncio.ensure_future(read(store, after + 150, after=after))
@@ -61,9 +54,9 @@ async def test_rows_of_two_other_processes_come_in_order_without_a_gap(tmp_path:
             writer.stdin.flush()
         for _ in range(50):
             await store.write(row)
-        found = await asyncio.wait_for(reading, 60)
+        found = await asyncio.wait_for(reading, PATIENCE_S)
         for writer in writers:
-            assert writer.communicate(timeout=60)[1] == ""
+            assert writer.communicate(timeout=PATIENCE_S)[1] == ""
         assert [one.seq for one in found] == list(range(after + 1, after + 151))
 
 
@@ -73,11 +66,8 @@ async def test_only_the_rows_of_one_session(tmp_path: Path) -> None:
         after = store.read_now(journal.last_seq)
         for session_id in (other, mine, other, mine):
             last = store.write_now(lambda tx, s=session_id: row(tx, s))
-        found = await read(store, last, after=after, session_id=mine)
-        assert [(one.seq, one.session_id) for one in found] == [
-            (after + 2, mine),
-            (after + 4, mine),
-        ]
+        rows = await read(store, last, after=after, session_id=mine)
+        assert [(one.seq, one.session_id) for one in rows] == [(after + n, mine) for n in (2, 4)]
 
 
 async def test_more_rows_than_one_batch(tmp_path: Path) -> None:
@@ -110,73 +100,65 @@ def test_closing_leaves_no_task_thread_or_watch(tmp_path: Path) -> None:
         # The loop's pool of threads is its own; with the loop gone, all that was begun has to end.
         left = set(threading.enumerate()) - threads
         for thread in left:
-            thread.join(30)
+            thread.join(PATIENCE_S)
         assert not any(thread.is_alive() for thread in left)
 
 
-@pytest.mark.parametrize("looks", range(0, 60, 3))
-async def test_a_cancellation_is_never_lost(tmp_path: Path, looks: int) -> None:
+async def test_a_cancellation_is_never_lost(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         before = asyncio.all_tasks()
-        reading = asyncio.ensure_future(read(store, 1_000_000))
-        for _ in range(looks):
-            await asyncio.sleep(0)
-        writing = asyncio.ensure_future(store.write(row))
+        for looks in range(0, 60, 3):
+            await cancel_after(store, looks)
+            assert asyncio.all_tasks() == before
+
+
+async def cancel_after(store: Store, looks: int) -> None:
+    """Cancel a reader after so many turns of the loop, while a commit comes."""
+    reading = asyncio.ensure_future(read(store, 1_000_000))
+    for _ in range(looks):
         await asyncio.sleep(0)
-        reading.cancel()
-        await asyncio.wait([reading], timeout=30)
-        assert reading.cancelled()
-        await writing
-        assert asyncio.all_tasks() == before
+    writing = asyncio.ensure_future(store.write(row))
+    await asyncio.sleep(0)
+    reading.cancel()
+    await asyncio.wait([reading], timeout=PATIENCE_S)
+    assert reading.cancelled()
+    await writing
 
 
-def test_a_loop_that_closes_in_the_middle_of_following(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store:
-
-        async def abandon() -> None:
-            batches = follow(store)
-            await anext(batches)
-            await batches.aclose()
-
-        for _ in range(5):
-            stop = threading.Event()
-
-            def write(stop: threading.Event = stop) -> None:
-                while not stop.is_set():
-                    store.write_now(row)
-
-            thread = threading.Thread(target=write)
-            thread.start()
-            asyncio.run(abandon())
-            stop.set()
-            thread.join()
-        assert store.write_now(row) > 0
-        assert store.read_now(verify_chain.verify).ok
-
-
-@pytest.mark.parametrize(("count", "chars"), [(1000, 10), (1000, 5_000), (3, 300_000)])
-async def test_many_rows_are_read_in_slices_that_let_others_run(
-    tmp_path: Path, count: int, chars: int
-) -> None:
+async def test_a_commit_of_another_process_is_noticed_by_its_write(tmp_path: Path) -> None:
     with Store.open(tmp_path / "cockpit.db") as store:
-        detail = {"words": "x" * chars}
+        writer = python(WRITER, 0, store.path, 1)
+        assert writer.stdout and writer.stdout.readline() == "ready\n"
+        async with changes(store) as changed:
+            changed.clear()
+            assert await asyncio.to_thread(writer.communicate, "go\n", PATIENCE_S) == ("", "")
+            await asyncio.wait_for(changed.wait(), PATIENCE_S)
 
-        def write(tx: Tx) -> None:
-            for _ in range(count):
-                tx.append_row(Action.SESSION_RUNNING, body=detail)
 
-        after = store.read_now(journal.last_seq)
-        store.write_now(write)
-        sql = f"{journal.SELECT} WHERE seq>? ORDER BY seq"
-        found = store.read_now(lambda c: c.execute(sql, (after,)).fetchall())
-        reading = read_rows(found)
-        pauses = 0
-        try:
-            while True:
-                reading.send(None)
-                pauses += 1
-        except StopIteration as ended:
-            rows = ended.value
-        assert rows == store.read_now(lambda c: journal.rows(c, after=after, limit=count))
-        assert (pauses + 1) * SLICE >= sum(len(json.dumps(row.raw_detail())) for row in rows[:-1])
-        assert pauses >= 2
+async def test_without_inotify_watchfiles_reports_the_write(tmp_path: Path) -> None:
+    reported = asyncio.Event()
+    with open_store(tmp_path) as store:
+        wal = store.path.with_name(f"{store.path.name}-wal")
+        watching = asyncio.ensure_future(watch_without_inotify(wal, reported.set))
+        async with asyncio.timeout(PATIENCE_S):
+            while not reported.is_set():
+                # The watch begins on another thread, which reports no write before it.
+                await asyncio.to_thread(store.write_now, row)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(reported.wait(), 0.5)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_write_to_another_file_of_the_folder_is_no_commit(tmp_path: Path) -> None:
+    reported = asyncio.Event()
+    watch = FileWatch(tmp_path / "cockpit.db-wal", reported.set)
+    try:
+        (tmp_path / "draft").write_text("a")
+        for _ in range(3):  # the event is there, so the loop reads it
+            await asyncio.sleep(0)
+        assert not reported.is_set()
+        (tmp_path / "draft").rename(tmp_path / "cockpit.db-wal")
+        await asyncio.wait_for(reported.wait(), PATIENCE_S)
+    finally:
+        watch.close()

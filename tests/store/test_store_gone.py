@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from store_world import begin
+from store.store_world import begin
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import StoreGone
@@ -39,8 +39,7 @@ def replace(database: Path) -> None:
 CHANGES = {delete: "deleted or moved", move: "deleted or moved", replace: "replaced"}
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("queued", [True, False])
+@pytest.mark.parametrize(("change", "queued"), [(delete, True), (move, False), (replace, False)])
 async def test_a_write_is_refused_and_says_what_happened(database, change, queued):
     with Store.open(database, FixedClock()) as store:
         store.write_now(begin)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_world import begin, open_store, python
+from store.store_world import begin, open_store, python
 
 from cockpit.core.clock import FixedClock
 from cockpit.core.errors import IllegalTransition, NotFound, Stale, StoreUnwritable
@@ -51,13 +51,11 @@ def test_a_live_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path
         assert owner == current_process()
 
 
-def test_a_pid_that_came_back_is_not_the_process_that_was(tmp_path: Path) -> None:
+def test_a_pid_that_came_back_is_not_the_process_that_was() -> None:
     pid, _, started = current_process().partition("/")
-    assert started, "this test needs a system that tells when a process began"
-    assert is_process_alive(f"{pid}/{started}")
-    assert not is_process_alive(f"{pid}/1")
-    assert not is_process_alive("nobody")
-    assert not is_process_alive("")
+    assert started, "this test needs a system that says when a process began"
+    known = (f"{pid}/{started}", f"{pid}/1", "nobody", "")
+    assert [is_process_alive(each) for each in known] == [True, False, False, False]
 
 
 def test_a_lease_that_was_not_renewed_runs_out(tmp_path: Path) -> None:
@@ -145,18 +143,12 @@ def test_spending_adds_up_and_an_unpriced_call_keeps_the_cost(tmp_path: Path) ->
         assert found.cost_usd == 0.75
 
 
-@pytest.mark.parametrize("text", ["a\udcffb", "\ud800", "ok \U0001f600", "a\x00b"])
+@pytest.mark.parametrize("text", ["a\udcffb \U0001f600", "a\x00b"])
 def test_any_words_are_stored(tmp_path: Path, text: str) -> None:
     clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
     with open_store(tmp_path) as store:
         session_id = store.write_now(
-            lambda tx: begin(
-                tx,
-                words=text,
-                title=text,
-                target={text: text},
-                root=Path("/p") / text.replace("\0", ""),
-            )
+            lambda tx: begin(tx, words=text, title=text, target={text: text})
         )
         store.write_now(lambda tx: sessions.change(tx, session_id, title=text, rev=text))
         found = store.read_now(lambda c: sessions.load(c, session_id))

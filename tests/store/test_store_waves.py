@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from examples import examples
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from store_world import begin, open_store
+from store.store_world import PATIENCE_S, begin, open_store
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal, verify_chain
-from cockpit.store.sessions import waves
+from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import sessions, waves
 from cockpit.store.sessions.waves import FAILED, PHASES, Wave
 
 ALL = (*PHASES, *FAILED)
@@ -52,8 +47,12 @@ def state(store: Store) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("there", ALL)
-@pytest.mark.parametrize("wanted", [*ALL, "", "nowhere"])
-def test_every_pair_of_phases(store: Store, there: str, wanted: str) -> None:
+def test_every_pair_of_phases(store: Store, there: str) -> None:
+    for wanted in (*ALL, "", "nowhere"):
+        advance(store, there, wanted)
+
+
+def advance(store: Store, there: str, wanted: str) -> None:
     wave = store.write_now(lambda tx: brought_to(tx, there))
     before = state(store)
     if NEXT.get(there) == wanted:
@@ -68,51 +67,38 @@ def test_every_pair_of_phases(store: Store, there: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("there", ALL)
-@pytest.mark.parametrize("retryable", [True, False])
-def test_every_phase_can_fail_until_it_ended(store: Store, there: str, retryable: bool) -> None:
-    wave = store.write_now(lambda tx: brought_to(tx, there))
-    before = state(store)
-
-    def fail(tx: Tx) -> Wave:
+def test_only_an_open_wave_fails_a_failed_one_reenters_and_an_ended_one_has_a_next(
+    store: Store, there: str
+) -> None:
+    def fail(tx: Tx, wave: Wave, retryable: bool) -> Wave:
         return waves.fail(tx, wave.wave_id, retryable=retryable, error_class="x", message="m")
 
-    if there in (*FAILED, "completed"):
-        with pytest.raises(IllegalTransition):
-            store.write_now(fail)
-        assert state(store) == before
-        return
-    failed = store.write_now(fail)
-    assert failed.phase == FAILED[0 if retryable else 1]
-    assert failed.reentry_phase == (there if retryable else None)
-
-
-@pytest.mark.parametrize("there", ALL)
-def test_only_a_retryable_failure_is_taken_up_again(store: Store, there: str) -> None:
-    wave = store.write_now(lambda tx: brought_to(tx, there))
-    before = state(store)
-    if there == "failed_retryable":
-        again = store.write_now(lambda tx: waves.reenter(tx, wave.wave_id))
-        assert (again.phase, again.reentry_phase) == ("observing", None)
-        return
-    with pytest.raises(IllegalTransition):
-        store.write_now(lambda tx: waves.reenter(tx, wave.wave_id))
-    assert state(store) == before
-
-
-@pytest.mark.parametrize("there", ALL)
-def test_the_next_wave_waits_for_the_end_of_the_last(store: Store, there: str) -> None:
-    wave = store.write_now(lambda tx: brought_to(tx, there))
-    before = state(store)
-
-    def following(tx: Tx) -> Wave:
-        return waves.create(tx, session_id=wave.session_id, trace_id="t")
-
-    if there in ("completed", "failed_terminal"):
-        assert store.write_now(following).ordinal == 2
-        return
-    with pytest.raises(IllegalTransition):
-        store.write_now(following)
-    assert state(store) == before
+    steps: dict[str, tuple[Callable[[Tx, Wave], Wave], bool]] = {
+        "failed_retryable": (lambda tx, wave: fail(tx, wave, True), there in PHASES[:-1]),
+        "failed_terminal": (lambda tx, wave: fail(tx, wave, False), there in PHASES[:-1]),
+        "observing": (
+            lambda tx, wave: waves.reenter(tx, wave.wave_id),
+            there == "failed_retryable",
+        ),
+        "created": (
+            lambda tx, wave: waves.create(tx, session_id=wave.session_id, trace_id="t"),
+            there in ("completed", "failed_terminal"),
+        ),
+    }
+    for phase, (step, allowed) in steps.items():
+        wave = store.write_now(lambda tx: brought_to(tx, there))
+        before = state(store)
+        if not allowed:
+            with pytest.raises(IllegalTransition):
+                store.write_now(lambda tx, s=step, w=wave: s(tx, w))
+            assert state(store) == before
+            continue
+        after = store.write_now(lambda tx, s=step, w=wave: s(tx, w))
+        assert (after.phase, after.ordinal) == (phase, 2 if phase == "created" else 1)
+        assert after.reentry_phase == (there if phase == "failed_retryable" else None)
+        if after.reentry_phase:
+            again = store.write_now(lambda tx, w=after: waves.reenter(tx, w.wave_id))
+            assert (again.phase, again.reentry_phase) == (there, None)
 
 
 def test_what_is_not_there_is_named(store: Store) -> None:
@@ -120,94 +106,74 @@ def test_what_is_not_there_is_named(store: Store) -> None:
         store.write_now(lambda tx: waves.advance(tx, "w-none", "observing"))
 
 
-class Life(RuleBasedStateMachine):
-    """One session's waves against a model of three lines."""
-
-    @initialize()
-    def begin(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.store = open_store(Path(self.folder.name))
-        self.session_id = self.store.write_now(begin)
-        self.phases: list[str] = []
-        self.reentry = ""
-
-    def act(self, step: Callable[[Tx], Wave], allowed: bool) -> None:
-        try:
-            self.store.write_now(step)
-        except IllegalTransition:
-            assert not allowed
-        else:
-            assert allowed
-
-    @rule()
-    def create(self) -> None:
-        allowed = not self.phases or self.phases[-1] in ("completed", "failed_terminal")
-        self.act(lambda tx: waves.create(tx, session_id=self.session_id, trace_id="t"), allowed)
-        if allowed:
-            self.phases.append("created")
-
-    @precondition(lambda self: self.phases)
-    @rule(phase=st.sampled_from(ALL))
-    def advance(self, phase: str) -> None:
-        self.to(phase)
-
-    @precondition(lambda self: self.phases)
-    @rule()
-    def go_on(self) -> None:
-        self.to(NEXT.get(self.phases[-1], "completed"))
-
-    def to(self, phase: str) -> None:
-        allowed = NEXT.get(self.phases[-1]) == phase
-        self.act(lambda tx: waves.advance(tx, self.wave_id, phase), allowed)
-        if allowed:
-            self.phases[-1] = phase
-
-    @precondition(lambda self: self.phases)
-    @rule(retryable=st.booleans())
-    def fail(self, retryable: bool) -> None:
-        there = self.phases[-1]
-        allowed = there not in (*FAILED, "completed")
-        self.act(
-            lambda tx: waves.fail(
-                tx, self.wave_id, retryable=retryable, error_class="x", message="m"
-            ),
-            allowed,
-        )
-        if allowed:
-            self.phases[-1] = FAILED[0 if retryable else 1]
-            self.reentry = there
-
-    @precondition(lambda self: self.phases)
-    @rule()
-    def reenter(self) -> None:
-        allowed = self.phases[-1] == "failed_retryable"
-        self.act(lambda tx: waves.reenter(tx, self.wave_id), allowed)
-        if allowed:
-            self.phases[-1] = self.reentry
-
-    @property
-    def wave_id(self) -> str:
-        return f"{self.session_id}-w{len(self.phases)}"
-
-    @invariant()
-    def the_store_says_the_same(self) -> None:
-        if hasattr(self, "store"):
-            found = self.store.read_now(lambda c: waves.select_for_session(c, self.session_id))
-            assert [wave.phase for wave in found] == self.phases
-            assert [wave.ordinal for wave in found] == list(range(1, len(found) + 1))
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            assert self.store.read_now(verify_chain.verify).ok
-            self.store.close()
-            self.folder.cleanup()
+def new_wave(tx: Tx) -> waves.Wave:
+    return waves.create(tx, session_id=begin(tx), trace_id="t")
 
 
-Life.TestCase.settings = settings(
-    max_examples=examples(10),
-    stateful_step_count=25,
-    deadline=None,
-    derandomize=True,
-    database=None,
-)
-test_any_life_of_a_session = Life.TestCase
+def journal_row(tx: Tx) -> int:
+    return tx.append_row(Action.SESSION_RUNNING)
+
+
+def test_a_wave_that_another_connection_moved_is_read_again(store: Store) -> None:
+    wave = store.write_now(new_wave)
+    with open_store(store.path.parent) as other:
+        assert other.write_now(journal_row) == store.write_now(journal_row) - 1
+        other.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing"))
+    with pytest.raises(IllegalTransition):
+        store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing"))
+    moved = store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "orienting"))
+    assert moved.phase == "orienting"
+    assert store.read_now(verify_chain.verify).ok
+
+
+def test_a_failed_write_leaves_nothing_behind(store: Store) -> None:
+    wave = store.write_now(new_wave)
+
+    def fail(tx: Tx) -> None:
+        waves.advance(tx, wave.wave_id, "observing")
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        store.write_now(fail)
+    waiting = [store._writer.submit(step) for step in (journal_row, fail, journal_row)]
+    ends = [type(future.exception(PATIENCE_S)) for future in waiting]
+    assert ends == [type(None), KeyError, type(None)]
+    assert store.write_now(lambda tx: waves.advance(tx, wave.wave_id, "observing")).phase
+    assert store.read_now(verify_chain.verify).ok
+
+
+def test_a_step_that_fails_inside_a_write_takes_its_journal_rows_with_it(store: Store) -> None:
+    wave = store.write_now(new_wave)
+
+    def fail(tx: Tx) -> None:
+        journal_row(tx)
+        waves.advance(tx, wave.wave_id, "observing")
+        raise KeyError("no")
+
+    def write(tx: Tx) -> None:
+        journal_row(tx)
+        with pytest.raises(KeyError):
+            tx.attempt(lambda: fail(tx))
+        journal_row(tx)
+        waves.advance(tx, wave.wave_id, "observing")
+
+    store.write_now(write)
+    assert store.read_now(verify_chain.verify).ok
+
+
+def test_the_trace_follows_the_session_and_its_waves(store: Store) -> None:
+    def write(tx: Tx) -> None:
+        session_id = begin(tx)
+        tx.append_row(Action.SESSION_RUNNING, session_id=session_id)
+        first = waves.create(tx, session_id=session_id, trace_id="t")
+        waves.advance(tx, first.wave_id, "observing", profile_version=3)
+        tx.append_row(Action.SESSION_RUNNING, session_id=session_id)
+        sessions.set_profile(tx, session_id, "wide")
+        tx.append_row(Action.SESSION_RUNNING, session_id=session_id)
+
+    after = store.read_now(journal.last_seq)
+    store.write_now(write)
+    rows = store.read_now(lambda c: journal.rows(c, after=after))
+    rows = [row for row in rows if row.action == str(Action.SESSION_RUNNING)]
+    assert [row.profile_version for row in rows] == [None, 3, 3]
+    assert rows[-1].profile_id == "wide"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from store_world import open_store
+from store.store_world import open_store
 
 from cockpit.store.db.transaction import Tx
-from cockpit.store.db.write_queue import SUFFIX, WriteQueue
+from cockpit.store.db.write_queue import SUFFIX
 from cockpit.store.journal import verify_chain
 from cockpit.store.journal.event_types import Action
 
@@ -62,62 +61,11 @@ def test_the_turn_of_a_killed_writer_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_writer_goes_on_without_its_turn_when_another_one_hangs(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store, another_writer(store.path, "thinking"):
-        store._writer._write_queue._patience_s = 0.01
+    with (
+        open_store(tmp_path, busy_timeout_ms=20) as store,
+        another_writer(store.path, "thinking"),
+    ):
         assert store.write_now(row)
-
-
-def test_nobody_waits_for_one_that_was_killed_while_it_waited(tmp_path: Path) -> None:
-    first, last = WriteQueue(tmp_path / "db", 60), WriteQueue(tmp_path / "db", 60)
-    first.enter()
-    gone = WriteQueue(tmp_path / "db", 0)
-    gone.enter()  # takes the next number and gives up
-    gone.close()
-    passed = threading.Event()
-
-    def go() -> None:
-        last.enter()
-        passed.set()
-
-    thread = threading.Thread(target=go)
-    thread.start()
-    assert passed.wait(60)
-    thread.join()
-    first.leave()
-    last.leave()
-    for queue in (first, last):
-        queue.close()
-
-
-def test_writers_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    queues = [WriteQueue(tmp_path / "db", 60) for _ in range(6)]
-    queues[0].enter()
-    order: list[int] = []
-    threads = []
-    for number in range(1, 6):
-        taken = threading.Event()
-        await_turn = queues[number]._await
-
-        def wait(before: int, until: float, taken=taken, await_turn=await_turn) -> None:
-            taken.set()
-            await_turn(before, until)
-
-        queues[number]._await = wait  # type: ignore[method-assign] # tells that the number is taken
-
-        def go(number: int = number) -> None:
-            queues[number].enter()
-            order.append(number)
-            queues[number].leave()
-
-        threads.append(threading.Thread(target=go))
-        threads[-1].start()
-        assert taken.wait(60)
-    queues[0].leave()
-    for thread in threads:
-        thread.join()
-    assert order == [1, 2, 3, 4, 5]
-    for queue in queues:
-        queue.close()
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "garbage"])
@@ -133,12 +81,6 @@ def test_without_a_usable_file_writes_work_as_ever(tmp_path: Path, kind: str) ->
         assert store.path.name == "cockpit.db"
         assert store.write_now(row) < store.write_now(row)
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_the_file_is_private(tmp_path: Path) -> None:
-    with open_store(tmp_path) as store:
-        mode = store.path.with_name(store.path.name + SUFFIX).stat().st_mode
-    assert mode & 0o777 == 0o600
 
 
 def test_two_stores_of_one_process_take_turns(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import sys
-import traceback
 from pathlib import Path
 
 from cockpit.core.project_paths import locate_project
@@ -49,26 +48,18 @@ async def main(root: Path, folder: Path, task_id: str, commits: int) -> None:
         print((await run_task(task_context, task_id)).status)
 
 
-def child(commits: int, path: str) -> tuple[int, str]:
+def fork(commits: int, path: str) -> tuple[int, str]:
     """Do the task in a forked process; returns its exit code and what it told."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        code = 1
-        try:
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(writing, 1)
-            os.close(reading)
-            os.close(writing)
-            os.environ["PATH"] = path
-            asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], commits))
-            sys.stdout.flush()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(writing, 1)
+        os.close(writing)
+        os.environ["PATH"] = path
+        asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], commits))
+        sys.stdout.flush()
+        os._exit(0)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as told:
         text = told.read()
@@ -82,4 +73,4 @@ if __name__ == "__main__":
     for name in ("orient.compile_packet", "orient.fact_columns", "decide.offline.script_model"):
         importlib.import_module(f"cockpit.{name}")
     for line in sys.stdin:
-        print(json.dumps(child(*json.loads(line))), flush=True)
+        print(json.dumps(fork(*json.loads(line))), flush=True)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from chains.new_chain import create_chain_row
 from tasks.taskrun_world import git, repository
 
 from cockpit.backlog.service import create_task
@@ -35,12 +36,8 @@ async def chain(runtime: Runtime, *, ends: bool = True) -> Path:
     """A chain that changed ``calc.py`` and committed it; returns its worktree."""
     root, store = runtime.place.root, runtime.store
     begun = await store.write(
-        lambda tx: chains.create(
-            tx, scope_kind="all", headless=True, batch="auto", approve="all", model=None, runner=None,
-            max_chains=3, max_cost=None, max_wall_s=None, base_branch="main",
-            base_commit=git(root, "rev-parse", "HEAD"),
-        )
-    )  # fmt: skip
+        lambda tx: create_chain_row(tx, base_commit=git(root, "rev-parse", "HEAD"))
+    )
     tree = await ensure_chain_worktree(store, runtime.place, begun.branch, chain_id=begun.chain_id)
     work = Path(tree.path)
     (work / "calc.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
@@ -160,10 +157,7 @@ async def test_conflicts_are_solved_in_the_worktree_and_can_be_taken_back(runtim
     assert "b + a" in (root / "calc.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("has_worktree", [True, False])
-async def test_the_branch_of_a_merged_task_is_dropped_as_that_of_a_chain(
-    runtime: Runtime, has_worktree: bool
-) -> None:
+async def test_the_branch_of_a_merged_task_is_dropped_as_that_of_a_chain(runtime: Runtime) -> None:
     root, store, place = runtime.place.root, runtime.store, runtime.place
     work = await chain(runtime)
     store.write_now(lambda tx: create_task(tx, "Double", by="person"))
@@ -176,8 +170,7 @@ async def test_the_branch_of_a_merged_task_is_dropped_as_that_of_a_chain(
     git(task_work, "commit", "--quiet", "-m", "Double")
     git(work, "merge", "--quiet", "--no-ff", "-m", "Merge T-1", tree.branch)
     merged = git(work, "rev-parse", "HEAD")
-    if not has_worktree:
-        await remove_tree(place, task_work)
+    await remove_tree(place, task_work)
     await store.write(lambda tx: worktrees.set_status(tx, "T-1", "merged", merged_commit=merged))
     with pytest.raises(WorktreeError, match="T-1 is merged already, into cockpit/ch-1"):
         await runtime.propose_branch("T-1")
@@ -186,7 +179,6 @@ async def test_the_branch_of_a_merged_task_is_dropped_as_that_of_a_chain(
     assert "All of its work is merged." in pending(runtime).body["notes"]
     await approve(runtime, pending(runtime))
     assert git(root, "branch", "--list", tree.branch) == ""
-    assert not task_work.exists()
     assert git(root, "for-each-ref", "refs/cockpit/dropped") == "", "the chain has all of it"
     shown = await read_branch(store, place, "T-1")
     assert shown.change is not None and shown.change.paths == ("double.py",)

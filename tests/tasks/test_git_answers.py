@@ -44,20 +44,6 @@ async def test_what_is_read_is_what_git_says(trees: tuple[Path, Path]) -> None:
     assert await changed_files(main, "refs/heads/main") == ()
 
 
-async def test_an_answer_follows_the_branch(trees: tuple[Path, Path]) -> None:
-    main, other = trees
-    assert await changed_files(main, "refs/heads/main", "refs/heads/cockpit/T-1") == ("b.txt",)
-    (other / "c.txt").write_text("c\n")
-    git(other, "add", "-A")
-    git(other, "commit", "-qm", "Three")
-    files = await changed_files(main, "refs/heads/main", "refs/heads/cockpit/T-1")
-    assert files == ("b.txt", "c.txt")
-    git(main, "merge", "-q", "--ff-only", "cockpit/T-1")
-    assert await is_ancestor(main, "refs/heads/cockpit/T-1", "HEAD")
-    git(main, "reset", "-q", "--hard", "HEAD~2")
-    assert not await is_ancestor(main, "refs/heads/cockpit/T-1", "HEAD")
-
-
 async def test_the_rest_is_left_to_git(trees: tuple[Path, Path]) -> None:
     main, other = trees
     for name in ("main", "HEAD~1", "refs/heads/../HEAD", "refs/heads/cockpit", "refs/tags/x", ""):
@@ -130,21 +116,3 @@ def read(top: Path, name: str) -> str | None:
     folders = locate_git_folders(top)
     assert folders is not None
     return read_commit(folders, name)
-
-
-async def test_what_a_branch_lacked_it_lacks_after_a_merge(
-    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main, other = trees
-    lacks = git(main, "rev-parse", "HEAD")
-    assert not await is_ancestor(other, "HEAD", lacks)
-
-    async def no_git(*_: object, **__: object) -> None:
-        raise AssertionError("git was asked")
-
-    git(other, "commit", "-q", "--allow-empty", "-m", "Three")
-    with monkeypatch.context() as patch:
-        patch.setattr("cockpit.tasks.git.try_git", no_git)
-        assert not await is_ancestor(other, "HEAD", lacks)
-    git(main, "merge", "-q", "--no-ff", "-m", "Four", "cockpit/T-1")
-    assert await is_ancestor(other, "HEAD", git(main, "rev-parse", "HEAD"))

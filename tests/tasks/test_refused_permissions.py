@@ -41,13 +41,10 @@ async def test_a_refusal_stands_until_the_same_is_allowed(world: World) -> None:
     assert standing(world) == []
     await ask(world, bash("make install"), "rejected")
     assert standing(world) == ["Bash: make install"], "the last answer counts"
-
-
-async def test_the_same_file_is_the_same_thing(world: World) -> None:
     await ask(world, write("a.py", "b\n"), "rejected")
-    assert standing(world) == ["Write: edit a.py"]
+    assert standing(world) == ["Bash: make install", "Write: edit a.py"]
     await ask(world, write("a.py", "c\n"), "", policy="all")
-    assert standing(world) == []
+    assert standing(world) == ["Bash: make install"], "the same file is the same thing"
 
 
 async def test_another_way_counts_when_the_user_approved_it(world: World) -> None:

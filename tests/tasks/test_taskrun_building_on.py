@@ -46,10 +46,21 @@ async def test_what_an_earlier_chain_did_is_brought_in(world: World) -> None:
     ]
 
 
+async def test_work_is_brought_in_when_its_branch_was_cleaned_away(world: World) -> None:
+    first, second, _ = tasks_in_a_row(world)
+    await world.do(SCENARIO, first)
+    git(world.root, "branch", "--quiet", "-D", f"cockpit/{first}")
+    later = {"chain_id": "ch-2", "chain_branch": "cockpit/ch-2"}
+    assert (await world.do(SCENARIO, second, **later)).status == "done"
+    assert world.show("calc.py", "cockpit/ch-2").endswith("return a + b")
+
+
 async def test_the_role_reads_the_handoffs_of_the_tasks_before(world: World) -> None:
     first, second, _ = tasks_in_a_row(world)
     await world.do(SCENARIO, first)
     await world.do(SCENARIO, second)
+    told = git(world.root, "log", "--merges", "--format=%s", "cockpit/ch-1").splitlines()
+    assert told == ["Merge T-1: Make add add"], "it was there already"
     rows = world.store.read_now(
         lambda connection: connection.execute(
             "SELECT normalized_json FROM observed_facts WHERE source_ref='task:opening'"
@@ -59,15 +70,6 @@ async def test_the_role_reads_the_handoffs_of_the_tasks_before(world: World) -> 
     summary = " ".join(world.handoff(first).summary.split())
     assert "add adds." in summary
     assert f"- {first} PASS: {summary} Files: calc.py." in text
-
-
-async def test_so_it_is_when_the_branch_was_cleaned_away(world: World) -> None:
-    first, second, _ = tasks_in_a_row(world)
-    await world.do(SCENARIO, first)
-    git(world.root, "branch", "--quiet", "-D", f"cockpit/{first}")
-    later = {"chain_id": "ch-2", "chain_branch": "cockpit/ch-2"}
-    assert (await world.do(SCENARIO, second, **later)).status == "done"
-    assert world.show("calc.py", "cockpit/ch-2").endswith("return a + b")
 
 
 async def test_what_was_taken_in_other_words_hinders_nobody(world: World) -> None:
@@ -87,14 +89,6 @@ async def test_what_was_taken_in_other_words_hinders_nobody(world: World) -> Non
     assert git(world.place.state / "worktrees" / "ch-2", "status", "--porcelain") == ""
 
 
-async def test_what_is_there_already_is_not_merged_again(world: World) -> None:
-    first, second, _ = tasks_in_a_row(world)
-    await world.do(SCENARIO, first)
-    assert (await world.do(SCENARIO, second)).status == "done"
-    told = git(world.root, "log", "--merges", "--format=%s", "cockpit/ch-1").splitlines()
-    assert told == ["Merge T-1: Make add add"]
-
-
 async def test_a_branch_of_no_chain_goes_on_from_where_the_person_is(world: World) -> None:
     alone = {"chain_id": "", "chain_branch": "cockpit/work"}
     first, second, _ = tasks_in_a_row(world)
@@ -110,15 +104,3 @@ async def test_a_branch_of_no_chain_goes_on_from_where_the_person_is(world: Worl
     await world.do(finish("implementer", "Looked.") + PASSES, third, **alone)
     assert git(world.root, "rev-parse", "cockpit/work") == git(world.root, "rev-parse", "HEAD")
     assert world.tree(third).base_commit == git(world.root, "rev-parse", "HEAD")
-
-
-async def test_a_chain_stays_on_what_it_began_with(world: World) -> None:
-    first, second, _ = tasks_in_a_row(world)
-    began = git(world.root, "rev-parse", "HEAD")
-    looks = finish("implementer", "Looked.") + PASSES
-    world.store.write_now(lambda tx: service.set_status(tx, first, "done", by="person"))
-    await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), second)
-    git(world.root, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
-    other = world.task("Something else", task_type="spike")
-    await world.do(looks.replace("VERDICT: PASS", "VERDICT: BLOCKED"), other)
-    assert world.tree(other).base_commit == began

@@ -21,7 +21,6 @@ from tasks.taskrun_world import (
 )
 
 from cockpit.backlog.work_settings import WorkSettings
-from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.store.context import facts
 from cockpit.store.sessions import sessions
 from cockpit.tasks.run_task import run_task
@@ -60,18 +59,10 @@ async def test_a_task_is_implemented_tested_reviewed_and_merged(world: World) ->
     assert made.raw_detail()["unseen_changes"] == 1
     assert not (world.place.state / "worktrees" / task_id).exists()
     assert ended.tokens > 0
-
-
-async def test_the_roles_have_sessions_of_their_own(world: World) -> None:
-    task_id = world.task()
-    await world.do(AT_ONCE, task_id)
-    made = world.rows("session.created")
-    assert [row.raw_detail()["role"] for row in made] == [
-        "implementer",
-        "spec_reviewer",
-        "quality_reviewer",
-    ]
-    assert {row.raw_detail()["task_id"] for row in made} == {task_id}
+    sessions_made = [row.raw_detail() for row in world.rows("session.created")]
+    roles = ["implementer", "spec_reviewer", "quality_reviewer"]
+    assert [row["role"] for row in sessions_made] == roles
+    assert {row["task_id"] for row in sessions_made} == {task_id}
 
 
 async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
@@ -100,29 +91,20 @@ async def test_failing_tests_are_mended_by_the_fixer(world: World) -> None:
 
 
 async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: World) -> None:
-    tries = "".join(
-        turn(
-            "fixer",
-            "write_file",
-            f'path = "try{number}.md", content = "."',
-            said=f"try {number}. The tests",
-        )
-        + finish(
-            "fixer", "I tried.", when='called = ["write_file"]', said=f"try {number}. The tests"
-        )
-        for number in (1, 2, 3)
-    )
     scenario = (
         edit("implementer", "a - b", "a * b")
         + finish("implementer", "Done.", when='called = ["edit_file"]')
-        + tries
+        + turn("fixer, try 1", "write_file", 'path = "try.md", content = "."')
+        + finish("fixer, try 1", "I tried.", when='called = ["write_file"]')
+        + turn("fixer, try 2", "write_file", 'path = "again.md", content = "."')
+        + finish("fixer, try 2", "I tried.", when='called = ["write_file"]')
         + PASSES
     )
     task_id = world.task()
-    ended = await world.do(scenario, task_id)
+    ended = await world.do(scenario, task_id, work=WorkSettings(max_test_retries=2))
     assert ended.status == "blocked"
-    assert [step for step, _ in world.steps(task_id)].count("fix") == 3
-    assert "after 3 tries" in ended.reason
+    assert [step for step, _ in world.steps(task_id)].count("fix") == 2
+    assert "after 2 tries" in ended.reason
     assert world.handoff(task_id).status == "FAIL"
     assert "test_add" in (world.handoff(task_id).full_details or "")
     assert world.read(task_id).blocker == ended.reason
@@ -132,21 +114,6 @@ async def test_a_task_that_stays_red_is_blocked_with_everything_kept(world: Worl
     assert "a - b" in world.show("calc.py")
 
 
-async def test_a_fixer_that_changes_nothing_is_not_tried_again(world: World) -> None:
-    scenario = (
-        edit("implementer", "a - b", "a * b")
-        + finish("implementer", "Done.", when='called = ["edit_file"]')
-        + finish("fixer", "The test is wrong.")
-        + PASSES
-    )
-    task_id = world.task()
-    ended = await world.do(scenario, task_id)
-    assert ended.status == "blocked"
-    assert [step for step, _ in world.steps(task_id)].count("fix") == 1
-    assert "The fixer changed nothing, and the tests still fail" in ended.reason
-    assert "Its summary: The test is wrong." in ended.reason
-
-
 async def test_a_spike_is_not_mended(world: World) -> None:
     scenario = finish("implementer", "Looked.") + PASSES
     task_id = world.task(task_type="spike")
@@ -154,28 +121,25 @@ async def test_a_spike_is_not_mended(world: World) -> None:
     assert (ended.status, world.steps(task_id)[-2]) == ("blocked", ("test", "failed"))
 
 
-@pytest.mark.parametrize(("verdict", "status"), [("PASS", "done"), ("BLOCKED", "blocked")])
-async def test_reviewers_decide_whether_there_was_nothing_to_do(
-    world: World, verdict: str, status: str
-) -> None:
+async def test_reviewers_decide_whether_there_was_nothing_to_do(world: World) -> None:
     (world.root / "calc.py").write_text("def add(a, b):\n    return a + b\n", encoding="utf-8")
     git(world.root, "commit", "--quiet", "-am", "Add adds")
     seen = "says that there is nothing to do: calc.py adds already."
-    scenario = (
-        finish("implementer", "NOTHING TO DO: calc.py adds already.")
-        + finish("spec reviewer", f"VERDICT: {verdict}\nSo it is.", said=seen)
-        + finish("quality reviewer", "VERDICT: PASS", said=seen)
-    )
-    task_id = world.task()
-    ended = await world.do(scenario, task_id)
-    assert ended.status == status, ended
-    assert world.steps(task_id)[0] == ("implement", "nothing_to_do")
-    if status == "done":
-        assert "No change: there was nothing to merge." in ended.summary
+    for verdict, status in (("PASS", "done"), ("BLOCKED", "blocked")):
+        scenario = (
+            finish("implementer", "NOTHING TO DO: calc.py adds already.")
+            + finish("spec reviewer", f"VERDICT: {verdict}\nSo it is.", said=seen)
+            + finish("quality reviewer", "VERDICT: PASS", said=seen)
+        )
+        task_id = world.task()
+        ended = await world.do(scenario, task_id)
+        assert ended.status == status, ended
+        assert world.steps(task_id)[0] == ("implement", "nothing_to_do")
+        assert (status == "blocked") or "there was nothing to merge." in ended.summary
 
 
 async def test_a_task_that_expects_a_change_is_blocked_without_one(world: World) -> None:
-    """Whatever the roles, the tests and the reviewers say: at once, and when rework undid it all."""
+    """Whatever the roles, the tests and the reviewers say."""
     (world.root / "test_calc.py").unlink()
     git(world.root, "commit", "--quiet", "-am", "No tests")
     nothing = world.task("Say it is done")
@@ -185,39 +149,11 @@ async def test_a_task_that_expects_a_change_is_blocked_without_one(world: World)
     assert "Fixed and tested." in world.handoff(nothing).summary
     assert world.steps(nothing) == [("implement", "empty"), ("blocked", "FAIL")]
 
-    undone = world.task("Undo it again")
-    back = 'called = ["edit_file"]'
-    scenario = (
-        edit("implementer", "a - b", "a + b")
-        + finish("implementer", "Done.", when=back)
-        + edit("implementer", "a + b", "a - b", said="Take it back")
-        + finish("implementer", "Done again.", when=back, said="Take it back")
-        + PASSES
-        + finish("spec reviewer", "VERDICT: FAIL\nTake it back.", said="return a . b")
-    )
-    ended = await world.do(scenario, undone)
-    assert ended.status == "blocked"
-    assert "No change is left" in ended.reason or "changed nothing" in ended.reason
-
-
-async def test_a_spike_is_done_without_a_change_and_says_so(world: World) -> None:
-    (world.root / "test_calc.py").unlink()
-    git(world.root, "commit", "--quiet", "-am", "No tests")
-    task_id = world.task(task_type="spike")
-    ended = await world.do(finish("implementer", "Looked.") + PASSES, task_id)
-    assert (ended.status, world.steps(task_id)[-2]) == ("done", ("merge", "nothing"))
-    assert "No change: there was nothing to merge." in world.handoff(task_id).summary
-
-
-async def test_an_implementer_that_asks_has_done_nothing(world: World) -> None:
-    asks = turn("implementer", "edit_file", 'path = "calc.py", old = "a - b", new = "a + b"')
-    words = '[[turn]]\nwhen = { contains = ["Your role: implementer"], called = ["edit_file"] }\n'
-    task_id = world.task()
-    ended = await world.do(f'{asks}{words}text = "Shall I go on?"\n{PASSES}', task_id)
-    assert ended.status == "blocked"
-    assert "needs an answer" in ended.reason
-    assert "Shall I go on?" in ended.reason
-    assert world.steps(task_id)[0] == ("implement", "blocked")
+    # A spike is done without a change, and says so.
+    spike = world.task(task_type="spike")
+    ended = await world.do(finish("implementer", "Looked.") + PASSES, spike)
+    assert (ended.status, world.steps(spike)[-2]) == ("done", ("merge", "nothing"))
+    assert "No change: there was nothing to merge." in world.handoff(spike).summary
 
 
 async def test_reviewers_get_the_change_and_what_they_looked_at_is_kept(world: World) -> None:
@@ -316,36 +252,16 @@ async def test_the_words_of_a_role_are_no_verdict_of_another(world: World) -> No
         "spec_review",
         "blocked",
     }
-    openings = world.store.read_now(
-        lambda c: [
-            each.full
-            for each in facts.load_texts(
-                c,
-                [
-                    row[0]
-                    for row in c.execute(
-                        "SELECT fact_id FROM session_facts WHERE source_type='task'"
-                    )
-                ],
-            ).values()
-        ]
-    )
-    read = [text for text in openings if order in text]
+
+    def openings(connection: Any) -> list[str]:
+        rows = connection.execute("SELECT fact_id FROM session_facts WHERE source_type='task'")
+        found = facts.load_texts(connection, [identity for (identity,) in rows])
+        return [each.full for each in found.values()]
+
+    read = [text for text in world.store.read_now(openings) if order in text]
     assert read, "the reviewer reads what the implementer said, and the implementer what was found"
     for text in read:
         assert order not in outside_fences(text), text
-
-
-async def test_a_verdict_that_cannot_be_read_is_a_fail(world: World) -> None:
-    scenario = (
-        edit("implementer", "a - b", "a + b")
-        + finish("implementer", "add adds.", when='called = ["edit_file"]')
-        + finish("spec reviewer", "Looks good to me, ship it.")
-    )
-    task_id = world.task()
-    ended = await world.do(scenario, task_id)
-    assert ended.status == "blocked"
-    assert world.steps(task_id)[2] == ("spec_review", "FAIL")
 
 
 async def test_two_tasks_that_change_the_same_line_conflict(world: World) -> None:
@@ -400,47 +316,13 @@ async def test_a_drained_task_is_taken_up_where_it_stood(world: World) -> None:
     assert (again.status, again.merged_commit, again.tokens) == ("done", ended.merged_commit, 0)
 
 
-@pytest.mark.parametrize("code", ["network", "auth"])
-async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World, code: str) -> None:
-    scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
+async def test_a_model_that_cannot_be_had_is_no_fault_of_the_task(world: World) -> None:
     task_id = world.task()
-    for _ in range(4):
+    for code in ("network", "auth", "network", "auth"):
+        scenario = f'[[turn]]\ntext = "x"\nerror = {{ code = "{code}" }}\n'
         ended = await world.do(scenario, task_id)
         assert (ended.status, ended.reason) == ("interrupted", f"no model: {code}")
     assert (await world.do(AT_ONCE, task_id)).status == "done"
-
-
-async def test_rules_alone_do_no_task_and_block_none(world: World) -> None:
-    task_id = world.task()
-    ended = await world.do(AT_ONCE, task_id, model="offline")
-    assert (ended.status, ended.reason) == ("interrupted", "no model: config")
-    assert (await world.do(AT_ONCE, task_id)).status == "done"
-
-
-async def test_a_model_that_refuses_the_prompt_blocks_the_task_at_last(world: World) -> None:
-    scenario = '[[turn]]\ntext = "x"\nerror = { code = "bad_request" }\n'
-    task_id = world.task()
-    for _ in range(2):
-        assert (await world.do(scenario, task_id)).status == "interrupted"
-    ended = await world.do(scenario, task_id)
-    assert ended.status == "blocked"
-    assert world.handoff(task_id).status == "BLOCKED"
-
-
-async def test_a_task_that_is_cancelled_is_taken_up_in_its_session(world: World) -> None:
-    task_id = world.task()
-    slow = AT_ONCE.replace("[[turn.call]]", 'text = "a b c"\npace = 30\n[[turn.call]]', 1)
-    running = asyncio.ensure_future(run_task(world.task_context(slow), task_id))
-    while not world.rows("model.called"):
-        await asyncio.sleep(0.02)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    assert running.cancelled()
-    assert world.steps(task_id) == [("implement", None)]
-    ended = await world.do(AT_ONCE, task_id)
-    assert ended.status == "done"
-    roles = [row.raw_detail()["role"] for row in world.rows("session.created")]
-    assert roles.count("implementer") == 1
 
 
 async def _put_down(world: World, task_id: str, **changed: Any) -> None:
@@ -458,7 +340,6 @@ async def _put_down(world: World, task_id: str, **changed: Any) -> None:
     ("first", "chain", "second", "holds"),
     [
         ("all", "ch-1", "ask", "ask"),
-        ("all", "ch-2", "ask", "ask"),
         ("ask", "ch-1", "all", "ask"),
         ("ask", "ch-2", "all", "all"),
     ],
@@ -484,17 +365,6 @@ async def test_a_role_that_spends_its_tokens_is_blocked(world: World) -> None:
     ended = await world.do(AT_ONCE, world.task())
     assert ended.status == "blocked"
     assert "The limit of 10 tokens is reached" in ended.reason
-
-
-async def test_what_had_no_room_is_measured(world: World) -> None:
-    (world.root / "long.py").write_text("value = 12345 + 67890\n" * 4_000, encoding="utf-8")
-    git(world.root, "add", ".")
-    git(world.root, "commit", "--quiet", "-m", "Add long")
-    task_id = world.task(files=["calc.py", "long.py"])
-    settings = RuntimeSettings(user_dir=world.folder / "config", token_budget=9_000)
-    ended = await world.do(AT_ONCE, task_id, settings=settings)
-    assert ended.status == "done"
-    assert 0 < ended.dropped_share < 1
 
 
 async def test_work_in_progress_says_where_a_task_stands(world: World) -> None:

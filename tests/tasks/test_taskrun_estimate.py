@@ -49,11 +49,7 @@ async def test_a_done_task_is_history_with_all_of_its_roles(world: World) -> Non
     line = lines.line_for(made)
     assert line is not None
     assert line.line.startswith(f"    {task_id} ≈ about ")
-
-
-async def test_a_blocked_task_teaches_nothing(world: World) -> None:
-    task_id = world.task()
-    ended = await world.do(finish("implementer", "I cannot.", status="blocked"), task_id)
-    assert ended.status == "blocked"
-    row = world.store.read_now(lambda c: estimates.find(c, f"{task_id}/1"))
-    assert row is not None and row.learned_seq is None
+    blocked = world.task()
+    await world.do(finish("implementer", "I cannot.", status="blocked"), blocked)
+    row = world.store.read_now(lambda c: estimates.find(c, f"{blocked}/1"))
+    assert row is not None and row.learned_seq is None, "a blocked task teaches nothing"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import shutil
 import signal
-import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 
 import pytest
+from examples import examples
 from tasks.taskrun_world import PASSES, World, edit, finish, git
 
 pytestmark = pytest.mark.slow
@@ -47,44 +46,6 @@ exec {git} "$@"
 """
 
 
-class Driver:
-    """Processes that do the task, each forked from one that has loaded what they need."""
-
-    def __init__(self, process: subprocess.Popen[str], errors: Path) -> None:
-        self.process, self.errors = process, errors
-
-    def drive(self, commits: int = 0, *, path: str = "") -> tuple[int, str]:
-        """A process that does the task; its exit code and what it printed."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        found = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
-        print(json.dumps([commits, found]), file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        said = self.errors.read_text(encoding="utf-8")
-        assert "Traceback" not in said, said
-        code, told = json.loads(answer)
-        return code, told
-
-
-@contextmanager
-def driving(world: World, task_id: str) -> Iterator[Driver]:
-    errors = world.folder / "errors"
-    words = [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id]
-    with (
-        errors.open("w") as said,
-        subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
-        ) as process,
-    ):
-        limit = Timer(300, process.kill)
-        limit.start()
-        try:
-            yield Driver(process, errors)
-        finally:
-            limit.cancel()
-            process.kill()
-
-
 def ended_once(world: World, task_id: str) -> None:
     """The task is done, once; nothing is left over and nothing of the person's was touched."""
     assert world.read(task_id).status == "done"
@@ -112,44 +73,32 @@ def ended_once(world: World, task_id: str) -> None:
     assert git(world.root, "status", "--porcelain") == ""
 
 
-def test_killed_after_ever_more_commits_it_is_done_once(world: World) -> None:
-    world.task_context(SCENARIO)
-    task_id = world.task()
-    died = 0
-    with driving(world, task_id) as driver:
-        for commits in range(1, 60):
-            code, told = driver.drive(commits * 2)
-            if code == 0:
-                assert told == "done"
-                break
-            assert code == -signal.SIGKILL
-            died += 1
-    assert died > 5
-    ended_once(world, task_id)
-
-
-def test_killed_before_and_after_every_change_that_git_makes_it_is_done_once(world: World) -> None:
+@pytest.mark.search
+def test_killed_at_any_commit_and_around_every_change_of_git_it_is_done_once(world: World) -> None:
+    """At random commits to the store, then before and after each change that git makes."""
     world.task_context(SCENARIO)
     task_id = world.task()
     shims, marks = world.folder / "bin", world.folder / "marks"
     shims.mkdir()
     marks.mkdir()
-    real = subprocess.run(["which", "git"], capture_output=True, text=True).stdout.strip()
     shim = shims / "git"
-    shim.write_text(SHIM.format(marks=marks, git=real), encoding="utf-8")
-    shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
-    codes = []
-    with driving(world, task_id) as driver:
-        for _ in range(12):
-            code, told = driver.drive(path=str(shims))
+    shim.write_text(SHIM.format(marks=marks, git=shutil.which("git")), encoding="utf-8")
+    shim.chmod(0o755)
+    words = [sys.executable, str(DRIVER), str(world.root), str(world.folder), task_id]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdin is not None and driver.stdout is not None
+        path = os.environ["PATH"]
+        starts = [[random.randint(2, 20), path] for _ in range(examples(3))]
+        codes, told = [], ""
+        for start in [*starts, *[[0, f"{shims}:{path}"]] * 12]:
+            print(json.dumps(start), file=driver.stdin, flush=True)
+            code, told = json.loads(driver.stdout.readline())
             codes.append(code)
             if code == 0:
-                assert told == "done"
                 break
-    assert codes == [-signal.SIGKILL] * 8 + [0]
-    assert {mark.name for mark in marks.iterdir()} == {
-        f"{word}-{moment}"
-        for word in ("add", "commit", "merge", "reset")
-        for moment in ("before", "after")
-    }
+        driver.stdin.close()
+    assert (codes[-1], told) == (0, "done")
+    assert set(codes[:-1]) == {-signal.SIGKILL} and len(codes) > examples(3) + 4
     ended_once(world, task_id)

@@ -52,18 +52,15 @@ def test_the_project_says_how_it_is_tested(
     assert list(found[-len(ends) :]) == ends
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
+def test_where_nothing_tells_there_is_no_command(tmp_path: Path) -> None:
+    for files in (
         {},
         {"Makefile": "testing := 1\nbuild:\n\techo\n"},
         {"package_dot_json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'},
         {"package_dot_json": "{not json"},
         {"package_dot_json": '{"scripts": 7}'},
-    ],
-)
-def test_where_nothing_tells_there_is_no_command(files: dict[str, str], tmp_path: Path) -> None:
-    assert detect_test_command(written(tmp_path, **files), with_pytest()) is None
+    ):
+        assert detect_test_command(written(tmp_path, **files), with_pytest()) is None
 
 
 async def ground(root: Path) -> Workspace:

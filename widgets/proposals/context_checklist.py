@@ -36,6 +36,11 @@ class Checklist(Widget):
         self.items = items
         self._width = 0
 
+    def watch_narrowing(self, narrowing: bool) -> None:
+        """Tick every item again once narrowing ends: Enter approves the whole request then."""
+        if not narrowing:
+            self.dropped = frozenset()
+
     @property
     def kept(self) -> tuple[str, ...]:
         """The items to fetch, in order."""

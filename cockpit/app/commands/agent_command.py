@@ -141,6 +141,7 @@ async def change_model(host: Host, session_id: str, name: str) -> None:
         host.welcome.model = chosen = await host.engine.default_model(name)
     except ModelError as error:
         raise ChoiceUnknown(str(error)) from error
+    host.main.schedule_paint()
     host.main.flash(f"new sessions use {chosen}, until cockpit is closed; /settings keeps a model")
 
 

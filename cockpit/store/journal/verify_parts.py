@@ -74,16 +74,24 @@ class Check:
         return CheckedChain(Verdict(rows, None, checkpoint=checkpoint), seals)
 
 
-def start_check(path: Path, connection: sqlite3.Connection) -> Check | None:
+def start_check(
+    path: Path,
+    connection: sqlite3.Connection,
+    *,
+    least: int = LEAST,
+    processors: int | None = None,
+) -> Check | None:
     """Start to check a journal; None for one that is read sooner, or only, in one.
 
-    That is a short one, one that was pruned, and one with rows that are not in the chain.
+    That is a short one, one that was pruned, and one with rows that are not in the chain. Each part has at
+    least ``least`` rows; there is one for each of ``processors`` (None: those that this process may use).
     """
     head = connection.execute("SELECT seq, digest, sealed FROM journal_head").fetchall()
     if len(head) != 1:
         return None
     try:
-        count = min(len(os.sched_getaffinity(0)), MOST_PARTS, head[0][0] // LEAST)
+        usable = processors or len(os.sched_getaffinity(0))
+        count = min(usable, MOST_PARTS, head[0][0] // least)
     except (AttributeError, TypeError):
         return None  # another system, or an altered end
     outside = "SELECT 1 FROM journal WHERE seq<=0 OR seq>? LIMIT 1"

@@ -83,9 +83,7 @@ async def test_during_a_merge_nothing_is_committed(ground: Workspace) -> None:
     assert git(ground.root, "log", "--format=%s") == "Begin"
 
 
-async def test_what_git_refuses_is_said_with_the_command_to_do_it_by_hand(
-    ground: Workspace,
-) -> None:
+async def test_what_git_refuses_is_said_with_the_command_to_do_it_by_hand(ground):
     plan = await plan_commit(ground, FILES, "Adopt")
     assert plan.payload is not None
     write(ground)

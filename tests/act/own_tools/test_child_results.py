@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Iterator
 from types import ModuleType
 from typing import Any
 
-import pydantic
 import pytest
 
 from cockpit.act.own_tools import child
@@ -19,7 +18,6 @@ from cockpit.act.own_tools.check_arguments import describe_parameters, find_argu
 from cockpit.act.own_tools.tool_definition import SchemaRefused, ToolDefinition, clean_schema
 from cockpit.core.read_record import parse_object
 
-NAME = "importlib.metadata"
 LOOP: list[Any] = []
 LOOP.append(LOOP)
 RESULTS = {
@@ -139,17 +137,3 @@ def test_an_enumeration_is_whole_or_refused() -> None:
     schema["properties"]["name"]["enum"] = names * 4
     with pytest.raises(SchemaRefused, match="more than 1000 values"):
         clean_schema(schema)
-
-
-def test_the_metadata_of_packages_are_loaded_when_a_tool_reads_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, NAME, child.LateMetadata(NAME))
-    from importlib.metadata import entry_points
-
-    assert isinstance(sys.modules[NAME], child.LateMetadata)
-    from importlib.metadata import version
-
-    assert version("pydantic") == pydantic.VERSION
-    assert not isinstance(sys.modules[NAME], child.LateMetadata)
-    assert [each.value for each in entry_points(group="console_scripts", name="cockpit")]

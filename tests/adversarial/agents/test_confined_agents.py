@@ -99,9 +99,7 @@ def ports() -> Iterator[tuple[int, int]]:
         thread.join()
 
 
-async def test_a_confined_agent_reaches_what_it_needs_and_nothing_else(
-    runs: Runs, tmp_path: Path, ports: tuple[int, int]
-) -> None:
+async def test_a_confined_agent_reaches_what_it_needs_and_nothing_else(runs, tmp_path, ports):
     home, root = tmp_path / "home", runs.place.root
     for name, text in (
         (".claude.json", "{}"),

@@ -49,8 +49,8 @@ async def ground(project: Path) -> Workspace:
 
 @pytest.fixture
 async def ground_on_disk(project: Path) -> AsyncIterator[Workspace]:
-    """The project on a disk: ``make test`` has it in memory, and to write there is no writing."""
-    with tempfile.TemporaryDirectory(dir=os.environ.get("COCKPIT_TEST_DISK")) as folder:
+    """The project on a disk: a machine may have /tmp in memory, where nothing is written to a disk."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield await _open(Path(shutil.copytree(project, Path(folder) / "project", symlinks=True)))
 
 

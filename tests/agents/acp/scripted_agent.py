@@ -410,29 +410,9 @@ class Agent:
             self.say("error: " + answer["error"]["message"] if "error" in answer else "written")
         return None
 
-    def act_kimi(self, rest: str) -> str | None:
-        """Ask as Kimi Code does, with the input as text, and run the command in a terminal."""
-        text = {"type": "text", "text": json.dumps({"command": rest})}
-        call = {"toolCallId": "k1", "title": "Bash", "kind": "execute"}
-        content = [{"type": "content", "content": text}]
-        self.update("tool_call", status="pending", content=content, **call)
-        asks = {"type": "text", "text": f"Requesting approval to Running: {rest}"}
-        asked = {**call, "content": [{"type": "content", "content": asks}]}
-        if self.allowed(self.call("session/request_permission", toolCall=asked, options=ALLOW)):
-            self.act_terminal(f"/bin/bash -c {rest}")
-        return None
-
     def act_terminal(self, rest: str) -> str | None:
-        words = rest.split()
-        more = {}
-        if words[:2] == ["/bin/bash", "-c"]:
-            words[2:] = [f"cd '{Path.cwd()}' && {' '.join(words[2:])}"]
-            named = {"TERM": "dumb", "NO_COLOR": "1", "SHELL": "/bin/bash"}
-            more["env"] = [{"name": name, "value": value} for name, value in named.items()]
-            more["cwd"] = str(Path.cwd())
-        made = self.call(
-            "terminal/create", command=words[0], args=words[1:], outputByteLimit=1000, **more
-        )
+        command, *words = rest.split()
+        made = self.call("terminal/create", command=command, args=words, outputByteLimit=1000)
         if "error" in made:
             self.say("error: " + made["error"]["message"])
             return None
@@ -460,7 +440,7 @@ class Agent:
             "sessionId": self.session,
             "update": {
                 "sessionUpdate": "agent_message_chunk",
-                "content": {"type": "text", "text": "more and more "},
+                "content": {"type": "text", "text": "more and more " * 10},
             },
         }
         line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}) + "\n"

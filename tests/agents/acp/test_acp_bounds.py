@@ -24,7 +24,7 @@ async def acp(tmp_path: Path) -> AsyncIterator[Acp]:
 
 
 async def test_a_flood_of_text_ends_as_one_cut_message(acp: Acp) -> None:
-    session = await acp.run("flood 100000")
+    session = await acp.run("flood 2000")
     (text,) = acp.said(session.session_id)
     assert len(text) <= LONGEST_TEXT + 20 and text.startswith("more and more")
     assert len(acp.rows(session.session_id, "")) < 200
@@ -35,9 +35,9 @@ async def test_a_flood_of_tool_calls_leaves_a_bounded_number_of_rows(
 ) -> None:
     monkeypatch.setattr("cockpit.agents.acp.session_journal.MOST_ROWS", 100)
     assert MOST_ROWS > 100
-    session = await acp.run("calls 3000")
+    session = await acp.run("calls 1000")
     rows = acp.rows(session.session_id)
-    assert len(rows) < 1_000
+    assert len(rows) < 500
     assert any("further updates are not recorded" in row.get("message", "") for row in rows)
     assert acp.said(session.session_id) == ["done"]
 

@@ -6,14 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agents.acp.acp_world import Acp, open_acp
 
 from cockpit.loop.permissions.withdrawal import INTERRUPTED, WAITER_ENDED
 from cockpit.store.context import facts
-from cockpit.store.sessions.proposals import Proposal
 
 pytestmark = pytest.mark.slow
 
@@ -119,20 +117,14 @@ async def test_a_read_that_waits_when_its_process_dies_is_withdrawn(acp: Acp) ->
     assert closed["reason"] == WAITER_ENDED.words
 
 
-async def test_a_read_past_the_policy_waits_for_the_user(acp: Acp) -> None:
-    (acp.world.root / "note.txt").write_text("one\n", encoding="utf-8")
-    task = acp.begin(await acp.start("fs read note.txt"))
-    (proposal,) = await acp.asked()
-    assert proposal.kind == "context"
-    await acp.reject(proposal, "read the other file")
-    session = await task
-    assert "read the other file" in acp.said(session.session_id)[0]
-    assert acp.rows(session.session_id, "runner.file_read") == []
-
-
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
+async def test_files_that_no_policy_hands_out(acp: Acp) -> None:
+    root = acp.world.root
+    (root / ".env").write_text("KEY=1\n", encoding="utf-8")
+    (root / "binary.bin").write_bytes(b"\xff\xfe\x00")
+    (root / "link.txt").symlink_to("/etc/passwd")
+    session_id = await acp.start("answer", policy="all", interactive=True)
+    await acp.runtime.run(session_id)
+    for path, words in (
         (".env", "secrets by its name"),
         ("../outside.txt", "outside of"),
         ("/etc/passwd", "outside of"),
@@ -140,15 +132,10 @@ async def test_a_read_past_the_policy_waits_for_the_user(acp: Acp) -> None:
         (".git/config", "git's own files"),
         ("binary.bin", "not UTF-8 text"),
         ("missing.txt", "There is no file"),
-    ],
-)
-async def test_files_that_no_policy_hands_out(acp: Acp, path: str, words: str) -> None:
-    root = acp.world.root
-    (root / ".env").write_text("KEY=1\n", encoding="utf-8")
-    (root / "binary.bin").write_bytes(b"\xff\xfe\x00")
-    (root / "link.txt").symlink_to("/etc/passwd")
-    session = await acp.run(f"fs read {path}", policy="all")
-    assert words in acp.said(session.session_id)[0]
+    ):
+        await acp.runtime.say(session_id, f"fs read {path}")
+        await acp.runtime.run(session_id)
+        assert words in acp.said(session_id)[-1]
     assert acp.pending() == []
 
 
@@ -177,47 +164,6 @@ async def test_an_approved_edit_is_written_without_a_second_question(acp: Acp) -
     assert row["proposal_id"] == proposal.proposal_id and "+written by" in row["diff"]
 
 
-async def test_what_a_call_does_through_cockpit_is_gated(acp: Acp) -> None:
-    def call(call_id: str, kind: str, **more: Any) -> list[dict[str, Any]]:
-        start = {
-            "update": "tool_call",
-            "toolCallId": call_id,
-            "title": call_id,
-            "kind": kind,
-            **more,
-        }
-        return [{**start, "status": "in_progress"}]
-
-    done = {"update": "tool_call_update", "status": "completed"}
-    path = str(acp.world.root / "note.txt")
-    write = {"request": "fs/write_text_file", "params": {"path": path, "content": "x"}}
-    run = {"request": "terminal/create", "params": {"command": "echo hi"}}
-    steps = [
-        *call("its own", "edit", locations=[{"path": str(acp.world.root / "other.txt")}]),
-        *call("wrote", "edit", locations=[{"path": "note.txt"}]),
-        write,
-        *call("ran", "execute", rawInput={"command": "echo hi"}),
-        run,
-        *({**done, "toolCallId": name} for name in ("its own", "wrote", "ran")),
-    ]
-    play = acp.world.folder / "steps.json"
-    play.write_text(json.dumps(steps), encoding="utf-8")
-    task = acp.begin(await acp.start(f"play {play}"))
-    for _ in range(2):
-        (proposal,) = await acp.asked()
-        await acp.approve(proposal)
-        await acp.until(lambda gone=proposal: gone.proposal_id not in map(id_of, acp.pending()))
-    session = await task
-    ended = {
-        row["call_id"]: row["gated"] for row in acp.rows(session.session_id, "runner.tool_end")
-    }
-    assert ended == {"its own": False, "wrote": True, "ran": True}
-
-
-def id_of(proposal: Proposal) -> str:
-    return proposal.proposal_id
-
-
 async def test_a_write_of_its_own_is_a_proposal(acp: Acp) -> None:
     task = acp.begin(await acp.start("fs write deep/new.txt hello there"))
     (proposal,) = await acp.asked()
@@ -243,24 +189,6 @@ async def test_a_command_in_a_terminal_is_decided_and_its_output_bounded(acp: Ac
     assert output["truncated"] and len(output["output"]) <= 1000
     assert output["output"].endswith("1999\n2000\n")
     assert is_gone
-
-
-async def test_what_was_approved_runs_in_a_terminal_without_a_second_question(acp: Acp) -> None:
-    task = acp.begin(await acp.start("kimi touch ran.txt"))
-    (proposal,) = await acp.asked()
-    assert (proposal.body["command"], proposal.risk) == ("touch ran.txt", "medium")
-    await acp.approve(proposal)
-    session = await task
-    assert (acp.world.root / "ran.txt").exists()
-    assert json.loads(acp.said(session.session_id)[-1])[0] == {"exitCode": 0, "signal": None}
-
-
-async def test_a_shell_of_the_agents_own_is_asked_for(acp: Acp) -> None:
-    task = acp.begin(await acp.start("terminal ./bash -c ls"))
-    (proposal,) = await acp.asked()
-    assert (proposal.body["command"], proposal.risk) == ("./bash -c ls", "high")
-    await acp.reject(proposal, "no")
-    await task
 
 
 async def test_a_refused_terminal_runs_nothing(acp: Acp) -> None:

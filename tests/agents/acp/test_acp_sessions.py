@@ -8,16 +8,16 @@ import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from agents.acp.acp_world import Acp, open_acp
+from agents.acp.acp_world import PATIENCE_S, Acp, open_acp
 
 from cockpit.act.sandbox.sandbox_settings import SandboxChoices
 from cockpit.agents.acp.agent_connection import AgentFailed, LoginNeeded
 from cockpit.agents.acp.prompt_blocks import LARGEST_IMAGE
 from cockpit.app.session_runs import SessionRuns
-from cockpit.core.errors import IllegalTransition, Stale
+from cockpit.core.errors import IllegalTransition
+from cockpit.core.processes import is_process_alive
 from cockpit.core.skills import skill_layers
 from cockpit.loop.permissions import withdrawal
 from cockpit.loop.permissions.question_form import Answer
@@ -108,20 +108,8 @@ async def test_an_edit_is_proposed_with_its_diff_and_happens_when_it_is_approved
     assert ended["gated"] is True and "+written by the agent" in ended["diff"]
 
 
-async def test_a_permission_that_names_only_its_call_is_joined_with_it(acp: Acp) -> None:
-    acp.switch(bare=True)
-    task = acp.begin(await acp.start("edit note.txt"))
-    (proposal,) = await acp.asked()
-    assert "written by the agent" in json.dumps(proposal.body)
-    await acp.approve(proposal)
-    assert (await task).status == "completed"
-
-
-@pytest.mark.parametrize("ends", [False, True])
-async def test_words_of_a_rejection_reach_the_agent_as_its_next_prompt(
-    acp: Acp, ends: bool
-) -> None:
-    acp.switch(**({"rejection": "ends"} if ends else {}))
+async def test_words_of_a_rejection_reach_the_agent_as_its_next_prompt(acp: Acp) -> None:
+    acp.switch(rejection="ends")
     task = acp.begin(await acp.start("command touch ran.txt"))
     (proposal,) = await acp.asked()
     await acp.reject(proposal, "use the Makefile")
@@ -151,11 +139,6 @@ async def test_several_permissions_wait_at_once(acp: Acp) -> None:
     session = await task
     assert acp.said(session.session_id) == ["allowed 2"]
     assert session.result["status"] == "needs_answer", "one was refused, and nobody said why"
-
-
-async def test_a_policy_answers_what_it_covers(acp: Acp) -> None:
-    session = await acp.run("edit note.txt", policy="all")
-    assert acp.said(session.session_id) == ["I wrote it."]
 
 
 async def test_a_message_said_meanwhile_is_the_next_prompt(acp: Acp) -> None:
@@ -205,19 +188,10 @@ async def test_an_elicitation_is_a_question_with_a_form(acp: Acp) -> None:
         "content": {"question_0": "red", "tests": ["blue", "red"], "count": 3, "sure": False},
     }
     assert session.result["status"] == "done"
-
-
-@pytest.mark.parametrize(("how", "action"), [("no", "decline"), ("interrupt", "cancel")])
-async def test_an_elicitation_without_answers(acp: Acp, how: str, action: str) -> None:
     task = acp.begin(await acp.start("elicit form"))
     (shown,) = await acp.asked()
-    if how == "no":
-        await acp.reject(shown)
-    else:
-        task.cancel()
-    (session_id,) = {row.session_id for row in [shown]}
-    await asyncio.gather(task, return_exceptions=True)
-    assert json.loads(acp.said(session_id)[0]) == {"action": action}
+    await acp.reject(shown)
+    assert json.loads(acp.said((await task).session_id)[0]) == {"action": "decline"}
 
 
 async def test_an_address_is_shown_and_opened_by_the_user(acp: Acp) -> None:
@@ -234,7 +208,6 @@ async def test_an_address_is_shown_and_opened_by_the_user(acp: Acp) -> None:
     ("words", "how", "ending"),
     [
         ("leave", "interrupt", withdrawal.INTERRUPTED),
-        ("leave", "quit", withdrawal.CLOSED),
         ("leave", "go", withdrawal.WENT_ON),
         ("leave dying", "go", withdrawal.AGENT_ENDED),
     ],
@@ -300,9 +273,8 @@ async def test_an_agent_that_ignores_a_cancellation_is_ended(
         os.kill(int(pid), 0)
 
 
-@pytest.mark.parametrize("words", ["die", "die asking"])
-async def test_an_agent_that_dies_is_a_failed_session_with_words(acp: Acp, words: str) -> None:
-    session = await acp.run(words)
+async def test_an_agent_that_dies_is_a_failed_session_with_words(acp: Acp) -> None:
+    session = await acp.run("die asking")
     assert session.status == "failed"
     assert "ended with exit code 9" in session.result["summary"]
     assert "out of luck" in session.result["summary"]
@@ -336,17 +308,10 @@ async def test_an_agent_that_ends_before_its_first_answer_is_started_once_more(
 
 async def test_children_of_an_agent_end_with_it(acp: Acp) -> None:
     await acp.run("child")
-    child = int((acp.world.root / "child.pid").read_text())
-    for _ in range(200):
-        try:
-            os.kill(child, 0)
-        except ProcessLookupError:
-            return
-        state = Path(f"/proc/{child}/stat").read_text().split()[2]
-        if state == "Z":
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the child lives")
+    child = (acp.world.root / "child.pid").read_text()
+    async with asyncio.timeout(PATIENCE_S):
+        while is_process_alive(f"{child}/"):
+            await asyncio.sleep(0.01)
 
 
 async def test_modes_and_models_are_chosen_and_told(acp: Acp) -> None:
@@ -368,45 +333,6 @@ async def test_modes_and_models_are_chosen_and_told(acp: Acp) -> None:
     assert acp.said(forked.session_id) == ["You said: the fork"]
 
 
-async def test_what_follows_the_end_of_a_call_is_a_line_of_its_own(acp: Acp) -> None:
-    def say(text: str) -> dict[str, Any]:
-        return {"update": "agent_message_chunk", "content": {"type": "text", "text": text}}
-
-    call = {"toolCallId": "e1", "title": "Write a.py", "kind": "edit"}
-    steps = [
-        {"update": "tool_call", "status": "pending", **call},
-        say("Info: a.py"),
-        {"update": "tool_call_update", "toolCallId": "e1", "status": "completed"},
-        say("STATUS:"),
-        say(" done"),
-    ]
-    play = acp.world.root / "steps.json"
-    play.write_text(json.dumps(steps), encoding="utf-8")
-    session = await acp.run(f"play {play}")
-    assert acp.said(session.session_id) == ["Info: a.py\n\nSTATUS: done"]
-
-
-async def test_a_task_handed_over_by_hand_takes_along_what_was_read(acp: Acp) -> None:
-    task_id = acp.world.task(files=[])
-    where = [{"path": str(acp.world.root / "calc.py")}]
-    call = {"toolCallId": "r1", "title": "Read calc.py", "kind": "read", "locations": where}
-    play = acp.world.folder / "steps.json"
-    steps = [{"update": "tool_call", "status": "completed", **call}]
-    play.write_text(json.dumps(steps), encoding="utf-8")
-    read = await acp.run(f"play {play}", task_id=task_id)
-    assert [row["path"] for row in acp.rows(read.session_id, "runner.file_seen")] == ["calc.py"]
-    session_id = await acp.runtime.start("Go on.", task_id=task_id)
-    ((payload,),) = acp.world.store.read_now(
-        lambda seen: seen.execute(
-            "SELECT payload_json FROM events WHERE source=? AND event_type='task.submitted'",
-            (acp.load(session_id).source,),
-        ).fetchall()
-    )
-    submitted = json.loads(payload)
-    assert submitted["scope_items"] == ["file:calc.py"]
-    assert f"`file:calc.py`: scripted in {read.session_id}, version" in submitted["text"]
-
-
 async def test_a_fork_of_an_agent_in_the_sandbox_knows_its_conversation(acp: Acp) -> None:
     acp.switch(keeps=True)
     session_id = await acp.start("answer one", interactive=True)
@@ -419,34 +345,6 @@ async def test_a_fork_of_an_agent_in_the_sandbox_knows_its_conversation(acp: Acp
     assert acp.said(forked) == ["You said: the fork"]
     (joined,) = acp.rows(forked, "runner.joined")
     assert joined["agent_session"] == "agent-session-1-fork", acp.rows(forked, "runner.noted")
-
-
-async def test_a_session_is_driven_by_one_process_only(acp: Acp) -> None:
-    session_id = await acp.start("command echo")
-    task = acp.begin(session_id)
-    (proposal,) = await acp.asked()
-    from cockpit.agents.acp.running_agents import RunningAgents
-
-    with pytest.raises(Stale):
-        await RunningAgents().run(acp.runtime.engine, session_id, interactive=False)
-    await acp.approve(proposal)
-    assert (await task).status == "completed"
-
-
-async def test_a_permission_that_nobody_decides_expires(tmp_path: Path) -> None:
-    async with open_acp(tmp_path, deadline_s=0.0) as acp:
-        session = await acp.run("command touch ran.txt")
-        assert acp.said(session.session_id) == ["It did not run."]
-        assert not (acp.world.root / "ran.txt").exists()
-
-
-async def test_four_agents_at_once_ask_in_one_queue(acp: Acp) -> None:
-    ids = [await acp.start(f"command touch {place}.txt", where="checkout") for place in range(4)]
-    tasks = [acp.begin(session_id) for session_id in ids]
-    for proposal in await acp.asked(4):
-        await acp.approve(proposal)
-    assert {(await task).status for task in tasks} == {"completed"}
-    assert len(list(acp.world.root.glob("[0-3].txt"))) == 4
 
 
 async def test_the_screen_s_first_message_goes_to_the_agent_that_the_settings_name(

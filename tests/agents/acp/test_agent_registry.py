@@ -21,23 +21,11 @@ from cockpit.commands.setup.agents import add_agent
 from cockpit.core.errors import CockpitError
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
-NAMED = {
-    "claude",
-    "codex",
-    "gemini",
-    "opencode",
-    "vibe",
-    "goose",
-    "qwen",
-    "kimi",
-    "cursor",
-    "copilot",
-}
 
 
 def test_every_agent_that_ships_says_how_it_starts_and_where_that_is_documented() -> None:
     registry = load_agents()
-    assert registry.agents.keys() >= NAMED | {"auggie", "openhands"}
+    assert registry.agents.keys() >= {"claude", "codex", "opencode", "vibe", "qwen", "copilot"}
     for agent in registry.agents.values():
         assert agent.docs.startswith("https://"), agent.name
         assert agent.acp.install or agent.acp.notes, agent.name
@@ -168,11 +156,3 @@ def test_ways_to_log_in_are_listed_with_what_to_do(project: Project) -> None:
     for words in (("key",), ("nothing",)):
         refused = project.run("agents", "login", "mine", *words, expect=1).stderr
         assert "does not log in by itself" in refused and "SCRIPTED_KEY" in refused
-
-
-def test_a_login_that_fails_says_why(project: Project) -> None:
-    project.run("agents", "add", "mine", "--", sys.executable, str(AGENT))
-    file = project.config / "agents" / "mine.toml"
-    with file.open("a", encoding="utf-8") as text:
-        text.write('environment = { SCRIPTED = \'{"login": "fails"}\' }\n')
-    assert "The browser was closed" in project.run("agents", "login", "mine", expect=1).stderr

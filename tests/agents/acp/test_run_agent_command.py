@@ -50,25 +50,6 @@ def test_a_headless_session_tells_its_story_and_can_be_resumed(project: Project)
     assert "You said: the third" in by_id
 
 
-def test_an_agent_gets_the_briefing_of_its_task(project: Project) -> None:
-    project.run("tasks", "add", "Answer the door", "--description", "It rings.")
-    told = project.run("run", "--agent", "mine", "--task", "T-1", expect=4).stdout
-    assert "You said: T-1" in told and "Answer the door" in told and "It rings." in told
-    told = project.run("run", "--agent", "mine", "--task", "T-1", "answer now", expect=4).stdout
-    assert "You said: now" in told and "It rings." in told
-    assert "T-9" in project.run("run", "--agent", "mine", "--task", "T-9", expect=2).stderr
-
-
-def test_a_second_agent_may_share_the_checkout(
-    project: Project, start: Callable[..., Watched]
-) -> None:
-    first = start("run", "--agent", "mine", "command touch here.txt")
-    first.until("proposal.created")
-    project.run("run", "--agent", "mine", "--checkout", "do touch there.txt")
-    assert (project.root / "there.txt").exists()
-    assert project.json("worktrees", "list", "--json") == []
-
-
 def test_a_second_agent_gets_a_worktree_of_its_own(
     project: Project, start: Callable[..., Watched]
 ) -> None:

@@ -98,17 +98,6 @@ class Terminals:
 
         self.wait(press, lambda: self.screen("cockpit"), PRESS_S)
 
-    def list_proposals(self, headline: str) -> str:
-        """Open the list of all proposals once ``headline`` stands there; returns what it shows."""
-
-        def press() -> str:
-            screen = self.screen("cockpit")
-            if "cockpit  Proposals" not in screen:
-                self.press("cockpit", "M-q")
-            return screen if headline in screen else ""
-
-        return str(self.wait(press, lambda: self.screen("cockpit"), PRESS_S))
-
     def refuse(self, words: str) -> None:
         """Answer the permission in front with no, and why; Escape counts like Enter."""
 

@@ -103,20 +103,6 @@ def test_claude_code_goes_on_when_it_is_allowed_and_its_own_no_withdraws(
 
 @needs("claude")
 @pytest.mark.parametrize("terminals", ["claude"], indirect=True)
-def test_claude_code_in_print_mode_waits_for_the_answer(terminals: Terminals) -> None:
-    terminals.open("cockpit", "cockpit")
-    terminals.until("cockpit", "ype a task:")
-    terminals.open(
-        "claude", "claude", "-p", "command one.txt now 1", "--permission-mode", "default"
-    )
-    approve(terminals, asked(terminals))
-    terminals.until("claude", "All done here.", "ended with 0")
-    assert (terminals.root / "one.txt").exists()
-    assert len(terminals.rows("proposal.created")) == 1, "two hooks fire, and it asks once"
-
-
-@needs("claude")
-@pytest.mark.parametrize("terminals", ["claude"], indirect=True)
 def test_without_a_cockpit_claude_code_is_as_it_was(terminals: Terminals) -> None:
     words = ("claude", "-p", "command one.txt now 1", "--permission-mode", "default")
     done = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from agents.real.real_world import find_program, prepare
 from agents.role_model import (
     answer_claude,
     answer_claude_over_acp,
-    answer_codex,
     answer_codex_over_acp,
     answer_copilot,
     answer_kimi,
@@ -62,61 +60,8 @@ def test_a_chain_of_three_tasks_with_claude_code(tmp_path: Path) -> None:
     assert [row["format"] for row in world.rows("runner.started")] == ["stdio"] * 9
 
 
-def test_a_chain_of_three_tasks_with_codex(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 3)
-    with LoopbackThread([answer_codex] * 60) as server:
-        home = world.project.config.parent / "home" / ".codex"
-        home.mkdir(parents=True)
-        (home / "config.toml").write_text(
-            'model = "gpt-5"\nmodel_provider = "loopback"\n[model_providers.loopback]\nname = "loopback"\n'
-            f'base_url = "{server.openai_url}"\nwire_api = "responses"\n',
-            encoding="utf-8",
-        )
-        world.project.config.mkdir(exist_ok=True)
-        (world.project.config / "config.toml").write_text(
-            '[runner.codex]\ncommand = ["codex"]\nprotocol = "app-server"\n'
-            f'hosts = ["127.0.0.1:{server.port}"]\n',
-            encoding="utf-8",
-        )
-        world.project.extra |= {"PATH": agents_path(), "OPENAI_API_KEY": "sk-test"}
-        told = work(world, "codex")
-    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
-    ended = world.rows("runner.ended")
-    assert [row["status"] for row in ended] == ["finished"] * 9
-    assert [row["format"] for row in world.rows("runner.started")] == ["app-server"] * 9
-
-
-def test_a_chain_of_three_tasks_with_opencode_over_acp(tmp_path: Path) -> None:
-    world = Chains.made(tmp_path, 3)
-    with LoopbackThread([answer_opencode] * 90) as server:
-        provider = {"options": {"baseURL": f"{server.url}/v1", "apiKey": "sk-test"}}
-        settings = {
-            "model": "anthropic/claude-sonnet-4-5",
-            "small_model": "anthropic/claude-sonnet-4-5",
-            "provider": {"anthropic": provider},
-            "permission": {"edit": "ask", "bash": "ask"},
-            "autoupdate": False,
-        }
-        agents = world.project.config / "agents"
-        agents.mkdir(parents=True)
-        # A registry's file of the user's own: its provider is a server on this machine.
-        (agents / "loop.toml").write_text(
-            'title = "opencode"\nprograms = ["opencode"]\n[acp]\ncommand = ["opencode", "acp"]\n'
-            f"environment = {{ OPENCODE_CONFIG_CONTENT = '{json.dumps(settings)}' }}\n"
-            '[sandbox]\naddresses = ["ANTHROPIC_BASE_URL"]\n'
-            'variables = ["ANTHROPIC_BASE_URL", "OPENCODE_CONFIG_CONTENT"]\nhosts = ["models.dev"]\n',
-            encoding="utf-8",
-        )
-        world.project.extra |= {"PATH": agents_path(), "ANTHROPIC_BASE_URL": server.url}
-        told = work(world, "acp:loop")
-    assert world.statuses() == dict.fromkeys(("T-1", "T-2", "T-3"), "done"), told
-    assert [row["format"] for row in world.rows("runner.started")] == ["acp"] * 9
-    assert {row["kind"] for row in world.rows("proposal.created")} == {"permission"}
-
-
 MODELS = {
     "claude": answer_claude,
-    "codex": answer_codex,
     "acp:claude": answer_claude_over_acp,
     "acp:codex": answer_codex_over_acp,
     "acp:opencode": answer_opencode,
@@ -144,7 +89,7 @@ def outside(world: Chains, runner: str, server: Loopback) -> None:
     world.project.extra |= {"PATH": agents_path(), "HOME": str(home), **variables}
 
 
-@pytest.mark.parametrize("runner", [name for name in INSTALLED if name not in ("claude", "codex")])
+@pytest.mark.parametrize("runner", [name for name in INSTALLED if name != "claude"])
 def test_a_chain_of_three_tasks_over_acp(tmp_path: Path, runner: str) -> None:
     world = Chains.made(tmp_path, 3)
     with LoopbackThread([MODELS[runner]] * 120) as server:

@@ -6,7 +6,8 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.api.remote_screen.output_filter import LONGEST_STRING, OutputFilter
@@ -24,50 +25,23 @@ DRAWS = (
 )
 CONTROLS = (
     "\x1b]52;c;aGVsbG8=\x07",
-    "\x1b]52;c;?\x1b\\",
     "\x1b]4;1;?\x07",
-    "\x1b]10;?\x07",
-    "\x1b]11;rgb:00/00/00\x07",
     "\x1b]8;;http://evil.example\x1b\\",
-    "\x1b]9;4;1;50\x07",
     "\x1b]1337;File=name=eA==:eA==\x07",
-    "\x1b]7;file://host/tmp\x07",
-    "\x1b]133;A\x07",
     f"\x1b]2;{'x' * (LONGEST_STRING + 1)}\x07",
     "\x1b[6n",
-    "\x1b[5n",
-    "\x1b[?6n",
     "\x1b[c",
-    "\x1b[>c",
-    "\x1b[=c",
     "\x1b[18t",
-    "\x1b[21t",
-    "\x1b[?u",
-    "\x1b[?1$p",
-    "\x1b[8;10;10t",
     "\x1b[?1047h",
-    "\x1b[?25;5h",
-    "\x1b[20h",
     "\x1b[4i",
-    "\x1b[!p",
-    '\x1b[61"p',
-    "\x1b[>4;2m",
-    "\x1b[s",
     "\x1bc",
-    "\x1bZ",
     "\x1b(0",
-    "\x1b#8",
     "\x1bP+q544e\x1b\\",
-    "\x1bP$qm\x1b\\",
     "\x1bPtmux;\x1b\x1b]52;c;eA==\x07\x1b\\",
     "\x1b_Gf=24;AAAA\x1b\\",
-    "\x1b^secret\x1b\\",
-    "\x1bXsos\x1b\\",
     "\x05",
-    "\x0e\x0f",
     "\x9b6n",
     "\x9d52;c;eA==\x9c",
-    "\x90+q\x9c",
 )
 ALLOWED = re.compile(
     r"\x1b\[(?:[\d;:]*[A-HJKLMPSTXdf@rm]|\d? q|\?[\d;]+[hl]|\?20(?:26|48)\$p|>\d{1,3}u|<\d*u|2[23];[02]t)"
@@ -98,6 +72,7 @@ def test_what_controls_more_than_the_screen_does_not_pass(text: str) -> None:
         assert "]52" not in shown or "\x1b" not in shown
 
 
+@settings(max_examples=examples(30))
 @given(
     st.lists(
         st.one_of(

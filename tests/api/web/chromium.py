@@ -113,16 +113,6 @@ class Page:
         self.ask("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
         self.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def touch(self, text: str) -> None:
-        """Touch the first row of the terminal that has a text."""
-        x, y = self.run(
-            "(() => { const row = [...document.querySelectorAll('.xterm-rows > div')].find("
-            f"row => row.textContent.replaceAll('\\xa0', ' ').includes({text!r}));"
-            " const b = row.getBoundingClientRect(); return [b.x + 60, b.y + b.height / 2]; })()"
-        )
-        self.ask("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
-        self.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
     def picture(self, path: Path) -> None:
         """Write what the page looks like, as PNG."""
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

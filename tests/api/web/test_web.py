@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import run_cockpit
 from api.web.web_world import PATIENCE_S, Web, web
 from faults.terminal_trials import list_processes
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -62,9 +61,9 @@ class Tab:
         self.wrote += got
         self._pieces.append((len(self.wrote), time.monotonic()))
 
-    def until(self, text: str, after: int = 0) -> int:
+    def until(self, *texts: str, after: int = 0) -> int:
         deadline = time.monotonic() + PATIENCE_S
-        while text.encode() not in self.wrote[after:]:
+        while not any(text.encode() in self.wrote[after:] for text in texts):
             self.read(deadline - time.monotonic())
         return len(self.wrote)
 
@@ -94,7 +93,12 @@ def wait_for_screens(served: Web, count: int) -> None:
 def test_a_link_works_once_and_only_its_cookie_opens_the_page(served: Web) -> None:
     used = served.link
     assert httpx2.head(used).status_code == 401  # a look does not use it up
-    page, cookie = served.login()
+    answer = httpx2.get(used, timeout=PATIENCE_S)
+    parts = {part.strip().lower() for part in answer.headers["set-cookie"].split(";")}
+    assert {"httponly", "samesite=strict", f"path={answer.headers['location']}".lower()} <= parts
+    page, cookie = served.address + answer.headers["location"], answer.headers["set-cookie"]
+    cookie = cookie.partition(";")[0]
+    served.read_link()
     assert served.link != used
     assert httpx2.get(used).status_code == 401
     assert httpx2.get(f"{served.address}/open/guess").status_code == 401
@@ -116,108 +120,56 @@ def test_a_link_works_once_and_only_its_cookie_opens_the_page(served: Web) -> No
     assert refused.status_code == 421
 
 
-def test_a_cookie_is_of_its_own_folder_and_no_script_reads_it(served: Web) -> None:
-    answer = httpx2.get(served.link)
-    served.read_link()
-    parts = {part.strip().lower() for part in answer.headers["set-cookie"].split(";")}
-    assert {"httponly", "samesite=strict", f"path={answer.headers['location']}".lower()} <= parts
-
-
-@pytest.mark.parametrize(
-    ("origin", "wrong_cookie", "status"),
-    [
-        ("http://evil.example", False, 403),
-        (None, False, 403),
-        ("http://127.0.0.1:1", False, 403),
-        ("own", True, 401),
-    ],
-)
-def test_a_terminal_is_for_the_page_alone(
-    served: Web, origin: str | None, wrong_cookie: bool, status: int
-) -> None:
+def test_a_terminal_is_for_the_page_alone(served: Web) -> None:
     page, cookie = served.login()
-    headers = {"Cookie": "cockpit_screen=guess" if wrong_cookie else cookie}
-    if origin is not None:
-        headers["Origin"] = served.address if origin == "own" else origin
-    with pytest.raises(InvalidStatus) as refused:
-        connect(f"{page.replace('http', 'ws', 1)}screen", additional_headers=headers)
-    assert refused.value.response.status_code == status
+    own = {"Origin": served.address}
+    for name, headers, status in (
+        (f"{page}screen", {"Cookie": cookie, "Origin": "http://evil.example"}, 403),
+        (f"{page}screen", {"Cookie": cookie, "Origin": "http://127.0.0.1:1"}, 403),
+        (f"{page}screen", {"Cookie": cookie}, 403),
+        (f"{page}screen", {"Cookie": "cockpit_screen=guess", **own}, 401),
+        (f"{served.address}/connect", own, 401),
+        (f"{served.address}/connect", {"Authorization": "Bearer ckp_guess"}, 401),
+    ):
+        with pytest.raises(InvalidStatus) as refused:
+            connect(name.replace("http", "ws", 1), additional_headers=headers)
+        assert refused.value.response.status_code == status, headers
     assert screens(served) == 0
 
 
-def test_no_page_opens_what_terminals_open(served: Web) -> None:
-    for headers, status in (
-        ({"Origin": served.address}, 401),
-        ({"Origin": "http://evil.example"}, 403),
-        ({}, 401),
-        ({"Authorization": "Bearer ckp_guess"}, 401),
-        ({"Authorization": "Basic eDp5"}, 401),
-    ):
-        with pytest.raises(InvalidStatus) as refused:
-            connect(
-                f"{served.address.replace('http', 'ws', 1)}/connect", additional_headers=headers
-            )
-        assert refused.value.response.status_code == status, headers
-
-
-def test_a_proposal_is_discussed_and_approved_and_a_closed_tab_ends_its_screen(
-    served: Web,
-) -> None:
-    page, cookie = served.login()
-    tab = Tab(page, cookie)
-    tab.until("ype a task:")
-    at = len(tab.wrote)
-    tab.press("write the notes\r")
-    tab.until("# First", after=at)
-    second = Tab(page, cookie, (120, 40))  # a tab of its own
-    second.until("waiting")
-    assert screens(served) == 2
-    second.line.close()
-    wait_for_screens(served, 1)
-    at = len(tab.wrote)
-    tab.send(size=(120, 40))
-    tab.until("# First", after=at)  # drawn again, in the new size
-    _decide(tab, "\x1b", "ype your reply")
-    at = len(tab.wrote)
-    tab.press("shorter please\r")
-    tab.until("# Short", after=at)
-    _decide(tab, "\r", "That is all")
-    assert (served.root / "notes.md").read_text() == "# Short\n"
-    tab.line.close()
-    wait_for_screens(served, 0)
-
-
-def test_a_program_that_ends_and_a_message_of_no_page_close_the_tab(served: Web) -> None:
-    page, cookie = served.login()
-    tab = Tab(page, cookie)
-    tab.until("ype a task:")
-    with pytest.raises(ConnectionClosed) as ended:
-        _decide(tab, "\x04", "no text of the screen")
-    assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
-    strange = Tab(page, cookie)
-    strange.send(size=(100_000, 1))
-    assert strange.wait_closed() == MALFORMED
-    large = Tab(page, cookie)
-    with contextlib.suppress(ConnectionClosed):
-        large.line.send("x" * 100_000)
-    assert large.wait_closed() == 1009
-    wait_for_screens(served, 0)
-
-
-def test_the_servers_end_ends_its_screens(tmp_path: Path) -> None:
-    with web(tmp_path / "end") as started:
-        page, cookie = started.login()
+def test_a_proposal_is_decided_in_a_tab_and_no_screen_outlives_its_tab(tmp_path: Path) -> None:
+    with web(tmp_path / "web") as served:
+        page, cookie = served.login()
         tab = Tab(page, cookie)
         tab.until("ype a task:")
-    assert tab.wait_closed() == 1001
-    assert list_processes(started.mark) == {}
-
-
-def test_other_machines_are_served_over_tls_alone(tmp_path: Path) -> None:
-    done = run_cockpit.run(
-        ("web", "--host", "192.0.2.7", "--port", "0"), cwd=tmp_path, env={}, patience_s=PATIENCE_S
-    )
-    assert done.returncode == 2
+        at = len(tab.wrote)
+        tab.press("write the notes\r")
+        tab.until("# First", after=at)
+        second = Tab(page, cookie, (120, 40))  # a tab of its own
+        second.until("waiting")
+        assert screens(served) == 2
+        second.line.close()
+        wait_for_screens(served, 1)
+        at = len(tab.wrote)
+        tab.send(size=(120, 40))
+        tab.until("# First", after=at)  # drawn again, in the new size
+        _decide(tab, "\x1b", "ype your reply")
+        at = len(tab.wrote)
+        tab.press("shorter please\r")
+        tab.until("# Short", after=at)
+        _decide(tab, "\r", "That is all")
+        assert (served.root / "notes.md").read_text() == "# Short\n"
+        with pytest.raises(ConnectionClosed) as ended:
+            _decide(tab, "\x04", "no text of the screen")
+        assert ended.value.rcvd is not None and ended.value.rcvd.code == ENDED
+        strange = Tab(page, cookie)
+        strange.send(size=(100_000, 1))
+        assert strange.wait_closed() == MALFORMED
+        wait_for_screens(served, 0)
+        last = Tab(page, cookie)
+        last.until("ype a task:", "waiting", "That is all")
+    assert last.wait_closed() == 1001
+    assert list_processes(served.mark) == {}
 
 
 def test_numbers_count_once_the_bytes_before_them_were_drawn() -> None:

@@ -18,10 +18,9 @@ from cockpit.backlog.planning.parse_plan import read_plan
 from cockpit.backlog.planning.plan import PlanInvalid
 from cockpit.backlog.planning.plan_markdown import plan_markdown
 from cockpit.backlog.planning.plan_source import plan_source
-from cockpit.backlog.service import create_task
+from cockpit.backlog.service import create_task, set_status
 from cockpit.backlog.validation import TASK_TYPES
 from cockpit.core.project_paths import locate_project
-from cockpit.decide.offline.split_request import split_request
 from cockpit.loop.planner.plan_tool import MOST_INVALID
 from cockpit.loop.runtime import Runtime, open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
@@ -111,17 +110,6 @@ async def test_a_plan_is_one_proposal_and_enters_the_backlog_when_it_is_approved
         assert (planned.planned_by, planned.tasks) == (model, ("T-1", "T-2", "T-3"))
 
 
-async def test_a_fault_goes_back_to_the_model_which_mends_it(opened):
-    script = turn(CIRCLE) + turn(GOOD, contains="would wait for each other")
-    async with opened(script) as (runtime, model):
-        session = await plan(runtime, model)
-        assert session.result["status"] == "done"
-        [proposal] = runtime.store.read_now(
-            lambda c: proposals.select_for_session(c, session.session_id)
-        )
-        assert proposal.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
-
-
 async def test_a_model_that_never_mends_its_plan_is_stopped(opened):
     async with opened(turn(CIRCLE)) as (runtime, model):
         session = await plan(runtime, model)
@@ -130,17 +118,6 @@ async def test_a_model_that_never_mends_its_plan_is_stopped(opened):
         assert "Take one `after` out" in session.result["summary"]
         last = runtime.store.read_now(lambda c: journal.rows(c, session_id=session.session_id))
         assert sum(row.action == "model.called" for row in last) == MOST_INVALID
-
-
-async def test_a_model_that_ends_without_a_plan_is_not_done(opened):
-    script = (
-        "[[turn]]\ntext='Easy.'\n[[turn.call]]\nname='finish'\n"
-        "arguments={status='done', summary='All planned.'}\n"
-    )
-    async with opened(script) as (runtime, model):
-        session = await plan(runtime, model)
-        assert session.result["status"] == "blocked"
-        assert "No plan was proposed" in session.result["summary"]
 
 
 async def test_words_about_a_plan_bring_its_next_revision(opened):
@@ -161,15 +138,6 @@ async def test_words_about_a_plan_bring_its_next_revision(opened):
         assert titles(store) == ["Add the login only"]
 
 
-async def test_two_plans_in_one_answer_are_one_and_the_second_is_refused(opened):
-    other = json.dumps(json.dumps({"tasks": [task("Something else")]}))
-    script = turn(GOOD) + f"[[turn.call]]\nname = 'propose_plan'\nraw_arguments = {other}\n"
-    async with opened(script, policy="all", policy_is_final=True) as (runtime, model):
-        session = await plan(runtime, model)
-        assert "T-1 to T-3" in session.result["summary"]
-        assert len(titles(runtime.store)) == 3
-
-
 async def test_the_same_plan_of_two_sessions_is_added_once(opened):
     async with opened(turn(GOOD)) as (runtime, model):
         both = [await plan(runtime, model) for _ in range(2)]
@@ -187,44 +155,6 @@ async def test_the_same_plan_of_two_sessions_is_added_once(opened):
         assert still.status == "pending", "nothing of the approval stays"
 
 
-async def test_a_message_beside_the_plan_replaces_it_by_the_next(opened):
-    script = turn(GOOD) + turn({"tasks": [task("Only this")]}, contains="rather this")
-    async with opened(script) as (runtime, model):
-        session = await plan(runtime, model)
-        await runtime.say(session.session_id, "rather this")
-        await runtime.run(session.session_id)
-        both = runtime.store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
-        assert [each.status for each in both] == ["expired", "pending"]
-
-
-async def test_the_user_edits_the_plan_and_the_edit_is_what_is_added(opened):
-    async with opened(turn(GOOD)) as (runtime, model):
-        session = await plan(runtime, model)
-        store = runtime.store
-        [first] = store.read_now(lambda c: proposals.select_for_session(c, session.session_id))
-        text, suffix = await runtime.editable(first.proposal_id)
-        assert suffix == ".md"
-        edited = await runtime.edit(
-            first.proposal_id,
-            shown_digest=first.shown_digest,
-            text=text.replace("Document it", "Write the how-to"),
-        )
-        second = store.read_now(lambda c: proposals.load(c, edited))
-        await runtime.approve(edited, shown_digest=second.shown_digest)
-        assert titles(store)[2] == "Write the how-to"
-        rows = store.read_now(lambda c: journal.rows(c))
-        [planned] = [row.detail for row in rows if row.action == "backlog.planned"]
-        assert planned.edited is True
-
-
-async def test_the_policy_all_adds_it_at_once_and_running_again_adds_nothing(opened):
-    async with opened(turn(GOOD), policy="all", policy_is_final=True) as (runtime, model):
-        session = await plan(runtime, model)
-        assert "Added to the backlog: E-1, S-1, T-1 to T-3." in session.result["summary"]
-        await runtime.run(session.session_id)
-        assert len(titles(runtime.store)) == 3
-
-
 async def test_the_model_sees_the_open_tasks_and_may_wait_for_one(opened):
     later = {"tasks": [task("Add the button", after=["T-1"])]}
     async with opened(turn(later, contains=r"T-1 \[feature, todo\] Lay the ground")) as (
@@ -234,47 +164,6 @@ async def test_the_model_sees_the_open_tasks_and_may_wait_for_one(opened):
         runtime.store.write_now(lambda tx: create_task(tx, "Lay the ground", by="person"))
         session = await plan(runtime, model)
         assert session.result["status"] == "done", session.result
-
-
-INVALID = {
-    "nothing": ({"tasks": []}, "no task"),
-    "a circle": (CIRCLE, "wait for each other: #1 One → #2 Two → #1 One"),
-    "an unknown type": ({"tasks": [task("A", task_type="magic")]}, "Task 1: The type is 'magic'"),
-    "too many": ({"tasks": [task(f"T{n}") for n in range(MOST_TASKS + 1)]}, "may have 100"),
-    "itself": ({"tasks": [task("A", after=["1"])]}, "cannot wait for 1"),
-    "a task that is not there": ({"tasks": [task("A", after=["T-99"])]}, "no T-99"),
-    "no number at all": ({"tasks": [task("A", after=["the login"])]}, "write the number"),
-    "twice": ({"tasks": [task("Add it"), task("add  it!")]}, "Tasks 1 and 2 have the same title"),
-    "what is open": ({"tasks": [task("lay the GROUND")]}, "in the backlog already: T-1"),
-    "no checks": ({"tasks": [task("A", acceptance=["  "])]}, "acceptance is empty"),
-    "outside": ({"tasks": [task("A", files=["../../etc/passwd"])]}, "not a path within"),
-    "an absolute path": ({"tasks": [task("A", files=["/etc/passwd"])]}, "not a path within"),
-    "a field of its own": ({"tasks": [task("A")], "policy": "all"}, "policy"),
-    "another field": ({"tasks": [task("A", status="done")]}, "status"),
-    "far too long": (
-        {"tasks": [task(f"T{n}", description="word " * 1_500) for n in range(40)]},
-        "Say less of each task",
-    ),
-    "no title": ({"tasks": [task(" ")]}, "title is empty"),
-}
-
-
-@pytest.mark.parametrize("name", INVALID)
-def test_what_cannot_be_used_is_refused_with_the_reason(store: Store, name: str) -> None:
-    store.write_now(lambda tx: create_task(tx, "Lay the ground", by="person"))
-    arguments, words = INVALID[name]
-    with pytest.raises(PlanInvalid) as refused:
-        store.read_now(lambda c: read_model_plan(c, arguments, TASK_TYPES))
-    assert words in str(refused.value)
-
-
-def test_a_title_of_a_task_that_is_done_may_be_planned_again(store: Store) -> None:
-    from cockpit.backlog.service import set_status
-
-    store.write_now(lambda tx: create_task(tx, "Update the dependencies", by="person"))
-    store.write_now(lambda tx: set_status(tx, "T-1", "done", by="person"))
-    again = {"tasks": [task("Update the dependencies")]}
-    assert store.read_now(lambda c: read_model_plan(c, again, TASK_TYPES)).tasks
 
 
 def test_the_markdown_for_the_editor_is_the_same_plan(store: Store) -> None:
@@ -291,18 +180,6 @@ def test_the_markdown_for_the_editor_is_the_same_plan(store: Store) -> None:
     assert again.tasks[1].files == planned.tasks[1].files
     grouped = store.read_now(lambda c: read_model_plan(c, GOOD, TASK_TYPES))
     assert plan_markdown(read_plan(plan_source(grouped))) == plan_markdown(grouped)
-
-
-def test_offline_rules_split_what_lists_its_parts_and_nothing_else():
-    split = split_request("add OAuth login with tests and docs")
-    assert [(each["title"], each["task_type"], each["after"]) for each in split] == [
-        ("Add OAuth login", "feature", []),
-        ("Test: Add OAuth login", "test", ["1"]),
-        ("Document: Add OAuth login", "docs", ["1"]),
-    ]
-    assert [each["title"] for each in split_request("- add a\n- fix b\n")] == ["Add a", "Fix b"]
-    assert len(split_request("fix the crash, then add a test and update the docs")) == 3
-    assert len(split_request("make it nicer")) == 1
 
 
 def test_from_words_to_the_backlog_on_the_command_line(project: Project, tmp_path: Path) -> None:
@@ -327,3 +204,49 @@ def test_offline_it_says_that_it_needs_a_model(project: Project) -> None:
     assert json.loads(project.run("tasks", "list", "--json").stdout) == []
     planned = project.run("plan", "add a login with tests", "--model", "offline", "--json")
     assert json.loads(planned.stdout)["plan"].count("**#") == 2
+
+
+INVALID: list[tuple[dict[str, Any], str]] = [
+    ({"tasks": []}, "no task"),
+    (CIRCLE, "wait for each other: #1 One → #2 Two → #1 One"),
+    ({"tasks": [task("A", task_type="magic")]}, "Task 1: The type is 'magic'"),
+    ({"tasks": [task(f"T{n}") for n in range(MOST_TASKS + 1)]}, "may have 100"),
+    ({"tasks": [task("A", after=["1"])]}, "cannot wait for 1"),
+    ({"tasks": [task("A", after=["T-99"])]}, "no T-99"),
+    ({"tasks": [task("A", after=["the login"])]}, "write the number"),
+    ({"tasks": [task("Add it"), task("add  it!")]}, "Tasks 1 and 2 have the same title"),
+    ({"tasks": [task("lay the GROUND")]}, "in the backlog already: T-1"),
+    ({"tasks": [task("A", acceptance=["  "])]}, "acceptance is empty"),
+    ({"tasks": [task("A", files=["../../etc/passwd"])]}, "not a path within"),
+    ({"tasks": [task("A", files=["/etc/passwd"])]}, "not a path within"),
+    ({"tasks": [task("A")], "policy": "all"}, "policy"),
+    ({"tasks": [task("A", status="done")]}, "status"),
+    ({"tasks": [task(" ")]}, "title is empty"),
+    (
+        {"tasks": [task(f"T{n}", description="word " * 1_500) for n in range(40)]},
+        "Say less of each",
+    ),
+]
+
+
+def test_what_cannot_be_used_is_refused_with_the_reason(store: Store) -> None:
+    store.write_now(lambda tx: create_task(tx, "Lay the ground", by="person"))
+    for arguments, words in INVALID:
+        with pytest.raises(PlanInvalid) as refused:
+            store.read_now(lambda c, given=arguments: read_model_plan(c, given, TASK_TYPES))
+        assert words in str(refused.value)
+    # The title of a task that is done may be planned again.
+    store.write_now(lambda tx: set_status(tx, "T-1", "done", by="person"))
+    again = {"tasks": [task("lay the GROUND")]}
+    assert store.read_now(lambda c: read_model_plan(c, again, TASK_TYPES)).tasks
+
+
+async def test_a_fault_goes_back_to_the_model_which_fixes_it(opened):
+    """The policy ``all`` adds the plan at once, and running again adds nothing."""
+    script = turn(CIRCLE) + turn(GOOD, contains="would wait for each other")
+    async with opened(script, policy="all", policy_is_final=True) as (runtime, model):
+        session = await plan(runtime, model)
+        assert session.result["status"] == "done"
+        assert "Added to the backlog: E-1, S-1, T-1 to T-3." in session.result["summary"]
+        await runtime.run(session.session_id)
+        assert len(titles(runtime.store)) == 3

@@ -32,34 +32,6 @@ def test_from_file_to_backlog(project: Project) -> None:
     assert "--again" in refused.stderr
 
 
-def test_all_at_once_from_standard_input(project: Project) -> None:
-    told = project.run("plan", "-", "--approve", "all", "--json", stdin=TEXT)
-    found = json.loads(told.stdout)
-    assert found["status"] == "approved"
-    assert found["taken"] == {
-        "epics": ["E-1"],
-        "stories": ["S-1"],
-        "tasks": ["T-1", "T-2"],
-        "dependencies": 1,
-    }
-
-
-def test_a_look_leaves_nothing_behind(project: Project) -> None:
-    told = project.run("plan", "-", "--check", "--json", stdin=TEXT)
-    assert [task["title"] for task in json.loads(told.stdout)["tasks"]] == [
-        "Seed the jitter",
-        "Refuse expired tokens",
-    ]
-    assert list(project.root.iterdir()) == []
-
-
-def test_a_file_without_a_task_says_what_is_needed(project: Project) -> None:
-    (project.root / "plan.md").write_text("make it faster, please", encoding="utf-8")
-    told = project.run("plan", "plan.md", expect=2)
-    assert "Write each task as a list item" in told.stderr
-    assert told.stdout == ""
-
-
 def test_what_cannot_be_read(project: Project) -> None:
     assert "nosuch.md cannot be read" in project.run("plan", "nosuch.md", expect=2).stderr
     (project.root / "bad.md").write_bytes(b"- [ ] \xff\n")
@@ -119,3 +91,15 @@ def test_an_agent_with_a_token_cannot_approve_by_an_option(project: Project) -> 
     assert "only the user may" in refused.stderr
     edited = project.run("plan", identity, "--edit", expect=3, COCKPIT_TOKEN=secret, EDITOR="true")
     assert "only the user may" in edited.stderr
+
+
+def test_a_look_leaves_nothing_behind_and_all_at_once_is_approved(project: Project) -> None:
+    told = project.run("plan", "-", "--check", "--json", stdin=TEXT)
+    titles = [task["title"] for task in json.loads(told.stdout)["tasks"]]
+    assert titles == ["Seed the jitter", "Refuse expired tokens"]
+    assert list(project.root.iterdir()) == []
+    told = project.run("plan", "-", "--approve", "all", "--json", stdin=TEXT)
+    body = json.loads(told.stdout)
+    assert body["status"] == "approved"
+    taken = {"epics": ["E-1"], "stories": ["S-1"], "tasks": ["T-1", "T-2"], "dependencies": 1}
+    assert body["taken"] == taken

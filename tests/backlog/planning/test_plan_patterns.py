@@ -12,17 +12,10 @@ from cockpit.decide.offline.limits import is_within_rules
 LENGTH = 300_000
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["\t" * LENGTH, "- " + "\t" * LENGTH, "files" + "\t" * LENGTH, "files:" + "\t" * LENGTH],
-    ids=["indent", "bullet", "key", "value"],
-)
-def test_a_line_of_tabs_is_read_at_once(words):
-    assert read_detail([words + "x"], 1, ()).files == []
-
-
 @pytest.mark.parametrize("gap", ["\t", " ,"])
-def test_a_title_of_gaps_is_read_at_once(gap):
+def test_a_line_of_gaps_is_read_at_once(gap):
+    for words in ("- ", "files", "files:"):
+        assert read_detail([words + "\t" * LENGTH + "x"], 1, ()).files == []
     gaps = gap * (LENGTH // len(gap))
     marks = read_marks(f"a{gaps}x (after{gaps}) after{gaps}x", ())
     assert marks.title[0] == "a"
@@ -38,9 +31,3 @@ def test_marks_are_still_read_behind_gaps():
     assert hours_in("estimate: ~ 3h") == 3
     assert is_within_rules("/review main..HEAD") and is_within_rules("please REVIEW it")
     assert is_within_rules("/plan") and not is_within_rules("see /planned")
-
-
-def test_only_a_bullet_at_the_start_of_a_line_is_taken_off():
-    lines = ["acceptance:", "  - foo - bar", "  1. see 2. below", "  no bullet - here"]
-    criteria = "- foo - bar\n- see 2. below\n- no bullet - here"
-    assert read_detail(lines, 0, ()).acceptance == criteria

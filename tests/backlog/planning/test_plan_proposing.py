@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from backlog.work_world import tables_of_the_queue
 from msgspec.structs import replace
 
 from cockpit.access.principals import PERSON, Caller, agent
@@ -67,14 +70,6 @@ def counted(store: Store) -> tuple[int, int, int, int]:
     )  # type: ignore[return-value]  # four tables, four numbers
 
 
-def test_nothing_is_in_the_backlog_before_it_is_approved(store: Store) -> None:
-    made = proposed(store)
-    assert (made.kind, made.session_id, made.status, made.risk) == ("action", "", "pending", "low")
-    assert made.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
-    assert counted(store) == (0, 0, 0, 0)
-    assert store.read_now(lambda c: plan_result(c, made.proposal_id)) is None
-
-
 def test_approving_takes_all_of_it_in(store: Store) -> None:
     made = proposed(store)
     approve(store, made)
@@ -96,22 +91,6 @@ def test_approving_takes_all_of_it_in(store: Store) -> None:
     assert [wait.depends_on_task_id for wait in waits] == ["T-2"]
     assert store.read_now(lambda c: work_queue.count_ready(c)) == 1
     assert store.read_now(verify_chain.verify).ok
-
-
-def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:
-    store.write_now(lambda tx: service.create_task(tx, "Known", files=("src/a.py",), by="person"))
-    approve(store, proposed(store, TEXT + "- [ ] More in `src/a.py` (after T-1)\n- [ ] Free\n"))
-
-    def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
-        return connection.execute(
-            "SELECT task_id, priority_score, unblocks, batch_group, blocked_by, claims, ready"
-            " FROM work_queue ORDER BY task_id"
-        ).fetchall()
-
-    made = store.read_now(rows)
-    assert len(made) == 5
-    store.write_now(lambda tx: work_queue.rebuild(tx))
-    assert store.read_now(rows) == made
 
 
 def test_it_is_taken_in_once(store: Store) -> None:
@@ -152,23 +131,6 @@ def test_of_many_who_approve_at_once_one_takes_it_in(tmp_path: Path) -> None:
         assert counted(store) == (1, 1, 3, 2)
 
 
-def test_the_same_text_is_one_proposal_while_it_waits(store: Store) -> None:
-    assert proposed(store).proposal_id == proposed(store).proposal_id
-    made = proposed(store)
-    store.write_now(
-        lambda tx: decide_proposal(
-            tx, SETTINGS, made.proposal_id, "rejected", PERSON, reason="later"
-        )
-    )
-    assert proposed(store).proposal_id != made.proposal_id
-
-
-def test_policy_all_takes_it_in_at_once_in_its_own_name(store: Store) -> None:
-    made = proposed(store, settings=replace(SETTINGS, policy="all"))
-    assert (made.status, made.decided_by) == ("approved", "policy:all")
-    assert counted(store) == (1, 1, 3, 2)
-
-
 def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:
     made = store.write_now(
         lambda tx: propose(tx, TEXT, agent("s-1"), settings=replace(SETTINGS, policy="all"))
@@ -177,11 +139,6 @@ def test_an_agent_proposes_and_does_not_approve(store: Store) -> None:
     assert counted(store) == (0, 0, 0, 0)
     with pytest.raises(NotAllowed):
         store.write_now(lambda tx: propose(tx, TEXT, Caller("ci", frozenset())))
-
-
-def test_a_task_of_the_backlog_that_is_not_there_is_refused_before(store: Store) -> None:
-    with pytest.raises(PlanInvalid, match="Line 1: #1 waits for T-9"):
-        proposed(store, "- [ ] A (after T-9)\n")
 
 
 def test_what_is_read_otherwise_than_it_was_shown_is_not_taken_in(store: Store) -> None:
@@ -197,43 +154,6 @@ def test_what_is_read_otherwise_than_it_was_shown_is_not_taken_in(store: Store) 
         approve(store, other)
     assert counted(store) == (0, 0, 0, 0)
     assert store.read_now(lambda c: proposals.load(c, "p-forged")).status == "pending"
-
-
-def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
-    made = proposed(store)
-    effect = APPROVAL_EFFECTS[PLAN_ACTION]
-    text, suffix = effect.editable_text(made)
-    assert (text, suffix) == (TEXT, ".md")
-    edited = text.replace("Refresh (after #2)", "Refresh in UTC")
-    revision = store.write_now(
-        lambda tx: revise_proposal(
-            tx, SETTINGS, effect, made.proposal_id, made.shown_digest, edited, editor=PERSON
-        )
-    )
-    assert (revision.revises, revision.status) == (made.proposal_id, "pending")
-    assert revision.body["changes"][:2] == ["edited by you", "body changed"]
-    with pytest.raises(AlreadyDecided):
-        approve(store, made)
-    approve(store, revision)
-    assert store.read_now(lambda c: tasks.load(c, "T-3")).title == "Refresh in UTC"
-    assert counted(store) == (1, 1, 3, 1)
-
-
-def test_an_edit_that_cannot_be_read_changes_nothing(store: Store) -> None:
-    made = proposed(store)
-    with pytest.raises(PlanInvalid, match="Line 1"):
-        store.write_now(
-            lambda tx: revise_proposal(
-                tx,
-                SETTINGS,
-                APPROVAL_EFFECTS[PLAN_ACTION],
-                made.proposal_id,
-                made.shown_digest,
-                "- [ ] A (after #7)",
-                editor=PERSON,
-            )
-        )
-    assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
 
 
 def test_a_cockpit_that_does_not_know_plans_does_not_approve_them(store: Store) -> None:
@@ -253,3 +173,101 @@ def test_a_secret_in_a_plan_is_nowhere_in_the_file(tmp_path: Path) -> None:
         assert counted(store) == (1, 1, 1, 0)
     held = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert canary.encode() not in held
+
+
+def test_nothing_is_in_the_backlog_before_it_is_approved(store: Store) -> None:
+    made = proposed(store)
+    assert (made.kind, made.session_id, made.status, made.risk) == ("action", "", "pending", "low")
+    assert made.title == "Plan: Accounts (1 epic, 1 story, 3 tasks)"
+    assert counted(store) == (0, 0, 0, 0)
+    assert store.read_now(lambda c: plan_result(c, made.proposal_id)) is None
+    assert proposed(store).proposal_id == made.proposal_id, "the same text is one proposal"
+    with pytest.raises(PlanInvalid, match="Line 1: #1 waits for T-9"):
+        proposed(store, "- [ ] A (after T-9)\n")
+    store.write_now(
+        lambda tx: decide_proposal(
+            tx, SETTINGS, made.proposal_id, "rejected", PERSON, reason="later"
+        )
+    )
+    again = proposed(store, settings=replace(SETTINGS, policy="all"))
+    assert again.proposal_id != made.proposal_id
+    assert (again.status, again.decided_by) == ("approved", "policy:all")
+    assert counted(store) == (1, 1, 3, 2)
+
+
+def test_the_queue_is_as_if_it_were_made_anew(store: Store) -> None:
+    store.write_now(lambda tx: service.create_task(tx, "Known", files=("src/a.py",), by="person"))
+    approve(store, proposed(store, TEXT + "- [ ] More in `src/a.py` (after T-1)\n- [ ] Free\n"))
+    made = store.read_now(tables_of_the_queue)
+    assert len(made) == 5
+    store.write_now(lambda tx: work_queue.rebuild(tx))
+    assert store.read_now(tables_of_the_queue) == made
+
+
+def test_an_edit_takes_the_place_of_the_plan(store: Store) -> None:
+    made = proposed(store)
+    effect = APPROVAL_EFFECTS[PLAN_ACTION]
+    assert effect.editable_text(made) == (TEXT, ".md")
+
+    def revise(text: str) -> Proposal:
+        return store.write_now(
+            lambda tx: revise_proposal(
+                tx, SETTINGS, effect, made.proposal_id, made.shown_digest, text, editor=PERSON
+            )
+        )
+
+    with pytest.raises(PlanInvalid, match="Line 1"):
+        revise("- [ ] A (after #7)")
+    assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
+    revision = revise(TEXT.replace("Refresh (after #2)", "Refresh in UTC"))
+    assert (revision.revises, revision.status) == (made.proposal_id, "pending")
+    assert revision.body["changes"][:2] == ["edited by you", "body changed"]
+    with pytest.raises(AlreadyDecided):
+        approve(store, made)
+    approve(store, revision)
+    assert store.read_now(lambda c: tasks.load(c, "T-3")).title == "Refresh in UTC"
+    assert counted(store) == (1, 1, 3, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", ["INSERT INTO tasks", "COMMIT"])
+def test_a_kill_while_a_plan_enters_the_backlog_leaves_it_waiting(
+    tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "cockpit.db"
+    with Store.open(path) as store:
+        made = proposed(store)
+    ran = subprocess.run([sys.executable, "-c", DIE, str(path), made.proposal_id, statement])
+    assert ran.returncode == -signal.SIGKILL
+    with Store.open(path) as store:
+        assert counted(store) == (0, 0, 0, 0)
+        assert store.read_now(lambda c: proposals.load(c, made.proposal_id)).status == "pending"
+        approve(store, made)
+        assert counted(store) == (1, 1, 3, 2)
+
+
+DIE = """
+import os, sys
+from pathlib import Path
+from cockpit.access.principals import PERSON
+from cockpit.backlog.approved_plans import APPROVAL_EFFECTS
+from cockpit.loop.decisions.decide_proposal import decide_proposal
+from cockpit.loop.runtime_settings import RuntimeSettings
+from cockpit.store.db.database import Store
+
+path, identity, statement = sys.argv[1:]
+seen = []
+
+def look(sql):
+    seen.extend([sql] * sql.lstrip().startswith(statement))
+    if len(seen) == (2 if statement.startswith("INSERT") else 1):
+        os.kill(os.getpid(), 9)
+
+def approve(tx):
+    tx.connection.set_trace_callback(look)
+    settings = RuntimeSettings(approval_effects=APPROVAL_EFFECTS, environment={})
+    decide_proposal(tx, settings, identity, "approved", PERSON)
+
+with Store.open(Path(path)) as store:
+    store.write_now(approve)
+"""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from chains.new_chain import create_chain_row
 from tasks.taskrun_world import World, finish, git
 
 from cockpit.backlog import service
@@ -14,7 +15,7 @@ from cockpit.chains.handover import WorkerLimits
 from cockpit.chains.report.chain_report import collect_before_decay
 from cockpit.core.clock import SystemClock, format_time
 from cockpit.store.backlog import tasks
-from cockpit.store.chains import chains, task_leases, workers
+from cockpit.store.chains import task_leases, workers
 from cockpit.store.chains.chains import Chain
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
@@ -64,20 +65,8 @@ class ChainWorld:
         ]
 
     def chain(self, **changed: Any) -> Chain:
-        given: dict[str, Any] = {
-            "scope_kind": "all",
-            "headless": True,
-            "batch": "auto",
-            "approve": "all",
-            "model": None,
-            "runner": None,
-            "max_chains": 10,
-            "max_cost": None,
-            "max_wall_s": None,
-            "base_branch": "main",
-            "base_commit": git(self.world.root, "rev-parse", "HEAD"),
-        }
-        return self.store.write_now(lambda tx: chains.create(tx, **{**given, **changed}))
+        base = git(self.world.root, "rev-parse", "HEAD")
+        return self.store.write_now(lambda tx: create_chain_row(tx, base_commit=base, **changed))
 
     def task_context(
         self, chain: Chain, ordinal: int, scenario: str, **changed: Any

@@ -49,10 +49,10 @@ def test_a_fixed_size_stays(count: int, outcomes: list[Outcome]) -> None:
     assert size == BatchSize(count, adaptive=False)
 
 
-@pytest.mark.parametrize("told", ["0", "17", "-1", "", "two", "1.5", "²", "+3", "99999999999"])
-def test_what_is_no_size_is_refused(told: str) -> None:
-    with pytest.raises(BatchInvalid, match="from 1 to 16"):
-        read_batch_size(told)
+def test_a_size_is_a_number_from_1_to_16() -> None:
+    for told in ("0", "17", "-1", "", "two", "1.5", "²", "+3", "99999999999"):
+        with pytest.raises(BatchInvalid, match="from 1 to 16"):
+            read_batch_size(told)
 
 
 @given(st.lists(STATUSES, min_size=1, max_size=8))
@@ -74,11 +74,7 @@ def test_a_batch_ends_as_the_worst_of_its_tasks(statuses: list[str]) -> None:
         (WorkerUsage(WorkerLimits()), "", ""),
         (WorkerUsage(WorkerLimits(tokens=100), tokens=99), "", ""),
         (WorkerUsage(WorkerLimits(tokens=100), tokens=100), "pressure", "tokens"),
-        (WorkerUsage(WorkerLimits(tokens=None), tokens=10**9), "", ""),
-        (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.5), "", ""),
         (WorkerUsage(WorkerLimits(dropped_share=0.5), dropped_share=0.51), "pressure", "dropped"),
-        (WorkerUsage(WorkerLimits(dropped_share=None), dropped_share=1.0), "", ""),
-        (WorkerUsage(WorkerLimits(cost_usd=1.0), cost_usd=0.99), "", ""),
         (WorkerUsage(WorkerLimits(cost_usd=1.0), cost_usd=1.0), "limit", ""),
         (WorkerUsage(WorkerLimits(wall_s=60.0), wall_s=61.0), "limit", ""),
         (

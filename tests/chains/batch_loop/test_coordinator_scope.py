@@ -12,7 +12,6 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.backlog import service
 from cockpit.store.backlog import queue_scope
 from cockpit.store.backlog.queue_scope import Scope
 
@@ -75,21 +74,6 @@ def test_a_task_outside_that_runs_does(work: Backlog) -> None:
     assert work.read(lambda seen: queue_scope.select_blocking(seen, Scope("story", mine))) == []
 
 
-def test_what_somebody_is_about_to_begin_is_not_met(work: Backlog) -> None:
-    first = work.task(files=["src"])
-    work.task(files=["src/a.py"])
-    free = work.task(files=["lib/a.py"])
-    assert batch(work, ALL, held=(first,)) == [free]
-    assert batch(work, ALL, held=(first, free)) == []
-
-
-def test_two_that_meet_are_never_in_one_batch(work: Backlog) -> None:
-    first = work.task(files=["a.py"])
-    work.task(files=["a.py"])
-    third = work.task(files=["b.py"])
-    assert batch(work, ALL) == [first, third]
-
-
 def test_two_that_depend_on_each_other_through_finished_work_are_apart(work: Backlog) -> None:
     first, second, third = work.task(), work.task(), work.task()
     work.depend(second, first)
@@ -112,7 +96,8 @@ def meet(ours: list[str], theirs: list[str]) -> bool:
     )
 
 
-@settings(max_examples=examples(40), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(10), deadline=None)
 @given(st.lists(MADE, max_size=10), st.integers(1, 4), st.integers(0, 2))
 def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
     made: list[tuple[list[str], str, int]], limit: int, where: int
@@ -137,33 +122,3 @@ def test_a_batch_can_run_at_once_and_leaves_none_out_that_could(
         assert batch(work, scope, limit) == expected[:limit]
         assert work.read(lambda seen: queue_scope.count_ready(seen, scope)) == len(ready)
         work.store.close()
-
-
-def test_a_scope_far_down_a_long_queue_has_its_batch(tmp_path: Path) -> None:
-    work = opened(tmp_path)
-    urgent = work.story(work.epic(priority="P0"))
-    for _ in range(600):
-        work.task(urgent, files=["same.py"])
-    mine = work.story(work.epic(priority="P3"))
-    late = [work.task(mine, files=[f"mine{at}.py"]) for at in range(3)]
-    assert batch(work, Scope("story", mine), 2) == late[:2]
-    # Beyond the first few that all meet one that runs, others are found.
-    work.stand("T-1", "in_progress")
-    many = [work.task(mine, files=["same.py"]) for _ in range(60)]
-    last = work.task(mine, files=["last.py"])
-    work.depend(late[0], many[0])
-    assert batch(work, Scope("story", mine)) == [*late[1:], last]
-    work.store.close()
-
-
-def test_a_task_that_moves_is_in_its_new_scope(work: Backlog) -> None:
-    first, second = work.epic(), work.epic()
-    story = work.story(first)
-    task = work.task(story)
-    work.do(service.update_story, story, {"epic_id": second})
-    assert batch(work, Scope("epic", first)) == []
-    assert batch(work, Scope("epic", second)) == [task]
-    other = work.story(first)
-    work.do(service.update_task, task, {"story_id": other})
-    assert batch(work, Scope("story", story)) == []
-    assert batch(work, Scope("epic", first)) == [task]

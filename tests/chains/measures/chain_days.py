@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from chains.new_chain import create_chain_row
+
 from cockpit.backlog import service
 from cockpit.core.clock import FixedClock
 from cockpit.store.chains import chains, task_leases, task_runs, worker_metrics, workers
@@ -26,13 +28,7 @@ class Days:
 
     def chain(self) -> Chain:
         """A chain over everything begins."""
-        return self.store.write_now(
-            lambda tx: chains.create(
-                tx, scope_kind="all", headless=True, batch="auto", approve="all", model="offline",
-                runner=None, max_chains=10, max_cost=None, max_wall_s=None, base_branch="main",
-                base_commit="0" * 40,
-            )
-        )  # fmt: skip
+        return self.store.write_now(create_chain_row)
 
     def session(
         self,

@@ -26,14 +26,6 @@ def project(tmp_path: Path) -> Project:
     return Project(root, tmp_path / "config")
 
 
-def test_the_table(project: Project) -> None:
-    told = project.run("stats").stdout.splitlines()
-    assert told[0].split() == ["MEASURE", "NOW", "AIM"]
-    assert "Batches completed" in told[3]
-    assert "75%" in told[3]
-    assert "95% or more" in told[3]
-
-
 def test_as_json_in_a_time(project: Project) -> None:
     found = project.json(
         "stats", "--since", "2026-01-02", "--before", "2026-01-03T00:00+00:00", "--json"

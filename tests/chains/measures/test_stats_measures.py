@@ -9,7 +9,7 @@ import pytest
 from chains.measures.chain_days import three_days
 
 from cockpit.chains.report.measure_rows import compare_measures, measure_rows
-from cockpit.chains.report.measures import Measures, measure_chains, newest_row
+from cockpit.chains.report.measures import Measures, measure_chains
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.store.db.database import Store
 
@@ -59,13 +59,6 @@ def test_a_time_holds_what_ended_in_it(store: Store) -> None:
     assert before.tokens + after.tokens == both.tokens
 
 
-def test_nothing_measured_is_no_number(store: Store) -> None:
-    found = look(store, since="2027")
-    assert found.workers == 0
-    assert [row.shown for row in measure_rows(found)] == ["–"] * 9 + ["0", "–"]
-    assert found.body()["batches"]["completion"] is None
-
-
 def test_rows_say_what_they_are_made_of(store: Store) -> None:
     rows = {row.name: row for row in measure_rows(look(store))}
     context = rows["Token limit used per worker"]
@@ -102,10 +95,3 @@ def test_before_and_after_a_date(store: Store) -> None:
     assert {each.better for each in back} == {False, None}
     none = compare_measures(look(store, since="2027"), look(store))
     assert none[0].change == "–"
-
-
-def test_the_newest_row_moves_with_what_is_measured(store: Store) -> None:
-    seen = store.read_now(newest_row)
-    assert seen > 0
-    store.write_now(lambda tx: tx.execute("SELECT 1"))
-    assert store.read_now(newest_row) == seen

@@ -21,12 +21,12 @@ def play(world: Machines, count: int, seed: int, *, kills: int) -> None:
     dice = random.Random(seed)
     chains = world.chains
     scenario = slowly(chains.scenario(count), 0.1)
-    names = ["a", "b", "c"]
+    names = ["a", "b", "c"][: max(2, count // 2)]
     for name in names:
         world.start_worker(name)
     running = world.work(scenario)
     while not chains.rows("remote.run.sent"):
-        time.sleep(0.1)  # a chain that was never created cannot be resumed
+        time.sleep(0.05)  # a chain that was never created cannot be resumed
     for _ in range(kills):
         # What a kill hits is left to chance; the states that it must survive are all of them.
         time.sleep(dice.uniform(0.2, 1.5))

@@ -8,14 +8,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import run_cockpit
 import yaml
 from chains.chain_world import WORK, Chains
-from commands.cli_world import COLD, PATIENCE_S
+from commands.cli_world import PATIENCE_S
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "compose.yaml"
 """What users start: servers and workers of the tests have the same commands, with places of their own."""
@@ -42,8 +42,6 @@ class Server:
 
     folder: Path
     port: int = field(default_factory=free_port)
-    address: str = "127.0.0.1"
-    """The address at which it listens."""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -51,7 +49,7 @@ class Server:
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        own = ("-a", self.address, "-p", str(self.port))
+        own = ("-a", "127.0.0.1", "-p", str(self.port))
         words = (*command_of("nats", {"/data": str(self.folder)}), *own)
         log = self.folder.with_suffix(".log").open("ab")
         self.process = subprocess.Popen([str(SERVER), *words], stdout=log, stderr=log)
@@ -82,21 +80,9 @@ class Machines:
     server: Server
     shared: Path
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
-    slots: int = 1
 
-    def start_worker(
-        self,
-        name: str,
-        *words: str,
-        is_cold: bool = False,
-        url: str = "",
-        enter: Sequence[str] = (),
-    ) -> subprocess.Popen[str]:
-        """Start a worker; its state and configuration are its own machine's.
-
-        ``is_cold``: in a process of its own that can be stopped and continued, not in a fork behind a relay.
-        ``url`` is the server's address from there, and ``enter`` begins a command there.
-        """
+    def start_worker(self, name: str) -> None:
+        """Start a worker; its state and configuration are its own machine's."""
         home = self.shared.parent / name
         (home / "config").mkdir(parents=True, exist_ok=True)
         env = {
@@ -105,56 +91,20 @@ class Machines:
             "COCKPIT_CONFIG_DIR": str(home / "config"),
             "COCKPIT_STATE_DIR": str(home / "state"),
         }
-        log = (home / "log").open("a")
-        is_cold = is_cold or bool(enter)
-        places = {
-            "nats://nats:4222": url or self.server.url,
-            "/srv/shop.git": str(self.shared),
-        }
-        start, command = (
-            (subprocess.Popen, COLD) if is_cold else (subprocess.Popen, run_cockpit.PROGRAM)
-        )
-        worker: subprocess.Popen[str] = start(
-            [
-                *(*enter, *command, *command_of("worker", places)),
-                *("--name", name, "--lease", str(LEASE_S), "--slots", str(self.slots), *words),
-            ],
-            cwd=home,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-        log.close()
-        self.workers[name] = worker
-        return worker
-
-    def configure(self, url: str, **settings: object) -> None:
-        """Write the coordinator's settings; ``url`` is the server's address from there."""
-        lines = {"server": url, "queue": "shop", "lease_s": LEASE_S, **settings}
-        text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
-        self.chains.project.config.mkdir(exist_ok=True)
-        path = self.chains.project.config / "config.toml"
-        path.write_text(f'[scale]\nbackend = "nats"\n{text}')
+        places = {"nats://nats:4222": self.server.url, "/srv/shop.git": str(self.shared)}
+        words = [*run_cockpit.PROGRAM, *command_of("worker", places), "--name", name]
+        with (home / "log").open("a") as log:
+            self.workers[name] = subprocess.Popen(
+                [*words, "--lease", str(LEASE_S)],
+                cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
+            )  # fmt: skip
 
     def log(self, name: str) -> str:
         return (self.shared.parent / name / "log").read_text()
 
-    def work(self, scenario: str, *words: str, enter: Sequence[str] = ()) -> subprocess.Popen[str]:
-        """Start a chain over the whole backlog; ``enter`` begins a command on the coordinator's machine."""
-        project = self.chains.project
-        given = (*WORK, "--all", *self.chains.model(scenario), *words)
-        if not enter:
-            return project.start(*given)
-        return subprocess.Popen(
-            [*enter, *COLD, *given],
-            cwd=project.root,
-            env=project.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def work(self, scenario: str) -> subprocess.Popen[str]:
+        """Start a chain over the whole backlog."""
+        return self.chains.project.start(*WORK, "--all", *self.chains.model(scenario))
 
     def end(self) -> None:
         for worker in self.workers.values():
@@ -164,18 +114,19 @@ class Machines:
 
 
 @contextlib.contextmanager
-def machines(
-    folder: Path, count: int, *, slots: int = 1, address: str = "127.0.0.1"
-) -> Iterator[Machines]:
-    """A project with ``count`` tasks, whose chains are done over a queue at ``address``."""
+def machines(folder: Path, count: int) -> Iterator[Machines]:
+    """A project with ``count`` tasks, whose chains are done over a queue."""
     chains = Chains.made(folder, count)
     shared = folder / "shared.git"
     chains.project.git("clone", "--quiet", "--bare", str(chains.root), str(shared))
     chains.project.git("remote", "add", "origin", str(shared))
-    server = Server(folder / "jetstream", address=address)
+    server = Server(folder / "jetstream")
     server.start()
-    world = Machines(chains, server, shared, slots=slots)
-    world.configure(server.url)
+    chains.project.config.mkdir(exist_ok=True)
+    lines = {"backend": "nats", "server": server.url, "queue": "shop", "lease_s": LEASE_S}
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+    (chains.project.config / "config.toml").write_text(f"[scale]\n{text}")
+    world = Machines(chains, server, shared)
     try:
         yield world
     finally:

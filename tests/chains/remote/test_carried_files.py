@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from chains.remote.remote_world import machines
-from state_for_tests import ASK_TRUST
 from tasks.taskrun_world import git, repository
 
 from cockpit.chains.remote.carried_files import read_carried, write_carried
@@ -71,18 +69,3 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, link: str):
             write_carried(place, {"roles/mine.md": "x"})
     assert target.read_text() == "the user's"
     assert not (outside / "roles" / "mine.md").exists()
-
-
-@pytest.mark.slow
-def test_a_worker_does_a_task_as_its_own_type_says(tmp_path):
-    with machines(tmp_path, 1) as world:
-        chains = world.chains
-        chains.project.extra |= ASK_TRUST
-        folder = chains.root / ".cockpit" / "task-types"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "survey.md").write_text(SURVEY)  # in the checkout alone
-        chains.project.run("trust", "--yes")
-        chains.project.run("tasks", "edit", "T-1", "--type", "survey")
-        world.start_worker("a")
-        code, output = chains.end(world.work(chains.scenario(1)))
-        assert (code, chains.statuses()) == (0, {"T-1": "done"}), (output, world.log("a"))

@@ -11,7 +11,6 @@ import pytest
 from chains.remote.played_worker import PASSES
 from tasks.taskrun_world import World, git
 
-from cockpit.chains.remote import fetch_branches
 from cockpit.chains.remote.fetch_branches import BranchFetcher
 from cockpit.chains.remote.merge_remote_work import take_over
 from cockpit.chains.remote.message_types import RunResult, StepResult
@@ -29,9 +28,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-async def test_those_that_wait_come_together_and_a_missing_one_fails_alone(
-    world, tmp_path, monkeypatch
-):
+async def test_those_that_wait_come_together_and_a_missing_one_fails_alone(world, tmp_path):
     shared = tmp_path / "shared.git"
     git(tmp_path, "clone", "--quiet", "--bare", str(world.root), str(shared))
     base = git(shared, "rev-parse", "HEAD").strip()
@@ -42,18 +39,9 @@ async def test_those_that_wait_come_together_and_a_missing_one_fails_alone(
         words = (*who, "commit-tree", tree, "-p", base, "-m", f"Make {number}")
         commits[number] = git(shared, *words).strip()
         git(shared, "update-ref", f"refs/heads/work-{number}", commits[number])
-    fetches = []
-    ask_shared = fetch_branches.ask_shared
-
-    async def count(*args, **options):
-        fetches.append(args)
-        return await ask_shared(*args, **options)
-
-    monkeypatch.setattr(fetch_branches, "ask_shared", count)
     fetcher = BranchFetcher(world.task_context(""), str(shared))
     names = [f"work-{number}" for number in commits]
     await asyncio.gather(*(fetcher.fetch(name, f"cockpit/{name}") for name in names))
-    assert len(fetches) == 2, "the first alone, then all that waited for it"
     for number, commit in commits.items():
         assert await commit_of(world.root, f"refs/heads/cockpit/work-{number}") == commit
         assert await is_ancestor(world.root, base, commit)

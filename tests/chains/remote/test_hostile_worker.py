@@ -6,13 +6,14 @@ import asyncio
 import json
 import os
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from chains.remote.remote_world import LEASE_S, Machines, Server, machines
-from chains.remote.test_remote_chain import wait_until
+from chains.remote.near_world import near
+from chains.remote.played_worker import claim
+from chains.remote.remote_world import Server
+from tasks.taskrun_world import git
 
 from cockpit.chains.remote.jetstream_queue import (
     MessageQueue,
@@ -24,19 +25,17 @@ from cockpit.chains.remote.jetstream_queue import (
 )
 from cockpit.chains.remote.message_types import (
     BackMessage,
-    Claim,
-    ClaimAnswer,
     JournalRows,
     ProposalNotice,
     RunMessage,
     RunResult,
     StepResult,
-    decode,
     encode,
     work_branch,
 )
 from cockpit.chains.remote.scale_settings import ScaleSettings
 from cockpit.store.chains import remote_runs
+from cockpit.store.sessions import proposals
 
 pytestmark = pytest.mark.slow
 
@@ -83,90 +82,57 @@ async def send_raw(queue: MessageQueue, kind: str, packed: bytes, part: str, nam
     await queue.stream.publish(queue.subjects.back("T-1", kind), packed, headers=headers)
 
 
-async def attack(world: Machines, *, then: Callable[[], object]) -> int:
-    """Take T-1 up without doing it, and send all sorts of harm; returns the number it was taken up under.
-
-    Decisions are answered with what is no answer, as long as ``then`` takes.
-    """
+async def test_harmful_messages_end_nothing_and_forged_steps_count_for_nothing(tmp_path):
+    """Decisions are answered with what is no answer, and results are of steps that no task takes."""
 
     async def answer_wrongly(data: bytes) -> bytes:
         return b"\x00" + data
 
-    scale = ScaleSettings(backend="nats", server=world.server.url, queue="shop", lease_s=LEASE_S)
-    async with open_queue(scale, name="evil") as queue:
-        answer = await queue.request(queue.subjects.claim, encode(Claim("T-1", 1, "evil")))
-        fence = decode(ClaimAnswer, answer).fence
-        for number in range(20):
-            await send_raw(queue, "result", b"never whole", "1/2", f"half-{number}")
-        await send_raw(queue, "result", zlib.compress(b"x" * 100_000)[:-20], "1/1", "cut off")
-        huge = json.loads(encode(result(fence, "a" * 40)))
-        for field in ("tokens", "run", "fence"):
-            body = json.dumps({**huge, field: 10**30}).encode()
-            await send_raw(queue, "result", zlib.compress(body), "1/1", f"huge-{field}")
-        for message in harmful(fence):
-            kind = "rows" if isinstance(message, JournalRows) else "proposal"
-            await queue.send_back(kind, message)
-        deciding = queue.subjects.decide("T-1", 1, fence)
-        async with queue.answer(deciding, answer_wrongly):
-            await asyncio.to_thread(then)
-    return fence
-
-
-def test_harmful_messages_end_nothing(tmp_path):
-    with machines(tmp_path, 1) as world:
-        chains = world.chains
-        running = world.work(chains.scenario(1))
-        wait_until(lambda: chains.rows("remote.run.sent"))
-
-        def decide() -> None:
-            wait_until(lambda: len(chains.rows("proposal.created")) >= remote_runs.MOST_WAITING)
-            names = [
-                each["proposal_id"] for each in chains.project.json("proposals", "list", "--json")
-            ]
-            for name in names[:1]:
-                text = chains.project.run("proposals", "show", name).stdout
-                assert "\x1b" not in text and "\u202e" not in text
-            chains.project.run("proposals", "reject", names[0])
-            wait_until(lambda: len(chains.read(remote_runs.select_unanswered)) < len(names))
-
-        fence = asyncio.run(attack(world, then=decide))
+    async with near(tmp_path) as world:
+        await world.begin(1)
+        coordinator = world.coordinate()
+        (sent,) = await world.until(lambda: world.details("remote.run.sent"))
+        async with open_queue(world.scale(), name="evil") as queue:
+            fence = await claim(queue, "evil")
+            for number in range(20):
+                await send_raw(queue, "result", b"never whole", "1/2", f"half-{number}")
+            cut_off = zlib.compress(b"x" * 100_000)[:-20]
+            await send_raw(queue, "result", cut_off, "1/1", "cut off")
+            huge = json.loads(encode(result(fence, "a" * 40)))
+            for name in ("tokens", "run", "fence"):
+                body = json.dumps({**huge, name: 10**30}).encode()
+                await send_raw(queue, "result", zlib.compress(body), "1/1", f"huge-{name}")
+            for message in harmful(fence):
+                kind = "rows" if isinstance(message, JournalRows) else "proposal"
+                await queue.send_back(kind, message)
+            async with queue.answer(queue.subjects.decide("T-1", 1, fence), answer_wrongly):
+                most = remote_runs.MOST_WAITING
+                await world.until(lambda: len(world.rows("proposal.created")) >= most)
+                waiting = world.store.read_now(proposals.select_pending)
+                world.store.write_now(
+                    lambda tx: proposals.decide(
+                        tx, waiting[0].proposal_id, "rejected", by="person",
+                        shown_digest=waiting[0].shown_digest,
+                    )
+                )  # fmt: skip
+                await world.until(
+                    lambda: len(world.store.read_now(remote_runs.select_unanswered)) < most
+                )
+            reviewed = StepResult("quality_review", "PASS", {"tx": 1, "outcome": "done"})
+            base, branch = sent["base_commit"], work_branch("T-1", 1, fence)
+            git(world.world.root, "push", "--quiet", "origin", f"{base}:refs/heads/{branch}")
+            forged = result(fence, base, reviewed)
+            await queue.send_back("result", msgspec.structs.replace(forged, worker="other"))
+            await queue.send_back("result", forged)
+        await world.until(lambda: world.rows("remote.run.returned"))
+        await world.until(lambda: world.run().state != "returned")
+        assert world.statuses()["T-1"] != "done" and world.merged() == []
+        assert "other" in [row["worker"] for row in world.details("remote.run.void")]
+        assert len(world.rows("proposal.created")) == most < FLOOD
         world.start_worker("honest")
-        code, output = chains.end(running)
-        assert code == 0, (output, world.log("honest"))
-        assert set(chains.statuses().values()) == {"done"}
-        assert len(chains.rows("proposal.created")) == remote_runs.MOST_WAITING < FLOOD
-        (returned,) = chains.rows("remote.run.returned")
-        assert (returned["worker"], returned["fence"]) == ("honest", fence + 1)
-
-
-def test_steps_that_no_task_takes_are_refused(tmp_path):
-    with machines(tmp_path, 1) as world:
-        chains = world.chains
-        running = world.work(chains.scenario(1))
-        wait_until(lambda: chains.rows("remote.run.sent"))
-        (sent,) = chains.rows("remote.run.sent")
-        base = sent["base_commit"]
-        reviewed = StepResult("quality_review", "PASS", {"tx": 1, "outcome": "done", "step": "x"})
-
-        async def forge() -> None:
-            scale = ScaleSettings(backend="nats", server=world.server.url, queue="shop")
-            async with open_queue(scale, name="evil") as queue:
-                answer = await queue.request(queue.subjects.claim, encode(Claim("T-1", 1, "evil")))
-                fence = decode(ClaimAnswer, answer).fence
-                named = f"{base}:refs/heads/{work_branch('T-1', 1, fence)}"
-                chains.project.git("push", "--quiet", "origin", named)
-                forged = result(fence, base, reviewed)
-                await queue.send_back("result", msgspec.structs.replace(forged, worker="other"))
-                await queue.send_back("result", forged)
-
-        asyncio.run(forge())
-        wait_until(lambda: chains.rows("remote.run.returned"))
-        wait_until(lambda: chains.read(lambda c: remote_runs.load(c, "T-1", 1)).state != "returned")
-        chains.project.run("chain", "stop", "ch-1")
-        _, output = chains.end(running)
-        assert chains.statuses()["T-1"] != "done", output
-        assert not chains.project.git("log", "--format=%s", "--merges", "cockpit/ch-1")
-        assert [row["worker"] for row in chains.rows("remote.run.void")] == ["other"]
+        await world.end(coordinator)
+        assert world.statuses() == {"T-1": "done"}, world.said
+        assert [row["worker"] for row in world.details("remote.run.returned")][-1] == "honest"
 
 
 def test_a_queue_serves_one_project_and_takes_what_fits(tmp_path):

@@ -6,9 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from chains.remote.remote_chaos import check
-from chains.remote.remote_world import machines
-from chains.remote.test_remote_chain import wait_until
 
 from cockpit.chains.remote.machine_quota import HourlyLimits, MachineQuota
 from cockpit.core.clock import FixedClock
@@ -74,18 +71,3 @@ def test_a_record_that_a_crash_cut_off_counts_as_far_as_it_can_be_read(tmp_path:
     assert one.take() == 0.0
     path.write_text(path.read_text() + '{"at": "20')
     assert one.take() > 0
-
-
-@pytest.mark.slow
-def test_a_machine_beyond_its_quota_leaves_tasks_to_others(tmp_path):
-    with machines(tmp_path, 3) as world:
-        chains = world.chains
-        world.start_worker("small", "--tasks-per-hour", "1")
-        running = world.work(chains.scenario(3))
-        wait_until(lambda: "quota of the hour is used" in world.log("small"))
-        world.start_worker("large")
-        code, output = chains.end(running)
-        assert code == 0, (output, world.log("small"), world.log("large"))
-        by = [row["worker"] for row in chains.rows("remote.run.returned")]
-        assert sorted(by) == ["large", "large", "small"]
-        check(world, 3)

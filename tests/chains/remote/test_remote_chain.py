@@ -2,146 +2,104 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import time
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
-from chains.chain_world import slowly
-from chains.remote.remote_chaos import kill_coordinator, play
-from chains.remote.remote_world import Machines, machines
-from commands.cli_world import PATIENCE_S
+from chains.remote.near_world import near
+from chains.remote.played_worker import claim_now, send_result
+from chains.remote.remote_chaos import play
+from chains.remote.remote_world import machines
+from chains.remote.wires import proxy
+from examples import examples
+
+from cockpit.chains.remote.jetstream_queue import open_queue
+from cockpit.chains.remote.machine_quota import HourlyLimits
+from cockpit.store.chains import chains, remote_runs, worktrees
+from cockpit.store.journal import verify_chain
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(int(os.environ.get("COCKPIT_REMOTE_SEEDS", "1")))
-"""How often a chain is played with kills; more where there is time."""
-TASKS = int(os.environ.get("COCKPIT_REMOTE_TASKS", "6"))
+
+@pytest.mark.search
+@pytest.mark.parametrize("seed", range(examples(1)))
+def test_kills_lose_and_double_nothing(tmp_path: Path, seed: int) -> None:
+    count = 2 if seed == 0 else 6
+    with machines(tmp_path, count) as world:
+        play(world, count, seed, kills=count - 1)
 
 
-def test_three_workers_do_a_chain(tmp_path):
-    with machines(tmp_path, 4) as world:
-        chains = world.chains
-        for name in ("a", "b", "c"):
-            world.start_worker(name)
-        code, output = chains.end(world.work(chains.scenario(4)))
-        logs = {name: world.log(name) for name in world.workers}
-        assert code == 0, (output, logs)
-        assert set(chains.statuses().values()) == {"done"}, (output, logs)
-        merged = chains.project.git("log", "--format=%s", "--merges", "cockpit/ch-1")
-        assert len(merged.splitlines()) == 4
-        assert {row["fence"] for row in chains.rows("remote.run.returned")} == {1}
-        assert len(chains.rows("remote.rows.received")) >= 4
-        chains.project.run("journal", "verify")
+async def test_two_workers_do_a_chain_each_within_its_quota(tmp_path: Path) -> None:
+    async with near(tmp_path) as world:
+        await world.begin(3)
+        coordinator = world.coordinate()
+        world.start_worker("small", limits=HourlyLimits(tasks=1))
+        await world.until(lambda: any("quota of the hour" in line for line in world.said))
+        world.start_worker("large")
+        ended = await world.end(coordinator)
+        assert (ended.status, ended.reason) == ("clean", "empty")
+        assert set(world.statuses().values()) == {"done"}, world.said
+        assert world.merged() == ["T-1", "T-2", "T-3"]
+        returned = world.details("remote.run.returned")
+        assert sorted(row["worker"] for row in returned) == ["large", "large", "small"]
+        assert {row["fence"] for row in returned} == {1}
+        assert len(world.rows("remote.rows.received")) >= 3
+        assert world.store.read_now(verify_chain.verify).ok
+        assert not world.store.read_now(remote_runs.select_open)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_kills_lose_and_double_nothing(tmp_path, seed):
-    with machines(tmp_path, TASKS) as world:
-        play(world, TASKS, seed, kills=TASKS - 1)
+async def test_a_worker_that_is_cut_off_cannot_merge_and_works_again_later(tmp_path: Path) -> None:
+    async with near(tmp_path) as world:
+        with proxy(world.server) as wire:
+            await world.begin(2, pace=0.2)
+            coordinator = world.coordinate()
+            world.start_worker("far", wire.url)
+            (claim,) = await world.until(lambda: world.details("remote.run.claimed"))
+            wire.cut()
+            world.start_worker("near")
+            assert (await world.end(coordinator)).reason == "empty"
+            claims = world.details("remote.run.claimed")
+            assert {row["task_id"] for row in claims if row["worker"] == "near"} == {"T-1", "T-2"}
+            assert world.merged() == ["T-1", "T-2"]
+            wire.mend()
+            # Its work is on its way still; the next coordinator refuses it.
+            lost = claim["task_id"]
+            await world.until(lambda: any(f"far: {lost}: ready" in line for line in world.said))
+            world.add_task(3)
+            assert (await world.end(world.coordinate())).reason == "empty"
+            void = [(row["worker"], row["task_id"]) for row in world.details("remote.run.void")]
+            assert ("far", lost) in void
+            assert world.merged() == ["T-1", "T-2", "T-3"]
 
 
-def test_the_users_decision_reaches_the_worker(tmp_path):
-    with machines(tmp_path, 2) as world:
-        chains = world.chains
-        world.start_worker("build-1")
-        running = chains.project.start(
-            "work", "--headless", "--approve", "reads", "--all", *chains.model(chains.scenario(2))
-        )
-        decided = []
-        for _ in range(2):
-            waiting = wait_for_proposal(world, but=decided)
-            assert waiting["title"].startswith("create part"), waiting
-            shown = chains.project.run("proposals", "show", waiting["proposal_id"]).stdout
-            assert "build-1" in shown and "x = " in shown, shown
-            # A decision is bound to what was shown, on this machine as on that one.
-            chains.project.run(
-                "proposals", "approve", waiting["proposal_id"], "--shown", "0" * 64, expect=3
-            )
-            chains.project.run("proposals", "approve", waiting["proposal_id"])
-            decided.append(waiting["proposal_id"])
-        code, output = chains.end(running)
-        assert code == 0 and set(chains.statuses().values()) == {"done"}, (
-            output,
-            world.log("build-1"),
-        )
-        exported = tmp_path / "rows.jsonl"
-        exported.write_text(chains.project.run("journal", "export", "--task", "T-1").stdout)
-        rows = [json.loads(line) for line in exported.read_text().splitlines()]
-        (approved,) = [row for row in rows if row["action"] == "proposal.approved"]
-        assert approved["actor"] == "person"
-        chains.project.run("journal", "verify", "--export", str(exported))
+async def test_a_drain_takes_back_every_run_that_no_worker_has(tmp_path: Path) -> None:
+    async with near(tmp_path) as world:
+        await world.begin(2)
+        coordinator = world.coordinate()
+        await world.until(lambda: len(world.rows("remote.run.sent")) == 2)
+        world.store.write_now(lambda tx: chains.drain(tx, "ch-1"))
+        assert (await world.end(coordinator)).reason == "drained"
+        assert len(world.rows("remote.run.withdrawn")) == 2
 
 
-def test_a_proposal_outlives_the_coordinator_that_showed_it(tmp_path):
-    with machines(tmp_path, 1) as world:
-        chains = world.chains
-        world.start_worker("build-1")
-        running = chains.project.start(
-            "work", "--headless", "--approve", "reads", "--all", *chains.model(chains.scenario(1))
-        )
-        first = wait_for_proposal(world, but=[])
-        kill_coordinator(world, running)
-        running = chains.project.start("work", "--continue", "--headless")
-        again = wait_for_proposal(world, but=[first["proposal_id"]])
-        assert again["title"] == first["title"]
-        chains.project.run("proposals", "approve", again["proposal_id"])
-        code, output = chains.end(running)
-        assert code == 0 and set(chains.statuses().values()) == {"done"}, output
-
-
-def test_a_drain_takes_back_what_no_worker_has(tmp_path):
-    with machines(tmp_path, 3) as world:
-        chains = world.chains
-        running = world.work(chains.scenario(3))
-        wait_until(lambda: len(chains.rows("remote.run.sent")) == 3)
-        chains.project.run("chain", "stop", "ch-1")
-        code, output = chains.end(running)
-        assert code == 130, output
-        assert len(chains.rows("remote.run.withdrawn")) == 3
-        world.start_worker("late")
-        code, output = chains.end(chains.project.start("work", "--continue", "--headless"))
-        assert set(chains.statuses().values()) == {"done"}, (output, world.log("late"))
-
-
-def test_a_worker_that_lost_its_run_changes_nothing(tmp_path):
-    with machines(tmp_path, 1) as world:
-        chains = world.chains
-        slow = world.start_worker("slow", is_cold=True)
-        running = world.work(slowly(chains.scenario(1), 1.0))
-        wait_until(lambda: chains.rows("remote.run.claimed"))
-        # To the server it is dead; it goes on once another one has done the task.
-        os.kill(slow.pid, signal.SIGSTOP)
-        world.start_worker("quick")
-        wait_until(lambda: len(chains.rows("remote.run.claimed")) == 2)
-        os.kill(slow.pid, signal.SIGCONT)
-        code, output = chains.end(running)
-        assert code == 0, output
-        assert [row["fence"] for row in chains.rows("remote.run.returned")] == [2]
-        (returned,) = chains.rows("remote.run.returned")
-        assert returned["worker"] == "quick"
-        merged = chains.project.git("log", "--format=%s", "--merges", "cockpit/ch-1")
-        assert len(merged.splitlines()) == 1
-
-
-def wait_for_proposal(world: Machines, *, but: list[str]) -> dict[str, Any]:
-    """Wait for a proposal in the coordinator's queue that is none of ``but``."""
-    waiting: list[dict[str, Any]] = []
-
-    def look() -> bool:
-        pending = world.chains.project.json("proposals", "list", "--json")
-        waiting[:] = [each for each in pending if each["proposal_id"] not in but]
-        return bool(waiting)
-
-    wait_until(look)
-    return waiting[0]
-
-
-def wait_until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.1)
+async def test_the_work_of_a_task_that_the_user_ended_is_kept_and_not_merged(
+    tmp_path: Path,
+) -> None:
+    async with near(tmp_path) as world:
+        await world.begin(2)
+        coordinator = world.coordinate()
+        await world.until(lambda: len(world.rows("remote.run.sent")) == 2)
+        fence = await claim_now(world, "slow")
+        for task_id in ("T-1", "T-2"):
+            world.stand(task_id, "archived")
+        result = await send_result(world, "slow", fence)
+        await world.end(coordinator)
+        assert world.merged() == []
+        tree = world.world.tree("T-1")
+        assert tree.status == "kept"
+        git = world.world.show
+        assert git("made-T-1.txt", tree.branch) == "slow" and result.commit
+        assert not world.store.read_now(remote_runs.select_open), "T-2 left the queue"
+        assert world.store.read_now(lambda c: worktrees.load(c, "T-1")).status == "kept"
+        async with open_queue(world.scale(), name="late") as queue:
+            names = queue.subjects
+            assert not await queue.holds(names.runs_stream, names.run("T-2", 1))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from chains.remote.remote_chaos import check
-from chains.remote.remote_world import machines
-from chains.remote.test_remote_chain import wait_until
 from tasks.taskrun_world import git, repository
 
 from cockpit.chains.remote.shared_repository import TRIES, ask_shared
@@ -48,24 +45,3 @@ async def test_a_repository_that_comes_back_is_asked_again(tmp_path: Path):
     with pytest.raises(WorktreeError):
         await ask_shared(clock, root, *push)
     assert len(clock.waits) == 10 + TRIES - 1
-
-
-@pytest.mark.slow
-def test_a_machine_without_the_repository_leaves_tasks_to_others(tmp_path):
-    with machines(tmp_path, 2) as world:
-        chains = world.chains
-        link = tmp_path / "link.git"
-        link.symlink_to(world.shared)
-        sick = world.start_worker("sick", "--git", str(link))
-        wait_until(lambda: "takes tasks" in world.log("sick"))
-        link.unlink()
-        running = world.work(chains.scenario(2))
-        wait_until(lambda: "goes back into the queue" in world.log("sick"))
-        world.start_worker("well")
-        code, output = chains.end(running)
-        assert code == 0, (output, world.log("sick"), world.log("well"))
-        assert {row["worker"] for row in chains.rows("remote.run.returned")} == {"well"}
-        check(world, 2)
-        sick.kill()
-        world.start_worker("blind", "--git", str(link)).wait()
-        assert "ls-remote failed" in world.log("blind")

@@ -60,31 +60,3 @@ async def test_what_to_press_next_is_told_once_and_not_to_the_model(sample: Samp
     assert len(made) == 4
     assert texts
     assert not any("GUIDE" in text for text in texts)
-
-
-async def test_words_that_the_rules_do_not_follow_are_asked_again(sample: Sample) -> None:
-    settings = RuntimeSettings(user_dir=sample.root.parent / "user")
-    async with open_runtime(locate_project(sample.root), settings) as runtime:
-        session_id = await runtime.start(f"review main..{sample.branch}", model="offline")
-        guiding = asyncio.create_task(guide(runtime.store))
-        work = asyncio.create_task(runtime.run(session_id))
-        await noticed(runtime, session_id, "review.context")
-        (first,) = await runtime.store.read(proposals.select_pending)
-        await runtime.discuss(
-            first.proposal_id, shown_digest=first.shown_digest, words="blue elephants"
-        )
-        await noticed(runtime, session_id, "review.question")
-        await work
-        await runtime.say(session_id, DISCUSS_WORDS)
-        work = asyncio.create_task(runtime.run(session_id))
-        await noticed(runtime, session_id, "review.context.again")
-        (second,) = await runtime.store.read(proposals.select_pending)
-        await runtime.approve(second.proposal_id, shown_digest=second.shown_digest)
-        await noticed(runtime, session_id, "review.write_file")
-        (review,) = await runtime.store.read(proposals.select_pending)
-        await runtime.reject(review.proposal_id, shown_digest=review.shown_digest)
-        await noticed(runtime, session_id, "review.ended")
-        for task in (work, guiding):
-            task.cancel()
-        await asyncio.gather(work, guiding, return_exceptions=True)
-        assert LINES["review.completed"] not in await notices(runtime, session_id)

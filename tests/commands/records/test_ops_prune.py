@@ -63,6 +63,12 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
         sid = await seen(runtime)
         await runtime.run(sid)
         store = runtime.store
+        rows = await store.read(journal.last_seq)
+        dry = await asyncio.to_thread(prune, store, LATER, dry_run=True)
+        assert (dry.sessions, dry.packets, dry.archive) == ((sid,), 2, None)
+        none = await asyncio.to_thread(prune, store, "2000-01-01T00:00:00.000000Z")
+        assert (none.sessions, none.archive) == ((), None)
+        assert await store.read(journal.last_seq) == rows, "neither has changed anything"
         before = await store.read(lambda c: [p.digest for p in packets.select_for_session(c, sid)])
         whole = await store.read(lambda c: facts.select_linked(c, sid, 99))
         done = await asyncio.to_thread(prune, store, LATER)
@@ -82,6 +88,10 @@ async def test_an_ended_session_goes_into_an_archive_and_comes_back(project: Pat
         assert cut.rows > 0
         with pytest.raises(NotFound, match="were pruned"):
             await run_replay(store, sid)
+        damaged = project.parent / "cut.jsonl.gz"
+        damaged.write_bytes(done.archive.read_bytes()[:-40])
+        with pytest.raises(StoreError, match="not a complete archive"):
+            await asyncio.to_thread(restore, store, damaged)
         assert await asyncio.to_thread(restore, store, done.archive) == len(tables)
         assert await asyncio.to_thread(restore, store, done.archive) == 0
         assert await store.read(lambda c: facts.select_linked(c, sid, 99)) == whole
@@ -120,31 +130,3 @@ async def test_what_an_open_session_needs_stays(project: Path) -> None:
         for proposal in await store.read(proposals.select_pending):
             await runtime.approve(proposal.proposal_id)
         assert (await runtime.run(waits)).status == "completed"
-
-
-async def test_a_dry_run_and_nothing_due_change_nothing(project: Path) -> None:
-    async with opened(project) as runtime:
-        sid = await seen(runtime)
-        await runtime.run(sid)
-        store = runtime.store
-        rows = await store.read(journal.last_seq)
-        told = await asyncio.to_thread(prune, store, LATER, dry_run=True)
-        assert (told.sessions, told.packets, told.archive) == ((sid,), 2, None)
-        none = await asyncio.to_thread(prune, store, "2000-01-01T00:00:00.000000Z")
-        assert (none.sessions, none.archive) == ((), None)
-        assert await store.read(journal.last_seq) == rows
-        with pytest.raises(NotFound):
-            await asyncio.to_thread(verify_packet, store, f"{sid}-w9")
-
-
-async def test_a_damaged_archive_is_refused_whole(project: Path, tmp_path: Path) -> None:
-    async with opened(project) as runtime:
-        sid = await seen(runtime)
-        await runtime.run(sid)
-        done = await asyncio.to_thread(prune, runtime.store, LATER)
-        assert done.archive is not None
-        cut = tmp_path / "cut.jsonl.gz"
-        cut.write_bytes(done.archive.read_bytes()[:-40])
-        with pytest.raises(StoreError, match="not a complete archive"):
-            await asyncio.to_thread(restore, runtime.store, cut)
-        assert await runtime.store.read(lambda c: packets.select_for_session(c, sid)) == []

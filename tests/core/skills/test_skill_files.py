@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.project import project_trust
-from cockpit.core.skills import install_skill as installing
+from cockpit.core.project_paths import locate_project
 from cockpit.core.skills.check_skill import check_skill
-from cockpit.core.skills.install_skill import install_skill, read_source
+from cockpit.core.skills.install_skill import MOST_BYTES, install_skill, read_source
 from cockpit.core.skills.read_skill import read_skill
 from cockpit.core.skills.skill import CORE_CHARACTERS, CORE_LINES, Skill, SkillInvalid, core_of
 from cockpit.core.skills.skill_layers import (
@@ -25,8 +25,6 @@ from cockpit.core.skills.skill_layers import (
     read_folder,
     stamp_places,
 )
-
-BUILT_IN = Path(project_trust.__file__).parents[2] / "data" / "skills"
 
 
 def parse(text: str, name: str = "tea") -> Skill:
@@ -67,7 +65,6 @@ def test_every_field_of_the_public_layout_is_read() -> None:
         ("---\nname: Green Tea\ndescription: d\n---\nx\n", "read as green-tea"),
         ("---\ndescription: d\n---\nx\n", "`name` is missing"),
         ("---\nname: tea\n---\n# T\n\nBrew it hot.\n", "first paragraph"),
-        ("---\nname: coffee\ndescription: d\n---\nx\n", "its folder tea"),
         ("---\nname: tea\ndescription: d\nmood: calm\n---\nx\n", "`mood`"),
         ("---\nname: tea\ndescription: a\u200bb\x1b[31m\n---\nx\n", "control characters"),
         (f"---\nname: tea\ndescription: {'d' * 2000}\n---\nx\n", "more than 1024"),
@@ -84,13 +81,10 @@ def test_odd_skills_are_used_and_remarked(text: str, remark: str) -> None:
     ("text", "message"),
     [
         ("# no front matter", "starts with YAML front matter"),
-        ("---\nname: tea\n", "no closing"),
         ("---\nname: tea\n---\n", "`description` is missing"),
-        ("---\n- a\n- b\n---\nx", "not a list of fields"),
         ("---\n{{{\n---\nx", "is not YAML"),
         ("---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\nx", "aliases"),
         ("---\na: !!python/object/apply:os.system [id]\n---\nx\n", "description"),
-        (f"---\nd: {'x' * 20_000}\n---\nx", "larger than 16384"),
         ("---\nd: [" + "1," * 5_000 + "]\n---\nx", "too many values"),
         ("---\nname: t\nd: " + "[" * 3_000 + "\n---\nx", "too many values"),
         ("x" * 300_000, "larger than 262144"),
@@ -101,11 +95,8 @@ def test_what_cannot_be_understood_is_refused(text: str, message: str) -> None:
         parse(text if not text.startswith("---\na: !!python") else text.replace("\nx\n", "\n"))
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(SkillInvalid, match="not UTF-8"):
-        read_skill(b"---\nname: t\xff\n---\n", Path("/tea"), "user")
-
-
+@pytest.mark.search
+@settings(max_examples=examples(40))
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:
@@ -116,6 +107,8 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
         assert skill.name and "\x1b" not in skill.description + skill.body
 
 
+@pytest.mark.search
+@settings(max_examples=examples(25))
 @given(st.lists(st.text(max_size=30), max_size=120))
 def test_a_core_is_never_longer_than_the_limit(lines: list[str]) -> None:
     body = "\n".join("".join(c for c in line if c.isprintable()) for line in lines)
@@ -154,26 +147,6 @@ def test_a_later_layer_replaces_a_former_and_says_so(tmp_path: Path) -> None:
     assert loaded.untrusted == (str(tmp_path / "project" / "tea" / "SKILL.md"),)
 
 
-@settings(max_examples=examples(20))
-@given(st.permutations(["built-in", "user", "project"]), st.sets(st.sampled_from("abc")))
-def test_the_last_place_that_has_a_skill_wins(order: list[str], missing: set[str]) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as made:
-        places = [SkillPlace(layer, Path(made, layer)) for layer in order]
-        for mark, place in zip("abc", places, strict=True):
-            if mark not in missing:
-                write(place.folder, "tea", description=f"from {place.layer}")
-        loaded = load_skills(places, trusts=lambda path, data: True)
-        having = [
-            place.layer for mark, place in zip("abc", places, strict=True) if mark not in missing
-        ]
-        if having:
-            assert loaded.skills["tea"].layer == having[-1]
-        else:
-            assert not loaded.skills
-
-
 def test_folders_of_other_agents_are_layers_too(tmp_path: Path) -> None:
     places = list_places(tmp_path / "project", tmp_path / "config", tmp_path / "home")
     assert [str(place.folder.relative_to(tmp_path)) for place in places[1:]] == [
@@ -188,9 +161,9 @@ def test_links_of_a_project_are_not_followed(tmp_path: Path) -> None:
     skills = tmp_path / "project" / ".cockpit" / "skills"
     skills.mkdir(parents=True)
     (skills / "evil").symlink_to(outside)
-    (skills / "half").mkdir()
+    for name in ("half", "pipe"):
+        (skills / name).mkdir()
     (skills / "half" / "SKILL.md").symlink_to(outside / "SKILL.md")
-    (skills / "pipe").mkdir()
     os.mkfifo(skills / "pipe" / "SKILL.md")
     place = SkillPlace("project", skills)
     loaded = load_skills([place], trusts=lambda path, data: True)
@@ -223,39 +196,6 @@ def test_what_cannot_be_read_stops_no_other_skill(tmp_path: Path) -> None:
     assert all(name in said for name in ("loop", "pipe", "device", "turns")), said
     assert len(stamp_places(places)) == len(stamp_places(places)) >= 1
     assert list(load_skills([SkillPlace("project", folder)], lambda *_: True).skills) == ["good"]
-
-
-def test_a_link_to_a_skill_of_the_users_counts_as_changed_with_its_target(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere", "linked")
-    (tmp_path / "skills" / "linked").mkdir(parents=True)
-    (tmp_path / "skills" / "linked" / "SKILL.md").symlink_to(
-        tmp_path / "elsewhere" / "linked" / "SKILL.md"
-    )
-    places = [SkillPlace("user", tmp_path / "skills")]
-    before = stamp_places(places)
-    with (tmp_path / "elsewhere" / "linked" / "SKILL.md").open("a") as file:
-        file.write("more\n")
-    assert stamp_places(places) != before
-
-
-def test_a_stamp_changes_with_the_files(tmp_path: Path) -> None:
-    place = SkillPlace("user", tmp_path)
-    path = write(tmp_path, "tea")
-    before = stamp_places([place])
-    (path / "SKILL.md").write_text("---\nname: tea\ndescription: other\n---\nx\n")
-    assert stamp_places([place]) != before
-
-
-def test_the_built_in_skills_are_short_whole_and_in_the_layout() -> None:
-    skills = load_skills([SkillPlace("built-in", BUILT_IN)])
-    assert list(skills.skills) == [
-        *("api-design", "code-review", "debugging", "git", "refactoring", "testing-strategy"),
-        "writing-docs",
-    ]
-    assert not skills.problems
-    for skill in skills.skills.values():
-        assert check_skill(skill, is_ours=True) == ()
-        assert skill.files and skill.keywords and skill.task_types
 
 
 def test_a_check_finds_what_an_author_would_want_to_know(tmp_path: Path) -> None:
@@ -308,37 +248,33 @@ def test_a_zip_file_is_installed_without_rights_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
+    ("name", "message"),
     [
-        ({"../evil": "x", "tea/SKILL.md": GOOD}, "leads out"),
-        ({"/etc/passwd": "x", "tea/SKILL.md": GOOD}, "leads out"),
-        ({"a\\..\\..\\b": "x", "tea/SKILL.md": GOOD}, "leads out"),
-        ({"C:/x": "x", "tea/SKILL.md": GOOD}, "leads out"),
-        ({"tea/a\x1bb": "x", "tea/SKILL.md": GOOD}, "control characters"),
-        ({"tea/readme.md": "x"}, "has no SKILL.md"),
-        ({"a/SKILL.md": GOOD, "b/SKILL.md": GOOD}, "two skills"),
-        ({f"tea/{n}": "" for n in range(600)} | {"tea/SKILL.md": GOOD}, "larger than"),
+        ("../evil", "leads out"),
+        ("/etc/passwd", "leads out"),
+        ("C:/x", "leads out"),
+        ("tea/a\x1bb", "control characters"),
+        ("other/SKILL.md", "two skills"),
     ],
 )
-def test_a_hostile_zip_file_is_refused_whole(
-    tmp_path: Path, names: dict[str, str], message: str
-) -> None:
+def test_a_hostile_zip_file_is_refused_whole(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(SkillInvalid, match=message):
-        read_source(make_zip(tmp_path / "a.zip", names))
+        read_source(make_zip(tmp_path / "a.zip", {name: GOOD, "tea/SKILL.md": GOOD}))
+    with pytest.raises(SkillInvalid, match=r"has no SKILL\.md"):
+        read_source(make_zip(tmp_path / "a.zip", {"tea/readme.md": "x"}))
+    with pytest.raises(SkillInvalid, match="larger than"):
+        read_source(make_zip(tmp_path / "a.zip", {f"tea/{n}": "" for n in range(600)}))
 
 
-def test_links_and_bombs_in_a_zip_file_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_and_bombs_in_a_zip_file_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "l.zip", "w") as archive:
         link = zipfile.ZipInfo("tea/link")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
     with pytest.raises(SkillInvalid, match="is a link"):
         read_source(tmp_path / "l.zip")
-    monkeypatch.setattr(installing, "MOST_BYTES", 100_000)
     with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("tea/bomb", "0" * 5_000_000)
+        archive.writestr("tea/bomb", b"0" * (MOST_BYTES + 1))
     with pytest.raises(SkillInvalid, match="larger than"):
         read_source(tmp_path / "b.zip")
     (tmp_path / "t.zip").write_bytes(b"PK\x03\x04 and no more")
@@ -364,8 +300,6 @@ def test_a_checkout_is_installed_without_its_history_and_links(tmp_path: Path) -
 def test_trust_covers_skills_of_other_agents_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cockpit.core.project_paths import locate_project
-
     monkeypatch.setattr(project_trust, "REQUIRED", True)
     place = locate_project(tmp_path)
     for name in project_trust.PROJECT_SKILLS:

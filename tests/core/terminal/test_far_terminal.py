@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.core.terminal.far_terminal import (
@@ -18,6 +19,7 @@ from cockpit.core.terminal.far_terminal import (
     without_words,
 )
 
+SOME = settings(max_examples=examples(40))
 TEXTS = st.text(alphabet="ab\x1b_[]\\;cockpit0>y", max_size=10)
 
 
@@ -26,6 +28,7 @@ def pieces(text: bytes, cuts: list[int]) -> list[bytes]:
     return [text[start:end] for start, end in itertools.pairwise(places)]
 
 
+@SOME
 @given(
     st.lists(st.tuples(st.text(alphabet="ab\x1b[m", max_size=8), st.integers(0, 10**15 - 1))),
     st.lists(st.integers(0, 300), max_size=10),
@@ -55,6 +58,7 @@ def test_what_only_begins_like_a_mark_is_output() -> None:
     assert finder.take(mark(AGAIN).encode()) == [(b"", AGAIN)]
 
 
+@SOME
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 20_000), TEXTS), max_size=6),
     st.lists(st.integers(0, 200), max_size=8),

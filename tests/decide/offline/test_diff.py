@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 import pytest
@@ -10,26 +11,8 @@ from loop.intake.repositories import Repo
 from cockpit.decide.offline.rules.changed_definitions import narrower, signature
 from cockpit.decide.offline.rules.parse_diff import parse_diff
 
-LINES = st.lists(
-    st.sampled_from(["a", "b", "", "-- x", "++ y", "diff --git a/q b/q", "@@ -1 +1 @@", " c"]),
-    max_size=30,
-)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_numbers_and_text_are_those_of_the_files(seed: int, tmp_path: Path) -> None:
-    kinds = ["a", "b", "", "-- x", "++ y", "diff --git a/q b/q", "@@ -1 +1 @@", " c", "--- a/f"]
-    old = [kinds[(seed * at + at * at) % len(kinds)] for at in range(20 + seed)]
-    new = [line for at, line in enumerate(old) if (at + seed) % 5] + ["end"] * (seed % 3)
-    repo = Repo(tmp_path / "r")
-    repo.commit("a", {"f x.txt": "\n".join(old) + "\n", "g": "1\n"})
-    repo.commit("b", {"f x.txt": "\n".join(new), "g": "2\n"})
-    first, second = parse_diff(repo.git("diff", "HEAD~1", "HEAD") + "\n")
-    assert (first.path, second.path) == ("f x.txt", "g")
-    for line in first.lines():
-        side = old if line.sign == "-" else new
-        assert side[line.number - 1] == line.text
-    assert len(first.added) - len(first.removed) == len(new) - len(old)
+KINDS = ["a", "b", "", "-- x", "++ y", "diff --git a/q b/q", "@@ -1 +1 @@", " c", "--- a/f"]
+LINES = st.lists(st.sampled_from(KINDS), max_size=30)
 
 
 def test_what_git_says_of_odd_files(tmp_path: Path) -> None:
@@ -62,16 +45,6 @@ def test_nothing_that_is_not_a_diff_raises(noise: str, lines: list[str]) -> None
     parse_diff("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n" + "\n".join(lines))
 
 
-def test_a_hunk_that_is_cut_keeps_what_is_there() -> None:
-    text = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@ def x\n a\n+b\n[Diff truncated"
-    (one,) = parse_diff(text)
-    assert [(line.sign, line.number, line.text) for line in one.lines()] == [
-        (" ", 1, "a"),
-        ("+", 2, "b"),
-    ]
-    assert one.hunks[0].heading == "def x"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -91,3 +64,25 @@ def test_how_a_signature_got_narrower(old: str, new: str, said: str) -> None:
     assert before is not None
     assert after is not None
     assert narrower(before, after) == said
+
+
+@given(st.data())
+def test_numbers_and_text_are_those_of_the_files(data: st.DataObject) -> None:
+    lines = st.lists(st.sampled_from(KINDS), min_size=1, max_size=12)
+    old, new = data.draw(lines), data.draw(lines)
+    text = "\n".join(difflib.unified_diff(old, new, "a/f x", "b/f x", lineterm=""))
+    if not text:
+        return
+    (one,) = parse_diff(f"diff --git a/f x b/f x\n{text}\n")
+    assert one.path == "f x"
+    for line in one.lines():
+        assert (old if line.sign == "-" else new)[line.number - 1] == line.text
+    assert len(one.added) - len(one.removed) == len(new) - len(old)
+
+
+def test_a_hunk_that_is_cut_keeps_what_is_there() -> None:
+    text = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@ def x\n a\n+b\n[Diff truncated"
+    (one,) = parse_diff(text)
+    kept = [(line.sign, line.number, line.text) for line in one.lines()]
+    assert kept == [(" ", 1, "a"), ("+", 2, "b")]
+    assert one.hunks[0].heading == "def x"

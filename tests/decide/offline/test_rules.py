@@ -74,11 +74,6 @@ def _make_work(root: Path) -> None:
     )
 
 
-async def review(repo: Repo, **files: str | bytes | None) -> str:
-    repo.commit("Change", {name.replace("__", "/"): text for name, text in files.items()})
-    return await text_of(repo)
-
-
 async def text_of(repo: Repo) -> str:
     return (await reviewed(repo.root, "/review-pr HEAD~1..HEAD")).review
 
@@ -103,7 +98,6 @@ def with_line(line: str) -> dict[str, str | bytes | None]:
 
 BLOCKING = [
     ("src/app.py:13", "A debugger stop was left in", with_line("breakpoint()")),
-    ("src/app.py:13", "debugger stop", with_line("import pdb; pdb.set_trace()")),
     ("src/app.py:13", "A conflict marker was committed: `<<<<<<<`", with_line("x = 1").copy()
      | {"src/app.py": app("    return text", "<<<<<<< ours\n    return text")}),
     ("src/app.py:13", "cannot parse this file", with_line("if text\n    pass")),
@@ -114,8 +108,6 @@ BLOCKING = [
      {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", ""),
       "tests/test_app.py": TEST.replace("def test_tidy():\n    assert tidy(\" a \") == \"a\"\n\n\n", "")
       .replace(", tidy", "")}),
-    ("src/user.py:1", "`LIMIT` is gone from `src/app.py`",
-     {"src/app.py": app("LIMIT = 10\n", "")}),
     ("src/user.py:5", "`load` now needs `encoding`, and this call does not fit",
      {"src/app.py": app("path, mode)", "path, mode, encoding)")}),
     ("src/app.py:9", "`tidy` now needs `side`, and this call does not fit",
@@ -126,8 +118,6 @@ BLOCKING = [
     ("tests/test_app.py:9", "`test_tidy` was taken out (line 9 before), while the code under test",
      {"src/app.py": app("text.strip()", "text.rstrip()"),
       "tests/test_app.py": TEST.replace("def test_tidy():\n    assert tidy(\" a \") == \"a\"\n\n\n", "")}),
-    ("tests/test_app.py", "`test_load`, `test_tidy`, `test_store` were taken out",
-     {"src/app.py": app("text.strip()", "text.rstrip()"), "tests/test_app.py": None}),
     ("web/b.js:1", "`one` is gone from `web/a.js`", {"web/a.js": "export const two = 2;\n"}),
     ("src/user.py:1", "`tidy` moved to `src/text.py`, and this imports it from its old place",
      {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", ""),
@@ -156,8 +146,6 @@ QUESTIONS = [
      {"src/app.py": app("def tidy(text)", "def tidy(text, seen=[])")}),
     ("src/app.py:13", "`is` compares identity", with_line("x = text is 'a'")),
     ("src/app.py:13", "run whatever text reaches", with_line("eval(text)")),
-    ("src/app.py:14", "goes through a shell",
-     with_line("import subprocess\nsubprocess.run(text, shell=True)")),
     ("src/app.py:23", "No test that I have seen mentions `fresh`",
      {"src/app.py": APP + "\ndef fresh(a):\n    return a + 1\n"}),
     ("src/app.py:13", "5 lines of code change and no test does",
@@ -171,24 +159,10 @@ QUESTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "said", "files"), QUESTIONS)
-async def test_what_is_asked(
-    place: str, said: str, files: dict[str, str | bytes | None], repo: Repo
-) -> None:
-    repo.commit("Change", files)
-    text = await text_of(repo)
-    assert "**Request changes" not in text, text
-    assert any(
-        line.startswith(f"- `{place}` ") and said in line
-        for line in section(text, "Questions").splitlines()
-    ), text
-
-
 NITS = [
     ("src/app.py:13", "meant to stay", with_line("print(text)")),
     ("src/app.py:13", "`TODO: later` is added", with_line("x = 1  # TODO: later")),
     ("src/app.py:13", "Compare with None by `is`", with_line("x = text == None")),
-    ("src/app.py:13", "longer than the value itself", with_line("x = text == True")),
     ("src/app.py:12", "is 71 lines long now",
      with_line("\n".join(f"a{n} = {n}" for n in range(69)))),
     ("src/app.py:23", "`fresh` is new, and no page of docs",
@@ -200,17 +174,18 @@ NITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "said", "files"), NITS)
-async def test_what_is_picked_at(
-    place: str, said: str, files: dict[str, str | bytes | None], repo: Repo
+@pytest.mark.parametrize(
+    ("name", "place", "said", "files"),
+    [*(("Questions", *each) for each in QUESTIONS), *(("Nits", *each) for each in NITS)],
+)
+async def test_what_does_not_block(
+    name: str, place: str, said: str, files: dict[str, str | bytes | None], repo: Repo
 ) -> None:
     repo.commit("Change", files)
     text = await text_of(repo)
     assert "**Request changes" not in text, text
-    assert any(
-        line.startswith(f"- `{place}` ") and said in line
-        for line in section(text, "Nits").splitlines()
-    ), text
+    lines = section(text, name).splitlines()
+    assert any(line.startswith(f"- `{place}` ") and said in line for line in lines), text
 
 
 CLEAN = [
@@ -234,8 +209,6 @@ CLEAN = [
     # Words in strings, comments and docs that look like trouble.
     {**with_line('x = "breakpoint() except: == None <<<<<<< TODO eval("'),
      "README.md": "Call `tidy`.\n\nTitle\n=======\n\nNever `breakpoint()`; `except: pass` is bad.\n"},
-    # Docs alone.
-    {"README.md": "Call `tidy` on any text.\n"},
     # A local variable named like a function that went away.
     {"src/app.py": app("def tidy(text):\n    return text.strip()\n\n\n", "").replace(
         "return self.check(key)", "tidy = key\n        return self.check(tidy)"),
@@ -250,21 +223,10 @@ CLEAN = [
 async def test_a_clean_change_is_approved(files: dict[str, str | bytes | None], repo: Repo) -> None:
     repo.commit("Change", files)
     text = await text_of(repo)
+    names = ["Verdict", "Understanding", "What we like", "Questions", "Nits"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == names
+    assert "offline rules, not a model" in section(text, "Verdict")
     assert section(text, "Verdict").startswith("**Approve.**"), text
     assert section(text, "Questions") == "None.", text
     assert section(text, "Nits").strip() == "None.", text
     assert re.search(r"^- `[^`]+:\d+` ", section(text, "What we like"), re.MULTILINE), text
-
-
-async def test_sections_stand_in_the_order_of_the_definition_of_done(repo: Repo) -> None:
-    repo.commit("Change", with_line("print(text)"))
-    text = await text_of(repo)
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        "Verdict",
-        "Understanding",
-        "What we like",
-        "Questions",
-        "Nits",
-    ]
-    assert "offline rules, not a model" in section(text, "Verdict")
-    assert "`src/app.py:10` (+1 −0) changes `tidy`." in section(text, "Understanding")

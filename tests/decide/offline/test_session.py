@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from copied_repository import copy_repository
 from decide.offline.playing import Play
-from decide.offline.test_rules import APP, TEST, USER, section, with_line
+from decide.offline.test_rules import APP, TEST, USER, section
 from loop.intake.gh_standin import GhStandIn
 from loop.intake.repositories import Repo
 
 from cockpit.access.gh_command import parse_gh
-from cockpit.decide.offline.offline_model import sentences
 from cockpit.decide.offline.review_session import slug
 
 pytestmark = pytest.mark.slow
@@ -52,11 +49,7 @@ async def proposed(repo: Repo) -> Play:
 async def test_it_asks_before_it_judges_and_says_why(repo: Repo) -> None:
     said = await (await begun(repo)).say()
     assert said.call == "request_context"
-    assert said.arguments["scope"] == [
-        "symbol:load",
-        "file:src/app.py",
-        r"search:\b(?:load|tidy)\b in *test*",
-    ]
+    assert said.arguments["scope"] == ASKED
     assert "“Take an encoding”" in said.arguments["purpose"]
     assert all(said.arguments[name] for name in ("question", "escalation"))
     for item in said.arguments["scope"]:
@@ -76,103 +69,8 @@ async def test_a_granted_review_is_written_and_ends_with_its_receipt(repo: Repo)
     assert "- `src/user.py:5` `load` now needs `encoding`" in section(said.review, "Verdict")
     play.settle(said, "confirmed", "wrote 40 lines")
     end = await play.say()
-    assert end.calls == [
-        (
-            "finish",
-            {
-                "status": "done",
-                "summary": "The review is written to .cockpit/reviews/main..topic.md.",
-            },
-        )
-    ]
-
-
-async def test_the_same_packet_gives_the_same_answer_in_another_process(repo: Repo) -> None:
-    play = await proposed(repo)
-    first = await play.say()
-    play.wave -= 1
-    assert (await play.say()).calls == first.calls
-    script = (
-        "import asyncio, json, sys\n"
-        "from pathlib import Path\n"
-        "from decide.offline.playing import Play\n"
-        "async def main():\n"
-        "    play = await Play.start(Path(sys.argv[1]), 'review main..topic')\n"
-        "    await play.grant(await play.say())\n"
-        "    print(json.dumps((await play.say()).calls))\n"
-        "asyncio.run(main())\n"
-    )
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(repo.root)],
-        cwd=root,
-        env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": f"{root}:{root / 'tests'}"},
-        capture_output=True,
-        check=True,
-    )
-    assert json.loads(done.stdout) == [list(call) for call in first.calls]
-
-
-@pytest.mark.parametrize(
-    ("words", "scope"),
-    [
-        ("less, please", ["symbol:load"]),
-        ("only src/app.py", ["file:src/app.py"]),
-        ("just app.py", ["file:src/app.py"]),
-        ("without the tests", ["symbol:load", "file:src/app.py"]),
-        ("skip the callers", ["file:src/app.py", r"search:\b(?:load|tidy)\b in *test*"]),
-        ("only the tests", [r"search:\b(?:load|tidy)\b in *test*"]),
-        ("only src/user.py", ["file:src/user.py"]),
-        (
-            "also src/user.py",
-            [
-                "symbol:load",
-                "file:src/app.py",
-                r"search:\b(?:load|tidy)\b in *test*",
-                "file:src/user.py",
-            ],
-        ),
-        ("fine, ok", None),
-        ("as it was", ["symbol:load", "file:src/app.py", r"search:\b(?:load|tidy)\b in *test*"]),
-    ],
-)
-async def test_a_discussed_request_is_narrowed_as_the_person_says(
-    words: str, scope: list[str] | None, repo: Repo
-) -> None:
-    play = await begun(repo)
-    said = await play.say()
-    play.settle(said, "discussed", words=words)
-    said = await play.say()
-    assert f"You said “{words}”" in said.words
-    if scope is None:
-        assert (said.calls, "do not follow" in said.words) == ([], True)
-    else:
-        assert said.arguments["scope"] == scope
-
-
-@pytest.mark.parametrize(
-    "words", ["just the diff", "no", "Skip it.", "nothing", "only the diff please"]
-)
-async def test_just_the_diff_ends_the_asking(words: str, repo: Repo) -> None:
-    play = await begun(repo)
-    play.settle(await play.say(), "discussed")
-    play.hear(words)
-    said = await play.say()
-    assert said.call == "write_file"
-    verdict = section(said.review, "Verdict")
-    assert "Callers of `load` outside of the diff were not looked up." in verdict
-    assert "Seen only in part: `src/app.py`." in verdict
-    assert "Are all callers outside of this diff ready for it?" in section(said.review, "Questions")
-
-
-async def test_narrowing_adds_up_over_several_discussions(repo: Repo) -> None:
-    play = await begun(repo)
-    play.settle(await play.say(), "discussed", words="without the tests")
-    second = await play.say()
-    play.settle(second, "discussed", words="and skip the callers")
-    third = await play.say()
-    assert third.arguments["scope"] == ["file:src/app.py"]
-    assert "left out `symbol:load`" in third.words
+    summary = "The review is written to .cockpit/reviews/main..topic.md."
+    assert end.calls == [("finish", {"status": "done", "summary": summary})]
 
 
 async def test_why_gets_reasons_and_no_new_request(repo: Repo) -> None:
@@ -200,99 +98,12 @@ async def test_what_it_does_not_follow_it_says_and_repeats_nothing(repo: Repo) -
     assert (end.call, end.arguments["status"]) == ("finish", "blocked")
 
 
-@pytest.mark.parametrize("status", ["rejected", "expired", "refused", "failed"])
-async def test_without_its_request_it_goes_by_the_diff(status: str, repo: Repo) -> None:
-    play = await begun(repo)
-    play.settle(await play.say(), status, "Rejected by person.")
-    said = await play.say()
-    assert said.call == "write_file"
-    assert "were not looked up" in section(said.review, "Verdict")
-
-
-async def test_a_narrowed_grant_is_used_and_the_rest_owned_up_to(repo: Repo) -> None:
-    play = await begun(repo)
-    await play.grant(await play.say(), ["file:src/app.py"])
-    said = await play.say()
-    assert said.call == "write_file"
-    verdict = section(said.review, "Verdict")
-    assert "Callers of `load`" in verdict
-    assert "Seen only in part" not in verdict
-
-
-@pytest.mark.parametrize(
-    ("words", "told", "there", "gone"),
-    [
-        ("drop the nits", "dropped the nits", "Left out at the reviewer's wish.", "meant to stay"),
-        ("softer please", "softened the wording", "Could you look at this? ", "must change"),
-        ("comment instead", "“comment”", "**Comment**, at the reviewer's wish.", "**Request"),
-        ("just comment, don't block", "“comment”", "**Comment**", "**Request"),
-        ("approve it", "“approve”", "**Approve**, at the reviewer's wish.", "**Request"),
-        ("shorter", "shortened it", "**Request changes.**", "(+2 −1)"),
-        ("ignore src/user.py", "`src/user.py`", "**Approve.**", "src/user.py"),
-        (
-            "add: is @bob fine with this?",
-            "added your words",
-            "- is `@bob` fine with this?",
-            " @bob",
-        ),
-    ],
-)
-async def test_a_discussed_review_changes_as_the_person_says(
-    words: str, told: str, there: str, gone: str, repo: Repo
-) -> None:
-    play = await proposed(repo)
-    first = await play.say()
-    play.settle(first, "discussed", words=words)
-    said = await play.say()
-    assert f"You said “{words}”" in said.words
-    assert told in said.words
-    assert said.review != first.review
-    assert there in said.review
-    assert gone not in said.review
-
-
-async def test_wishes_add_up_and_unknown_words_change_nothing(repo: Repo) -> None:
-    play = await proposed(repo)
-    play.settle(await play.say(), "discussed", words="drop the nits")
-    play.settle(await play.say(), "discussed", words="comment instead")
-    said = await play.say()
-    assert "**Comment**" in said.review
-    assert "Left out at the reviewer's wish." in section(said.review, "Nits")
-    play.settle(said, "discussed", words="hm")
-    lost = await play.say()
-    assert (lost.calls, "“drop the nits”" in lost.words) == ([], True)
-    play.settle(lost, "said")
-    play.hear("softer then")
-    again = await play.say()
-    assert "**Comment**" in again.review
-    assert "Left out at the reviewer's wish." in section(again.review, "Nits")
-
-
 async def test_a_rejected_review_ends_blocked_with_the_reason(repo: Repo) -> None:
     play = await proposed(repo)
     play.settle(await play.say(), "rejected", "Rejected by person: not now")
     end = await play.say()
     assert (end.call, end.arguments["status"]) == ("finish", "blocked")
     assert "not now" in end.arguments["summary"]
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        ("refused", "exists, and nothing of it is in your context: you would write blind."),
-        ("failed_terminal", "changed while it was written; it was left as it is."),
-        ("failed_terminal", "changed on disk since it was shown; nothing was written."),
-    ],
-)
-async def test_a_review_that_is_there_already_is_left_alone(
-    repo: Repo, status: str, words: str
-) -> None:
-    play = await proposed(repo)
-    first = await play.say()
-    play.settle(first, status, f"It did not run: {first.arguments['path']} {words}")
-    said = await play.say()
-    assert said.arguments["path"] == ".cockpit/reviews/main..topic-2.md"
-    assert said.arguments["content"] == first.arguments["content"]
 
 
 def test_names_of_reviews_are_safe_file_names() -> None:
@@ -302,13 +113,6 @@ def test_names_of_reviews_are_safe_file_names() -> None:
     assert slug("../../etc/passwd") == "HEAD..-..-etc-passwd"
     assert slug("é🙂") == "change"
     assert len(slug("x" * 300)) == 80
-
-
-def test_sentences_are_fragments_of_the_text() -> None:
-    text = "One. Two `a.b(?:c)!` three?\n\n- four: 4.5\nfive"
-    parts = list(sentences(text))
-    assert "".join(parts) == text
-    assert parts == ["One. ", "Two `a.b(?:c)!` three?\n\n", "- four: 4.5\n", "five"]
 
 
 @pytest.fixture
@@ -389,82 +193,108 @@ async def test_a_cut_diff_is_asked_for_and_owned_up_to(tmp_path: Path) -> None:
     assert "`src/z.py` not seen" not in seen
 
 
-async def test_a_change_that_needs_no_context_is_judged_at_once(repo: Repo) -> None:
-    repo.commit("Words", {"README.md": "Read me.\n"})
-    play = await Play.start(repo.root, "review HEAD~1..HEAD")
-    said = await play.say()
-    assert said.call == "write_file"
-    assert "**Approve.**" in said.review
-
-
-async def test_a_name_with_a_newline_is_read_and_stays_on_one_line(tmp_path: Path) -> None:
-    repo = Repo(tmp_path / "odd")
-    repo.commit("Start", {"a.txt": "x\n"})
-    long = "".join(f"line {n} of many words\n" for n in range(4000))
-    repo.commit("Grow", {"a.txt": long, "odd\nname.py": "def odd(x=[]):\n    return x\n"})
-    play = await Play.start(repo.root, "review HEAD~1..HEAD")
-    unread = await Play.start(repo.root, "review HEAD~1..HEAD")
-    unread.settle(await unread.say(), "rejected")
-    assert "**Comment.** Nothing that was seen blocks" in (await unread.say()).review
-    await play.grant(await play.say())
-    review = (await play.say()).review
-    assert "- `odd⟦U+000A⟧name.py:1` The default of `x`" in review
-    assert "not seen" not in section(review, "Verdict")
-
-
-async def test_hostile_names_in_a_diff_are_asked_for_so_that_they_can_be_read(repo: Repo) -> None:
-    name = 'we ird:1 "q".py'
-    repo.commit("Odd", {name: "def odd():\n    return 1\n"})
-    repo.commit("Odder", {name: "def odd():\n    breakpoint()\n    return 2\n"})
-    play = await Play.start(repo.root, "review HEAD~1..HEAD")
-    said = await play.say()
-    await play.grant(said)
-    assert play.facts[-1].provenance["status"] == "approved"
-    assert "could not be read" not in play.facts[-1].provenance["result"]
-    assert f"- `{name}:2` A debugger stop" in (await play.say()).review
+ASKED = ["symbol:load", "file:src/app.py", r"search:\b(?:load|tidy)\b in *test*"]
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "scope"),
+    ("words", "scope"),
+    [
+        ("less, please", ASKED[:1]),
+        ("only src/app.py", ASKED[1:2]),
+        ("without the tests", ASKED[:2]),
+        ("skip the callers", ASKED[1:]),
+        ("only src/user.py", ["file:src/user.py"]),
+        ("also src/user.py", [*ASKED, "file:src/user.py"]),
+        ("as it was", ASKED),
+        ("fine, ok", None),
+    ],
+)
+async def test_a_discussed_request_is_narrowed_as_the_user_says(
+    words: str, scope: list[str] | None, repo: Repo
+) -> None:
+    play = await begun(repo)
+    play.settle(await play.say(), "discussed", words=words)
+    said = await play.say()
+    assert f"You said “{words}”" in said.words
+    if scope is None:
+        assert (said.calls, "do not follow" in said.words) == ([], True)
+        return
+    assert said.arguments["scope"] == scope
+    if words == "without the tests":  # wishes add up
+        play.settle(said, "discussed", words="and skip the callers")
+        assert (await play.say()).arguments["scope"] == ASKED[1:2]
+
+
+@pytest.mark.parametrize("how", ["just the diff", "no", "rejected", "expired", "narrowed"])
+async def test_without_its_request_it_goes_by_the_diff_and_says_so(how: str, repo: Repo) -> None:
+    play = await begun(repo)
+    asked = await play.say()
+    if how == "narrowed":
+        await play.grant(asked, ["file:src/app.py"])
+    elif how in ("rejected", "expired"):
+        play.settle(asked, how, "Rejected by person.")
+    else:
+        play.settle(asked, "discussed")
+        play.hear(how)
+    said = await play.say()
+    assert said.call == "write_file"
+    verdict = section(said.review, "Verdict")
+    assert "Callers of `load` outside of the diff were not looked up." in verdict
+    assert ("Seen only in part: `src/app.py`." in verdict) == (how != "narrowed")
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "there", "gone"),
+    [
+        ("drop the nits", "dropped the nits", "Left out at the reviewer's wish.", "meant to stay"),
+        ("softer please", "softened the wording", "Could you look at this? ", "must change"),
+        ("comment instead", "“comment”", "**Comment**, at the reviewer's wish.", "**Request"),
+        ("approve it", "“approve”", "**Approve**, at the reviewer's wish.", "**Request"),
+        ("shorter", "shortened it", "**Request changes.**", "(+2 −1)"),
+        ("ignore src/user.py", "`src/user.py`", "**Approve.**", "src/user.py"),
+        ("add: is @bob fine with this?", "added your words", "- is `@bob` fine", " @bob"),
+    ],
+)
+async def test_a_discussed_review_changes_as_the_user_says(
+    words: str, told: str, there: str, gone: str, repo: Repo
+) -> None:
+    play = await proposed(repo)
+    play.settle(await play.say(), "discussed", words=words)
+    said = await play.say()
+    assert f"You said “{words}”" in said.words and told in said.words
+    assert there in said.review and gone not in said.review
+
+
+async def test_a_review_that_is_there_already_is_left_alone(repo: Repo) -> None:
+    play = await proposed(repo)
+    first = await play.say()
+    words = "exists, and nothing of it is in your context: you would write blind."
+    play.settle(first, "refused", f"It did not run: {first.arguments['path']} {words}")
+    said = await play.say()
+    assert said.arguments["path"] == ".cockpit/reviews/main..topic-2.md"
+    assert said.arguments["content"] == first.arguments["content"]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "wanted"),
     [
         (
             "fix the encoding of `load` in src/app.py",
             "implement",
-            ["tree:. @outline", "file:src/app.py", "symbol:load", r"search:(?i)\b(?:encoding)\b"],
+            {"file:src/app.py", "symbol:load"},
         ),
-        ("why does the store forget keys?", "investigate", ["tree:. @outline", "search:(?i)"]),
+        ("why does the store forget keys?", "investigate", {"tree:. @outline"}),
     ],
 )
 async def test_other_tasks_are_oriented_planned_and_handed_on(
-    words: str, kind: str, scope: list[str], repo: Repo
+    words: str, kind: str, wanted: set[str], repo: Repo
 ) -> None:
     play = await Play.start(repo.root, words)
     assert play.task_type == kind
     said = await play.say()
-    assert said.call == "request_context"
-    for wanted in scope:
-        assert any(item.startswith(wanted) for item in said.arguments["scope"]), said.arguments
+    assert said.call == "request_context" and wanted <= set(said.arguments["scope"])
     await play.grant(said)
     end = await play.say()
     assert (end.call, end.arguments["status"]) == ("finish", "blocked")
     assert "ANTHROPIC_API_KEY" in end.arguments["summary"]
-    assert "How I would continue:\n\n1. " in end.words
-    assert "What I found:" in end.words
-
-
-def test_the_offline_model_loads_no_sdk_and_no_screen() -> None:
-    code = (
-        "import sys; from cockpit.decide.offline.offline_model import OfflineModel; OfflineModel();"
-        "bad = {'textual', 'numpy', 'pydantic_ai', 'anthropic', 'openai'} & set(sys.modules);"
-        "assert not bad, bad"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-async def test_printing_where_printing_is_the_trade_is_let_be(repo: Repo) -> None:
-    repo.commit("Cli", {"src/cli.py": "def run():\n    return 1\n"})
-    repo.commit("Say", {"src/cli.py": "def run():\n    print(1)\n    return 1\n"})
-    play = await Play.start(repo.root, "review HEAD~1..HEAD")
-    await play.grant(await play.say())
-    assert "meant to stay" not in (await play.say()).review
-    assert "print" in str(with_line("print(text)"))
+    assert "How I would continue:\n\n1. " in end.words and "What I found:" in end.words

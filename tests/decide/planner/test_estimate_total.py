@@ -40,7 +40,8 @@ def test_one_task_without_a_price_leaves_the_sum_without_one():
 durations = st.lists(st.floats(0, 1_000), min_size=1, max_size=30)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(15), deadline=None)
 @given(durations, st.integers(1, 8), st.data())
 def test_the_time_is_between_the_longest_way_and_one_after_another(durations, workers, data):
     count = len(durations)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from loop.stored_session import store_session
+
 from cockpit.core.clock import Clock, CountingIds, FixedClock
 from cockpit.core.project_paths import ProjectPaths
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import proposals
 
 
 def make_project(folder: Path, *, branch: str = "main") -> ProjectPaths:
@@ -29,12 +31,7 @@ def open_store(place: ProjectPaths, clock: Clock | None = None) -> Store:
 
 def begin(store: Store, root: Path, **fields: Any) -> str:
     """Store a session; returns its id."""
-    known: dict[str, Any] = {
-        "task_type": "bug", "title": "fix the client", "words": "fix it", "target": {},
-        "model": "offline", "policy": "ask", "interactive": True, "root": root, "rev": None,
-        "profile_id": "default", "limits": {}, "project": root.name, "branch": "",
-    }  # fmt: skip
-    return store.write_now(lambda tx: sessions.create(tx, **{**known, **fields}).session_id)
+    return store.write_now(lambda tx: store_session(tx, root, **fields).session_id)
 
 
 def ask(

@@ -1,17 +1,20 @@
-"""All projects followed at once: writes in any of them, projects that come and go."""
+"""All projects followed at once: many, nested, moved, and as they come and go."""
 
 from __future__ import annotations
 
 import asyncio
+import resource
 import shutil
-from collections.abc import AsyncIterator, Callable
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from loop.all_projects.projects_world import ask, begin, make_project, open_store
 
-from cockpit.core.project.known_projects import find_known, forget
-from cockpit.loop.all_projects import follow_projects
+from cockpit.core.project.known_projects import find_known, forget, list_known
+from cockpit.core.project_paths import ProjectPaths, locate_project
 from cockpit.loop.all_projects.follow_projects import ProjectsFeed, read_all
 
 PATIENCE_S = 30
@@ -42,22 +45,6 @@ def waiting(feed: ProjectsFeed) -> dict[str, int]:
     return {state.project.name: state.waiting for state in feed.states.values()}
 
 
-async def test_a_proposal_in_any_project_comes_and_goes(user_state, tmp_path):
-    places = [make_project(tmp_path / f"p{number}") for number in range(12)]
-    stores = [open_store(place) for place in places]
-    try:
-        sessions = [begin(store, place.home) for store, place in zip(stores, places, strict=True)]
-        async with following() as (feed, until):
-            assert set(waiting(feed).values()) == {0}
-            for number in (3, 11, 0):
-                ask(stores[number], sessions[number], "p-same")
-                await until(lambda number=number: waiting(feed)[f"p{number}"] == 1)
-            assert sum(waiting(feed).values()) == 3
-    finally:
-        for store in stores:
-            store.close()
-
-
 async def test_projects_come_go_and_are_replaced_while_they_are_followed(user_state, tmp_path):
     first = make_project(tmp_path / "first")
     with open_store(first) as store:
@@ -85,24 +72,88 @@ async def test_projects_come_go_and_are_replaced_while_they_are_followed(user_st
     assert read_all() == {}
 
 
-async def test_without_a_watch_of_the_system_it_looks_often(user_state, tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError("no watch is left")
-
-    monkeypatch.setattr(follow_projects, "FoldersWatch", refuse)
-    place = make_project(tmp_path / "api")
-    with open_store(place) as store:
-        session = begin(store, place.home)
-        async with following() as (feed, until):
-            ask(store, session, "p-1")
-            await until(lambda: waiting(feed) == {"api": 1})
+MANY = 100
+FILES = 256
+"""Files that a process may open, as on some systems by default."""
+OF_A_COCKPIT = 24
+"""Files of its own that a cockpit has open before it reads a project: its terminal, its loop, its watch."""
 
 
-@pytest.mark.parametrize("name", ["cockpit.db-wal", "cockpit.db"])
-async def test_lost_events_and_late_looks_after_the_end_harm_nothing(user_state, tmp_path, name):
-    place = make_project(tmp_path / "api")
-    async with following() as (feed, _):
-        feed._note_write(None, "")
-        feed._note_write(place.state, name)
-        feed._note_write(place.state, "draft")
-    feed.refresh(place.state.name)
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """The number of files that may be open: 256, and what this process of tests has open beyond a cockpit."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES + max(0, count_open() - OF_A_COCKPIT)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    yield most
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def count_open() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def test_many_stores_are_read_with_few_open_files(user_state, tmp_path, few_files):
+    """Every project has a store: SQLite opens three files for each."""
+    places = [make_project(tmp_path / f"p{number:03}") for number in range(MANY)]
+    with open_store(places[0]) as store:
+        session = begin(store, places[0].home)
+        ask(store, session, "p-1")
+    content = places[0].database.read_bytes()
+    for place in places[1:]:
+        place.database.write_bytes(content)
+    async with following() as (feed, until):
+        states = {(state.condition, state.problem) for state in feed.states.values()}
+        assert states == {("open", "")}
+        assert set(waiting(feed).values()) == {1}
+        assert count_open() < few_files
+        for place in (places[3], places[-1]):
+            with open_store(place) as store:
+                ask(store, session, f"p-{place.home.name}")
+                await until(lambda name=place.home.name: waiting(feed)[name] == 2)
+
+
+def repository(folder: Path) -> ProjectPaths:
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "begin")
+    return used(folder)
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True)
+
+
+def used(folder: Path) -> ProjectPaths:
+    """Use cockpit in a folder; returns its project."""
+    place = locate_project(folder)
+    place.prepare()
+    return place
+
+
+def test_what_lies_in_beside_and_behind_a_project_is_told_apart(user_state, tmp_path):
+    outer = repository(tmp_path / "outer")
+    inner = repository(tmp_path / "outer" / "vendor" / "inner")
+    assert outer.state != inner.state
+    with open_store(inner) as store:
+        ask(store, begin(store, inner.home), "p-inner")
+    (tmp_path / "outer" / "src").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "outer")
+    git(outer.home, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    # A folder of it, a link to it and a worktree of it are the same project.
+    for folder in ("outer/src", "link", "link/src", "side"):
+        assert used(tmp_path / folder).state == outer.state, folder
+    assert [each.home for each in list_known()] == [inner.home, outer.home]
+    assert {state.project.name: state.waiting for state in read_all().values()} == {
+        "inner": 1,
+        "outer": 0,
+    }
+    # Moved away, the old place is a row that says so; used at the new one, both are there.
+    moved = tmp_path / "moved"
+    (tmp_path / "outer" / "vendor" / "inner").rename(moved)
+    (lost,) = (state for state in read_all().values() if state.project.name == "inner")
+    assert (lost.condition, lost.waiting) == ("gone", 0)
+    again = used(moved)
+    assert {state.project.name for state in read_all().values()} >= {"moved", "outer"}
+    assert again.home == moved

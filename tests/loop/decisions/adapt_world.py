@@ -12,10 +12,13 @@ from typing import Any
 
 import run_cockpit
 from copied_repository import copy_repository
+from loop.loop_calc import git
+from loop.scenario import ask, finish, turn
 from state_for_tests import kept_variables
 
 from cockpit.access.principals import PERSON, Caller
 from cockpit.core.project_paths import locate_project
+from cockpit.loop.decisions import profile_change_expiry
 from cockpit.loop.decisions.decide_proposal import decide_proposal
 from cockpit.loop.decisions.decision_outcome import DecisionOutcome
 from cockpit.loop.decisions.propose_profile_change import propose_profile_change
@@ -46,59 +49,29 @@ def _make_weather(root: Path) -> None:
         (stations / f"s{number:02}.md").write_text(f"# Station {number}\n" + "\n".join(lines))
         alerts = [f"Storm alert {number}.{n}: gusts over ridge {n}, stay in" for n in range(8)]
         (bulletins / f"b{number:02}.txt").write_text("\n".join(alerts))
-    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "Weather")):
-        subprocess.run(
-            ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *words],
-            cwd=root,
-            check=True,
-            capture_output=True,
-        )
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Weather")
 
 
 def weather_scenario(waves_held: int, rounds: int) -> str:
     """An agent that reads both sources, shifts its attention in wave 2, and works on to the end."""
     scope = [f"file:stations/s{n:02}.md" for n in range(1, 21)]
-    scope += [f"search:alert {n}\\\\. in bulletins/*" for n in range(1, 21)]
-    listed = ", ".join(f'"{item}"' for item in scope)
-    turns = [
-        f"""
-[[turn]]
-when = {{ wave = 1 }}
-text = "What does the weather do?"
-[[turn.call]]
-name = "request_context"
-arguments.purpose = "watch the weather"
-arguments.question = "where is the storm?"
-arguments.scope = [{listed}]
-""",
-        f"""
-[[turn]]
-when = {{ wave = 2 }}
-text = "A storm is coming: the bulletins matter more than the stations."
-[[turn.call]]
-name = "propose_profile_change"
-arguments = {{ base_profile_version = 1, effective_waves = {waves_held}, reason = "a storm", \
-rules = [{{ rule_id = "search", priority_weight = 3.0 }}] }}
-""",
-    ]
+    scope += [f"search:alert {n}\\. in bulletins/*" for n in range(1, 21)]
+    turns = [ask(*scope, when="wave = 1", text="What does the weather do?")]
+    rules = [{"rule_id": "search", "priority_weight": 3.0}]
+    change = {
+        "base_profile_version": 1,
+        "effective_waves": waves_held,
+        "reason": "a storm",
+        "rules": rules,
+    }
+    words = "A storm is coming: the bulletins matter more than the stations."
+    turns.append(turn("propose_profile_change", "wave = 2", words, **change))
     for wave in range(3, rounds):
-        turns.append(f"""
-[[turn]]
-when = {{ wave = {wave} }}
-text = "I note what I see."
-[[turn.call]]
-name = "write_file"
-arguments = {{ path = "notes/n{wave}.md", content = "wave {wave}\\n" }}
-""")
-    turns.append(f"""
-[[turn]]
-when = {{ wave = {rounds} }}
-text = "The storm is over."
-[[turn.call]]
-name = "finish"
-arguments = {{ status = "done", summary = "watched" }}
-""")
-    return "".join(turns)
+        note = {"path": f"notes/n{wave}.md", "content": f"wave {wave}\n"}
+        turns.append(turn("write_file", f"wave = {wave}", "I note what I see.", **note))
+    return "".join([*turns, finish(f"wave = {rounds}", summary="watched")])
 
 
 def settings_of(tmp_path: Path, **fields: Any) -> RuntimeSettings:
@@ -167,17 +140,11 @@ class Desk:
     def propose(
         self, payload: str, caller: Caller = PERSON, proposal_id: str | None = None, **more: Any
     ) -> DecisionOutcome:
-        return self.store.write_now(
-            lambda tx: propose_profile_change(
-                tx,
-                self.settings,
-                payload,
-                caller,
-                profile_id=self.name,
-                proposal_id=proposal_id or tx.ids.new("p"),
-                **more,
-            )
-        )
+        def step(tx: Tx) -> DecisionOutcome:
+            known = {"profile_id": self.name, "proposal_id": proposal_id or tx.ids.new("p"), **more}
+            return propose_profile_change(tx, self.settings, payload, caller, **known)
+
+        return self.store.write_now(step)
 
     def decide(
         self, proposal_id: str, verdict: Any = "approved", caller: Caller = PERSON, **more: Any
@@ -190,16 +157,12 @@ class Desk:
 
     def begin(self, measure: Any = None) -> Any:
         """A wave begins."""
-        from cockpit.loop.decisions import profile_change_expiry
-
         given = () if measure is None else (measure,)
         return self.store.write_now(
             lambda tx: profile_change_expiry.pin_profile(tx, self.settings, self.name, *given)
         )
 
     def roll_back(self, caller: Caller = PERSON, **more: Any) -> Profile:
-        from cockpit.loop.decisions import profile_change_expiry
-
         return self.store.write_now(
             lambda tx: profile_change_expiry.roll_back_profile(
                 tx, self.settings, self.name, caller, **more

@@ -1,51 +1,36 @@
-"""The agent's own tool, in whole sessions: asked, told, interrupted, killed."""
+"""Profile changes in whole sessions: an agent proposes, packets shift for so many waves, and return."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import signal
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
-from adapt_world import runtime_on, settings_of
+from adapt_world import cockpit, runtime_on, seen, settings_of, weather_scenario
+from loop.scenario import finish, turn
 
-from cockpit.loop.decisions.profile_change_tool import TOOL, describe_profile
 from cockpit.store.context import profile_changes, profiles
 from cockpit.store.context.profile_model import load_shipped
-from cockpit.store.journal import verify_chain
-from cockpit.store.sessions import plans, proposals, waves
+from cockpit.store.journal import journal, verify_chain
+from cockpit.store.sessions import proposals, sessions
 
 pytestmark = pytest.mark.slow
 
-DRIVER = Path(__file__).with_name("adapt_kill_driver.py")
-MOST = 120
-"""More commits than this story has: the driver stops at the first run that survives."""
-
-STORY = """
-[[turn]]
-text = "I shift my attention."
-[[turn.call]]
-name = "propose_profile_change"
-%s
-[[turn]]
-when = { wave_from = 2, contains = ["%s"] }
-text = "I go on."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "told" }
-"""
-SHIFT = (
-    'arguments = { base_profile_version = 1, effective_waves = 1, reason = "a storm", '
-    'rules = [{ rule_id = "search", priority_weight = 3.0 }] }'
-)
+SHIFT = {
+    "base_profile_version": 1,
+    "effective_waves": 1,
+    "reason": "a storm",
+    "rules": [{"rule_id": "search", "priority_weight": 3.0}],
+}
+PROPOSE = "propose_profile_change"
 
 
 def scenario(tmp_path, arguments, told):
     path = tmp_path / "story.toml"
-    path.write_text(STORY % (arguments, told))
+    proposes = turn(PROPOSE, **arguments) if isinstance(arguments, dict) else arguments
+    path.write_text(proposes + finish(f'wave_from = 2, contains = ["{told}"]'))
     return f"script:{path}"
 
 
@@ -68,11 +53,8 @@ async def test_the_agent_is_told_that_it_holds(project, tmp_path):
 
 
 REFUSED = {
-    "critical_source": SHIFT.replace('"search", priority_weight = 3.0', '"task", enabled = false'),
-    "outside_envelope": SHIFT.replace("3.0", "3.5"),
-    "namespace_spoofed": SHIFT.replace("reason", 'namespace = "main", reason'),
-    "stale_base": SHIFT.replace("base_profile_version = 1", "base_profile_version = 9"),
-    "malformed": SHIFT.replace("3.0", "1e12"),
+    "critical_source": SHIFT | {"rules": [{"rule_id": "task", "enabled": False}]},
+    "outside_envelope": SHIFT | {"rules": [{"rule_id": "search", "priority_weight": 3.5}]},
 }
 
 
@@ -84,18 +66,14 @@ async def test_the_agent_is_told_why_not(project, tmp_path, code):
     assert [(one.status, one.rejection_code) for one in changes] == [("rejected", code)]
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        '{"base_profile_version": 1, "effective_waves": NaN, "reason": "x"}',
-        '{"base_profile_version": 1, "base_profile_version": 1, "effective_waves": 1, "reason": "x"}',
-        '{"base_profile_version": 1, "effective_waves": 1, "reason": "x", "scopes": ["all"]}',
-        '{"base_profile_version": 1, "effective_waves": 1',
-    ],
-    ids=["NaN", "twice", "scopes", "cut"],
-)
-async def test_a_call_that_cannot_be_read_changes_nothing(project, tmp_path, raw):
-    versions, changes = await ended(project, tmp_path, f"raw_arguments = '{raw}'", "Not understood")
+async def test_a_call_that_cannot_be_read_changes_nothing(project, tmp_path):
+    raw = '{"base_profile_version": 1, "effective_waves": NaN, "reason": "x"}'
+    versions, changes = await ended(
+        project,
+        tmp_path,
+        f"[[turn]]\n[[turn.call]]\nname = '{PROPOSE}'\nraw_arguments = '{raw}'\n",
+        "Not understood",
+    )
     assert (len(versions), changes) == (1, [])
 
 
@@ -134,60 +112,83 @@ async def test_a_person_decides_on_the_screen(project, tmp_path, verdict, told, 
         assert (await runtime.store.read(verify_chain.verify)).ok
 
 
-async def test_the_tool_says_what_a_change_starts_from(project, tmp_path):
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "change-what-an-agent-knows.md"
+ROUNDED_TO = 50
+"""What the page's tokens are rounded to."""
+
+HELD = 3
+ROUNDS = 7
+"""Wave 1 asks, 2 proposes under version 1; 3, 4, 5 run under version 2; 6 and 7 are back."""
+
+
+async def watched(project, tmp_path):
+    """The whole session, headless; returns what every wave knew."""
+    scenario = tmp_path / "weather.toml"
+    scenario.write_text(weather_scenario(HELD, ROUNDS))
     async with runtime_on(project, settings_of(tmp_path)) as runtime:
-        model = scenario(tmp_path, SHIFT, "version 2")
-        session_id = await runtime.start("implement it", model=model, policy="all")
-        await runtime.run(session_id)
-        last = await runtime.store.read(lambda c: waves.find_latest(c, session_id))
-        assert last.profile_version == 2
-        plan = await runtime.store.read(lambda c: plans.find(c, f"{session_id}-w1"))
-        assert plan.calls[0]["name"] == TOOL
-    words = describe_profile(load_shipped())
-    assert "base_profile_version is 1" in words
-    assert "situational 45000/75000/110000" in words
-    assert "search 0.9" in words
+        session_id = await runtime.start(
+            "implement a storm watch", model=f"script:{scenario}", policy="all", interactive=False
+        )
+        ended = await runtime.run(session_id)
+        assert ended.result["status"] == "done"
+        return seen(runtime.store, session_id), await report(runtime)
 
 
-@pytest.mark.parametrize("half", [1, 2])
-def test_killed_after_any_commit_it_shifts_once_and_returns(project, tmp_path, half):
-    story = tmp_path / "story.toml"
-    turns = STORY % (SHIFT, "no such words")
-    turns += """
-[[turn]]
-when = { wave = 2 }
-text = "I write."
-[[turn.call]]
-name = "write_file"
-arguments = { path = "a.md", content = "a" }
-[[turn]]
-when = { wave_from = 3 }
-text = "Done."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "shifted" }
-"""
-    story.write_text(turns)
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(DRIVER),
-            *(str(project), str(tmp_path / "user"), f"script:{story}"),
-            *(str(half), str(MOST), "2"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    worlds = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(worlds) > 5
-    assert worlds[-1]["died"] == 0
-    assert all(world["died"] == -signal.SIGKILL for world in worlds[:-1])
-    for world in worlds:
-        assert world["resumed"] == 0, (world, done.stderr)
-        assert world["status"] == "completed", world
-        assert (world["changes"], world["begun"]) == (["approved"], [1]), world
-        assert (world["versions"], world["same"]) == ([1, 2, 3], True), world
-        assert world["waves"] == [1, 2, 3], world
-        assert world["chain"], world
+def bulletins(wave):
+    return wave.tokens["search"] / (wave.tokens["search"] + wave.tokens["file"])
+
+
+async def report(runtime):
+    def read(connection):
+        rows = journal.rows(connection, limit=5000)
+        name = sessions.select_recent(connection, 1)[0].profile_id
+        return rows, profiles.select_versions(connection, name), verify_chain.verify(connection)
+
+    return await runtime.store.read(read)
+
+
+async def test_packets_shift_for_so_many_waves_and_return(project, tmp_path):
+    waves, (rows, versions, verdict) = await watched(project, tmp_path)
+
+    assert [wave.version for wave in waves] == [1, 1, 2, 2, 2, 3, 3]
+    # Shares of the bulletins in what both sources have of the packet.
+    before, *share = [bulletins(wave) for wave in waves[1:]]
+    during, after = share[:HELD], share[HELD:]
+    assert min(during) > before
+    assert max(after) < min(during)
+    # Back at the end of the horizon the stations stand before the bulletins again.
+    for wave in waves[2:5]:
+        assert wave.tokens["search"] > wave.tokens["file"], wave
+    for wave in waves[5:]:
+        assert wave.tokens["search"] < wave.tokens["file"], wave
+
+    assert [version.version for version in versions] == [1, 2, 3]
+    assert versions[2].digest == versions[0].digest != versions[1].digest
+    assert [version.status for version in versions] == ["retired", "retired", "active"]
+    told = [row.action for row in rows if row.action.startswith("orientation.profile.")]
+    assert told == [
+        "orientation.profile.proposed",
+        "orientation.profile.approved",
+        "orientation.profile.applied",
+        "orientation.profile.reverted",
+    ]
+    ended = next(row for row in rows if row.action == "orientation.profile.reverted")
+    begun = next(row for row in rows if row.seq > ended.seq and row.action == "wave.started")
+    assert (ended.wave_id, ended.trace_id) == (begun.wave_id, begun.trace_id)
+    assert begun.raw_detail()["ordinal"] == 2 + HELD + 1
+    left = [row.raw_detail().get("waves_left") for row in rows if row.action == "wave.started"]
+    assert left == [None, None, 2, 1, 0, None, None]
+    assert verdict.ok
+    # The page tells what the waves knew.
+    row = re.compile(r"^\| (\d) \| version (\d) \| ([\d,]+) \| ([\d,]+) \|", re.MULTILINE)
+    told = [
+        tuple(int(number.replace(",", "")) for number in line)
+        for line in row.findall(PAGE.read_text("utf-8"))
+    ]
+    assert [line[:2] for line in told] == [(wave.ordinal, wave.version) for wave in waves[1:]]
+    for wave, (_, _, from_bulletins, from_stations) in zip(waves[1:], told, strict=True):
+        assert abs(wave.tokens["search"] - from_bulletins) <= ROUNDED_TO, wave
+        assert abs(wave.tokens["file"] - from_stations) <= ROUNDED_TO, wave
+    # Every packet compiles again to its digest.
+    verdicts = json.loads(cockpit(project, "packet", "verify", "--json").stdout)
+    assert [verdict["ok"] for verdict in verdicts] == [True] * ROUNDS

@@ -6,7 +6,7 @@ import pytest
 from copied_repository import copy_repository
 from loop.intake.repositories import Repo
 
-from cockpit.loop.intake.intent import Task, UnknownCommand, asks_for_change, resolve
+from cockpit.loop.intake.intent import Task, UnknownCommand, resolve
 from cockpit.loop.intake.review_target import IntentUnclear, Repository
 from cockpit.loop.intake.task_types import load_task_types
 
@@ -34,56 +34,39 @@ async def ask(words: str, repo: Repo) -> Task:
     return await resolve(words, TYPES, Repository(repo.root))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "/review-pr 24",
-        "/review 24",
-        "/review_pr #24",
-        "review pr 24",
-        "Review PR #24",
-        "review #24",
-        "review 24",
-        "please review pull request 24",
-        "could you review PR 24?",
-        "review pr 24, mind the retry loop",
-        "/review-pr 24 mind the retry loop",
-    ],
+SPELLINGS = (
+    *("/review-pr 24", "/review_pr #24", "Review PR #24", "review 24", "could you review PR 24?"),
+    *("review pr 24, mind the retry loop", "/review-pr 24 mind the retry loop"),
 )
-async def test_every_spelling_of_a_pull_request_number(words: str, repo: Repo) -> None:
-    task = await ask(words, repo)
-    assert (task.task_type, task.title, dict(task.target)) == (
-        "review_pr",
-        "Review PR #24",
-        {"pr": 24},
-    )
-    assert task.words == words
 
 
-async def test_a_url_names_number_and_repository(repo: Repo) -> None:
+async def test_every_spelling_of_a_pull_request_number(repo):
+    for words in SPELLINGS:
+        task = await ask(words, repo)
+        assert (task.task_type, task.title, task.words) == ("review_pr", "Review PR #24", words)
+        assert dict(task.target) == {"pr": 24}
+
+
+async def test_a_url_names_number_and_repository(repo):
     task = await ask("review https://github.com/Acme/api/pull/7/files#diff-1", repo)
     assert dict(task.target) == {"pr": 7, "repo": "Acme/api"}
     task = await ask("/review-pr https://git.acme.test:8443/x/y/pull/9", repo)
     assert dict(task.target) == {"pr": 9, "repo": "git.acme.test:8443/x/y"}
 
 
-@pytest.mark.parametrize(
-    "url", ["git@github.com:acme/api.git", "https://github.com/acme/api", "ssh://git@h/acme/api/"]
-)
-async def test_a_url_of_another_repository_is_refused(url: str, repo: Repo) -> None:
-    repo.git("remote", "add", "origin", url)
+async def test_a_url_of_another_repository_is_refused(repo):
+    repo.git("remote", "add", "origin", "git@github.com:acme/api.git")
     assert (await ask("review https://github.com/acme/api/pull/7", repo)).target["pr"] == 7
     with pytest.raises(IntentUnclear, match=r"belongs to other/api.*acme/api"):
         await ask("review https://github.com/other/api/pull/7", repo)
 
 
-async def test_ranges_keep_their_spelling_and_gain_commit_ids(repo: Repo) -> None:
+async def test_ranges_keep_their_spelling_and_gain_commit_ids(repo):
     main, topic = repo.git("rev-parse", "main"), repo.git("rev-parse", "login")
     fork = repo.git("merge-base", "main", "login")
     for words, expected in {
         "/review-pr main..login": ("main..login", fork, topic),
         "review main...login": ("main...login", fork, topic),
-        "/review-pr main .. login": ("main..login", fork, topic),
         "/review-pr main ... login please": ("main...login", fork, topic),
         "/review-pr login ... mind the tests": ("main...login", fork, topic),
         "review HEAD~1..HEAD": ("HEAD~1..HEAD", fork, main),
@@ -92,7 +75,6 @@ async def test_ranges_keep_their_spelling_and_gain_commit_ids(repo: Repo) -> Non
         "review topic/login": ("main...topic/login", fork, topic),
         "review branch login": ("main...login", fork, topic),
         "/review-pr login and mind the tests": ("main...login", fork, topic),
-        "review topic/login and mind the tests": ("main...topic/login", fork, topic),
         f"review commit {topic[:9]}": (f"{topic[:9]}^..{topic[:9]}", fork, topic),
     }.items():
         task = await ask(words, repo)
@@ -101,21 +83,13 @@ async def test_ranges_keep_their_spelling_and_gain_commit_ids(repo: Repo) -> Non
     assert (await ask("/review-pr main..login", repo)).title == "Review main..login"
 
 
-async def test_the_current_branch_by_name_and_by_pronoun(repo: Repo) -> None:
+async def test_the_current_branch_by_name_and_by_pronoun(repo):
     repo.git("switch", "-q", "topic/login")
     for words in ("review HEAD", "review my changes", "review this branch."):
         assert (await ask(words, repo)).target["range"] == "main...HEAD", words
 
 
-async def test_a_branch_known_only_from_the_remote(repo: Repo, tmp_path: Path) -> None:
-    clone = Repo(tmp_path / "clone")
-    clone.git("remote", "add", "origin", str(repo.root))
-    clone.git("fetch", "-q", "origin")
-    clone.git("reset", "-q", "--hard", "origin/main")
-    assert (await ask("review topic/login", clone)).target["range"] == "main...origin/topic/login"
-
-
-async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> None:
+async def test_what_cannot_be_reviewed_says_why(repo, tmp_path):
     for words, reason in {
         "/review-pr": "needs a target",
         "/review-pr nonsense": "not a pull request number or URL",
@@ -142,7 +116,7 @@ async def test_what_cannot_be_reviewed_says_why(repo: Repo, tmp_path: Path) -> N
         await resolve("review main..HEAD", TYPES, Repository(tmp_path / "plain"))
 
 
-async def test_an_unknown_command_names_the_nearest(repo: Repo) -> None:
+async def test_an_unknown_command_names_the_nearest(repo):
     with pytest.raises(UnknownCommand, match=r"/reviw-pr\. Did you mean /review-pr\?"):
         await ask("/reviw-pr 24", repo)
     with pytest.raises(UnknownCommand, match=r"no command /zzzzqq\. Task commands"):
@@ -150,46 +124,35 @@ async def test_an_unknown_command_names_the_nearest(repo: Repo) -> None:
     assert (await ask("/usr/bin/env is slow here", repo)).task_type == "investigate"
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("/investigate why login fails", "investigate"),
-        ("/create-pr", "create_pr"),
-        ("open a pull request for this branch", "create_pr"),
-        ("file an issue about the flaky test", "create_issue"),
-        ("bug: login fails on Safari", "bug"),
-        ("refactor the parser into two modules", "refactor"),
-        ("write tests for the parser", "test"),
-        ("document the cache", "docs"),
-        ("fix the login", "implement"),
-        ("Please rename foo to bar", "implement"),
-        ("can you make it faster?", "implement"),
-        ("the login is broken, fix it", "implement"),
-        ("Why does it fail? Fix it.", "implement"),
-        ("why does the login fail", "investigate"),
-        ("how do I add a field?", "investigate"),
-        ("the login is slow", "investigate"),
-        ("review the login code for mistakes", "investigate"),
-        ("address book layout", "investigate"),
-        ("review everything...", "investigate"),
-        ("look into fixing the cache", "investigate"),
-    ],
-)
-async def test_plain_words(words: str, name: str, repo: Repo) -> None:
-    task = await ask(words, repo)
-    assert task.task_type == name
-    assert task.target == {}
+PLAIN = {
+    "/investigate why login fails": "investigate",
+    "open a pull request for this branch": "create_pr",
+    "file an issue about the flaky test": "create_issue",
+    "bug: login fails on Safari": "bug",
+    "refactor the parser into two modules": "refactor",
+    "write tests for the parser": "test",
+    "document the cache": "docs",
+    "Please rename foo to bar": "implement",
+    "can you make it faster?": "implement",
+    "Why does it fail? Fix it.": "implement",
+    "why does the login fail": "investigate",
+    "the login is slow": "investigate",
+    "review the login code for mistakes": "investigate",
+    "address book layout": "investigate",
+    "review everything...": "investigate",
+    "look into fixing the cache": "investigate",
+}
 
 
-async def test_a_title_is_one_short_line(repo: Repo) -> None:
+async def test_plain_words(repo):
+    for words, name in PLAIN.items():
+        task = await ask(words, repo)
+        assert (task.task_type, task.target) == (name, {}), words
+
+
+async def test_a_title_is_one_short_line(repo):
     task = await ask("fix\tthe   thing " + "x" * 100 + "\nand more", repo)
     assert task.title.startswith("fix the thing xxx")
     assert len(task.title) == 72
     assert task.title.endswith("…")
     assert (await ask("/investigate why it fails", repo)).words == "why it fails"
-
-
-def test_only_a_clause_that_opens_with_the_verb_asks_for_a_change() -> None:
-    assert asks_for_change("please, can you re-write this")
-    assert not asks_for_change("the update function of the cache")
-    assert not asks_for_change("settings are lost")

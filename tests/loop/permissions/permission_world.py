@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loop.stored_session import store_session
+
 from cockpit.core.clock import CountingIds, FixedClock
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.decisions.decide_proposal import decide_proposal, find_decider
@@ -20,7 +22,7 @@ from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
 from cockpit.store.journal import journal
 from cockpit.store.journal.journal import Row
-from cockpit.store.sessions import proposals, sessions
+from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
 # Put together here so that no file of this repository holds anything that looks like a secret.
@@ -29,22 +31,14 @@ SETTINGS = RuntimeSettings()
 
 
 def begin_session(tx: Tx, root: Path, policy: str = "ask") -> str:
-    return sessions.create(
-        tx,
-        task_type="outside",
-        title="made by an agent",
-        words="do it",
-        target={},
-        model="runner:claude",
-        policy=policy,
-        interactive=True,
-        root=root,
-        rev=None,
-        profile_id="default",
-        limits={},
-        project="calc",
-        branch="main",
-    ).session_id
+    fields = {
+        "task_type": "outside",
+        "title": "made by an agent",
+        "words": "do it",
+        "branch": "main",
+    }
+    model = {"model": "runner:claude", "policy": policy, "project": "calc"}
+    return store_session(tx, root, **fields, **model).session_id
 
 
 @dataclass
@@ -72,7 +66,8 @@ class World:
 
     async def pending(self, count: int = 1) -> list[Proposal]:
         """Wait until ``count`` permissions wait."""
-        return await self.waiter.wait_for(lambda: self._pending(count), 0.02)
+        look = self.waiter.wait_for(lambda: self._pending(count), 0.02)
+        return await asyncio.wait_for(look, 60)
 
     def _pending(self, count: int) -> list[Proposal] | None:
         waiting = self.store.read_now(proposals.select_pending)

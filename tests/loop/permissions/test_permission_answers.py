@@ -7,7 +7,7 @@ import re
 
 import pytest
 from msgspec.structs import replace
-from permission_world import CANARY, World, bash, edit, mcp, write
+from permission_world import CANARY, bash, edit, mcp
 
 from cockpit.commands.sessions.proposal_text import proposal_text
 from cockpit.core.errors import Stale
@@ -21,14 +21,10 @@ from cockpit.store.sessions import sessions
 from cockpit.store.sessions.proposals import AlreadyDecided, shown_status
 
 
-async def test_enter_allows_once(world: World) -> None:
+async def test_enter_allows_once(world):
     answer, shown = await world.answered(bash("make build"), "approved")
-    assert (answer.allowed, answer.by, answer.input, answer.end) == (
-        True,
-        "person",
-        None,
-        "decided",
-    )
+    given = (answer.allowed, answer.by, answer.input, answer.end)
+    assert given == (True, "person", None, "decided")
     assert shown.kind == "permission"
     assert shown.body["agent"] == "claude"
     assert (shown.body["project"], shown.body["branch"]) == ("calc", "main")
@@ -36,7 +32,7 @@ async def test_enter_allows_once(world: World) -> None:
     assert world.store.read_now(verify_chain.verify).broken is None
 
 
-async def test_no_carries_the_words(world: World) -> None:
+async def test_no_carries_the_words(world):
     answer, _ = await world.answered(bash("make build"), "rejected", "use ninja")
     assert (answer.allowed, answer.words) == (False, "use ninja")
     assert answer.message == "The user said no: use ninja"
@@ -44,7 +40,7 @@ async def test_no_carries_the_words(world: World) -> None:
     assert (plain.words, plain.message) == ("", "The user said no.")
 
 
-async def test_a_deny_rule_answers_at_once_and_is_journalled(world: World) -> None:
+async def test_a_deny_rule_answers_at_once_and_is_journalled(world):
     answer = await world.ask(bash("cockpit proposals approve p-1"), policy="all")
     assert (answer.allowed, answer.by, answer.proposal_id) == (False, "deny rules", "")
     assert not world.rows()
@@ -52,7 +48,7 @@ async def test_a_deny_rule_answers_at_once_and_is_journalled(world: World) -> No
     assert refused.session_id == world.session_id
 
 
-async def test_a_session_waits_while_its_permission_waits(world: World) -> None:
+async def test_a_session_waits_while_its_permission_waits(world):
     def status() -> str:
         return world.store.read_now(lambda c: sessions.load(c, world.session_id)).status
 
@@ -68,14 +64,14 @@ async def test_a_session_waits_while_its_permission_waits(world: World) -> None:
     assert status() == "running"
 
 
-async def test_an_edit_is_a_whole_diff_of_the_file(world: World) -> None:
+async def test_an_edit_is_a_whole_diff_of_the_file(world):
     (world.root / "calc.py").write_text("a\nb\nc\n")
     _, shown = await world.answered(edit(world.root / "calc.py", "b\n", "B\n"), "approved")
     assert shown.body["diffs"] == [{"path": "calc.py", "before": "a\nb\nc\n", "after": "a\nB\nc\n"}]
     assert (shown.title, shown.risk) == ("edit calc.py", "medium")
 
 
-async def test_a_file_that_changes_meanwhile_is_shown_anew(world: World) -> None:
+async def test_a_file_that_changes_meanwhile_is_shown_anew(world):
     file = world.root / "calc.py"
     file.write_text("a\nb\n")
     asking = asyncio.create_task(world.ask(edit(file, "b\n", "B\n")))
@@ -100,7 +96,7 @@ ENDINGS = {name: each for name, each in vars(withdrawal).items() if isinstance(e
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-async def test_each_end_says_what_happened_wherever_it_is_read(world: World, name: str) -> None:
+async def test_each_end_says_what_happened_wherever_it_is_read(world, name):
     ending, withdrawn = ENDINGS[name], Withdrawal()
     asking = asyncio.create_task(world.ask(bash("make"), withdrawn=withdrawn))
     (shown,) = await world.pending()
@@ -126,9 +122,7 @@ async def test_each_end_says_what_happened_wherever_it_is_read(world: World, nam
 @pytest.mark.parametrize(
     ("message", "ending"), [("", withdrawal.INTERRUPTED), (withdrawal.QUIT, withdrawal.CLOSED)]
 )
-async def test_a_run_that_is_cancelled_withdraws(
-    world: World, message: str, ending: Ending
-) -> None:
+async def test_a_run_that_is_cancelled_withdraws(world, message, ending):
     asking = asyncio.create_task(world.ask(bash("make")))
     (shown,) = await world.pending()
     asking.cancel(message)
@@ -138,7 +132,7 @@ async def test_a_run_that_is_cancelled_withdraws(
     assert (closed.decided_by, closed.reason) == (ending.by, ending.words)
 
 
-async def test_the_deadline_answers(world: World) -> None:
+async def test_the_deadline_answers(world):
     asking = asyncio.create_task(world.ask(bash("make"), deadline_s=60))
     await world.pending()
     world.store.clock.advance(61)  # type: ignore[attr-defined]
@@ -149,7 +143,7 @@ async def test_the_deadline_answers(world: World) -> None:
     assert shown_status(world.load(answer.proposal_id)) == "expired"
 
 
-async def test_an_edited_command_comes_back_with_its_secret(world: World) -> None:
+async def test_an_edited_command_comes_back_with_its_secret(world):
     line = f"curl -H 'Authorization: Bearer {CANARY}' https://example.invalid/a"
     asking = asyncio.create_task(world.ask(bash(line)))
     (shown,) = await world.pending()
@@ -170,7 +164,7 @@ async def test_an_edited_command_comes_back_with_its_secret(world: World) -> Non
     assert answer.proposal_id == revision.proposal_id
 
 
-async def test_an_edit_that_a_deny_rule_forbids_changes_nothing(world: World) -> None:
+async def test_an_edit_that_a_deny_rule_forbids_changes_nothing(world):
     asking = asyncio.create_task(world.ask(bash("make")))
     (shown,) = await world.pending()
     with pytest.raises(InputNotChanged, match="denies"):
@@ -182,7 +176,7 @@ async def test_an_edit_that_a_deny_rule_forbids_changes_nothing(world: World) ->
     assert not (await asking).allowed
 
 
-async def test_an_edited_input_of_a_server_is_json(world: World) -> None:
+async def test_an_edited_input_of_a_server_is_json(world):
     asking = asyncio.create_task(world.ask(mcp({"title": "Bug", "labels": ["a"]})))
     (shown,) = await world.pending()
     with pytest.raises(InputNotChanged, match="JSON"):
@@ -194,20 +188,7 @@ async def test_an_edited_input_of_a_server_is_json(world: World) -> None:
     assert (await asking).input == {"title": "Bug in calc", "labels": []}
 
 
-async def test_a_new_file_edited_before_it_is_written(world: World) -> None:
-    asking = asyncio.create_task(world.ask(write(world.root / "new.txt", "one\n")))
-    (shown,) = await world.pending()
-    assert shown.title == "create new.txt"
-    revision = await world.edit(shown, "two\n")
-    assert revision.body["diffs"] == [{"path": "new.txt", "before": None, "after": "two\n"}]
-    world.decide(revision, "approved")
-    answer = await asking
-    assert answer.input == {"file_path": str(world.root / "new.txt"), "content": "two\n"}
-
-
-async def test_an_agent_that_asks_without_end_is_refused(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_agent_that_asks_without_end_is_refused(world, monkeypatch):
     monkeypatch.setattr(ask_permission, "MOST_WAITING", 2)
     first = [asyncio.create_task(world.ask(bash(f"make {name}"))) for name in ("a", "b")]
     waiting = await world.pending(2)

@@ -1,17 +1,29 @@
-"""Deny rules, then the policy: what passes without the user, by cockpit's own table."""
+"""Deny rules, then the policy: cockpit's own table passes requests alike, however an agent sends them."""
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from permission_world import World, bash, edit, mcp, open_world, options, write
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from permission_world import bash, edit, mcp, open_world, options, write
 
+from cockpit.hook.event_payload import read_payload
 from cockpit.loop.permissions.ask_permission import approving_policy_of
 from cockpit.loop.permissions.choose_option import choose_option
 from cockpit.loop.permissions.judge_request import judge_request
+from cockpit.loop.permissions.judge_tool import find_tool_denial, judge_tool
 from cockpit.loop.permissions.permission_body import describe_request, find_place
+from cockpit.loop.permissions.permission_rules import propose_rule
 from cockpit.loop.permissions.read_tool_request import (
     read_acp_tool,
     read_claude_tool,
@@ -77,9 +89,7 @@ CASES: list[tuple[str, ToolRequest, str, str]] = [
 
 
 @pytest.mark.parametrize(("what", "request_", "risk", "policy"), CASES, ids=[c[0] for c in CASES])
-def test_risk_and_policy(
-    project: Path, what: str, request_: ToolRequest, risk: str, policy: str
-) -> None:
+def test_risk_and_policy(project, what, request_, risk, policy):
     judged = judge_request(request_, project)
     assert not judged.denied
     assert (judged.risk, bool(judged.reasons) or risk != "high") == (risk, True)
@@ -101,11 +111,11 @@ def test_risk_and_policy(
     ],
     ids=lambda each: each.title,
 )
-def test_deny_rules_are_the_same_for_every_way_in(project: Path, request_: ToolRequest) -> None:
+def test_deny_rules_are_the_same_for_every_way_in(project, request_):
     assert judge_request(request_, project).denied
 
 
-async def test_a_policy_answers_without_the_user(project: Path, tmp_path: Path) -> None:
+async def test_a_policy_answers_without_the_user(project, tmp_path):
     world = open_world(project, tmp_path, "all")
     answer = await world.ask(edit("calc.py", "return a - b", "return a + b"), policy="all")
     assert (answer.allowed, answer.by) == (True, "policy:all")
@@ -114,12 +124,12 @@ async def test_a_policy_answers_without_the_user(project: Path, tmp_path: Path) 
     world.store.close()
 
 
-async def test_a_policy_that_the_session_was_never_given_asks(world: World) -> None:
+async def test_a_policy_that_the_session_was_never_given_asks(world):
     answer, shown = await world.answered(edit("calc.py", "a", "b"), "rejected", policy="all")
     assert (answer.allowed, shown.decided_by) == (False, None)
 
 
-def test_options_are_chosen_by_kind_and_never_for_always() -> None:
+def test_options_are_chosen_by_kind_and_never_for_always():
     request = acp("execute", {"command": "ls"})
     assert choose_option(request.options, allowed=True).option_id == "o-allow_once"  # type: ignore[union-attr]
     assert choose_option(request.options, allowed=False).option_id == "o-reject_once"  # type: ignore[union-attr]
@@ -128,7 +138,7 @@ def test_options_are_chosen_by_kind_and_never_for_always() -> None:
     assert choose_option(only_always.options, allowed=True) is None
 
 
-def test_a_call_that_is_only_an_id_is_joined_with_the_earlier_one(project: Path) -> None:
+def test_a_call_that_is_only_an_id_is_joined_with_the_earlier_one(project):
     earlier = {
         "toolCallId": "c1", "kind": "edit", "title": "Edit calc.py",
         "content": [{"type": "diff", "path": str(project / "calc.py"), "oldText": "", "newText": "x"}],
@@ -139,7 +149,7 @@ def test_a_call_that_is_only_an_id_is_joined_with_the_earlier_one(project: Path)
     assert (request.kind, request.edits[0].after) == ("edit", "x")
 
 
-def test_several_changes_of_one_file_are_one_diff(project: Path) -> None:
+def test_several_changes_of_one_file_are_one_diff(project):
     (project / "calc.py").write_text("a\nb\nc\n")
     request = claude(
         "MultiEdit",
@@ -153,7 +163,7 @@ def test_several_changes_of_one_file_are_one_diff(project: Path) -> None:
     assert body["diffs"] == [{"path": "calc.py", "before": "a\nb\nc\n", "after": "AB\nc\n"}]
 
 
-def test_a_file_that_is_not_as_the_agent_says_is_told(project: Path) -> None:
+def test_a_file_that_is_not_as_the_agent_says_is_told(project):
     body = describe_request(edit("calc.py", "not there", "x"), find_place(project)).body
     assert any("is not as the agent describes it" in note for note in body["notes"])
     assert body["diffs"] == [{"path": "calc.py", "before": "not there", "after": "x"}]
@@ -161,7 +171,7 @@ def test_a_file_that_is_not_as_the_agent_says_is_told(project: Path) -> None:
     assert any("its whole text is replaced" in note for note in exists["notes"])
 
 
-def test_a_file_outside_or_of_secrets_is_not_opened(project: Path, tmp_path: Path) -> None:
+def test_a_file_outside_or_of_secrets_is_not_opened(project, tmp_path):
     (tmp_path / "other").write_text("private")
     (project / ".env").write_text("private")
     for path in (str(tmp_path / "other"), ".env"):
@@ -170,7 +180,7 @@ def test_a_file_outside_or_of_secrets_is_not_opened(project: Path, tmp_path: Pat
         assert any("not opened" in note for note in body["notes"])
 
 
-def test_huge_changes_are_bounded_and_said_so(project: Path) -> None:
+def test_huge_changes_are_bounded_and_said_so(project):
     described = describe_request(write("big.txt", "x\n" * 1_500_000), find_place(project))
     body = described.body
     assert described.judged.risk == "high"
@@ -180,7 +190,7 @@ def test_huge_changes_are_bounded_and_said_so(project: Path) -> None:
     assert not body["editable"]
 
 
-def test_a_command_that_is_shown_in_part_is_of_high_risk(project: Path) -> None:
+def test_a_command_that_is_shown_in_part_is_of_high_risk(project):
     whole = describe_request(bash("echo " + "y" * 15_000), find_place(project))
     assert (whole.judged.risk, whole.body["notes"]) == ("low", [])
     part = describe_request(bash("echo " + "y" * 25_000), find_place(project))
@@ -188,7 +198,7 @@ def test_a_command_that_is_shown_in_part_is_of_high_risk(project: Path) -> None:
     assert part.body["notes"] == ["Risk: 5,005 of 25,005 characters of its command are not shown."]
 
 
-def test_what_a_project_link_leads_to_is_the_project(project: Path, tmp_path: Path) -> None:
+def test_what_a_project_link_leads_to_is_the_project(project, tmp_path):
     link = tmp_path / "by-another-way"
     link.symlink_to(project)
     judged = judge_request(edit(link / "calc.py", "a", "b"), project)
@@ -197,7 +207,7 @@ def test_what_a_project_link_leads_to_is_the_project(project: Path, tmp_path: Pa
     assert body["diffs"][0]["path"] == "calc.py"
 
 
-def test_cockpits_own_state_is_denied(project: Path) -> None:
+def test_cockpits_own_state_is_denied(project):
     from cockpit.core.state_folder import state_root
 
     database = Path(state_root()) / "projects" / "x" / "cockpit.db"
@@ -205,7 +215,7 @@ def test_cockpits_own_state_is_denied(project: Path) -> None:
         assert "own state" in judge_request(request, project).denied
 
 
-def test_a_change_that_would_grow_without_end_is_not_applied(project: Path) -> None:
+def test_a_change_that_would_grow_without_end_is_not_applied(project):
     (project / "calc.py").write_text("xx")
     doubling = {"old_string": "x", "new_string": "xx", "replace_all": True}
     request = claude("MultiEdit", file_path="calc.py", edits=[doubling] * 400)
@@ -213,14 +223,7 @@ def test_a_change_that_would_grow_without_end_is_not_applied(project: Path) -> N
     assert any("too large to be shown" in note for note in body["notes"])
 
 
-def test_more_changes_than_are_shown_are_of_high_risk(project: Path) -> None:
-    (project / "calc.py").write_text("x")
-    edits = [{"old_string": "x", "new_string": "x"}] * 600
-    judged = judge_request(claude("MultiEdit", file_path="calc.py", edits=edits), project)
-    assert (judged.risk, judged.by_policy) == ("high", False)
-
-
-def test_depth_hides_no_command_from_the_deny_rules(project: Path) -> None:
+def test_depth_hides_no_command_from_the_deny_rules(project):
     deep: dict[str, Any] = {}
     inner = deep
     for _ in range(3_000):
@@ -230,7 +233,7 @@ def test_depth_hides_no_command_from_the_deny_rules(project: Path) -> None:
     assert describe_request(bash("make", extra=deep), find_place(project)).judged.risk == "high"
 
 
-def test_a_plan_and_a_question_are_shown_whole(project: Path) -> None:
+def test_a_plan_and_a_question_are_shown_whole(project):
     place = find_place(project)
     raw = {"plan": "# First\nthen"}
     for request in (claude("ExitPlanMode", **raw), acp("switch_mode", raw)):
@@ -241,3 +244,143 @@ def test_a_plan_and_a_question_are_shown_whole(project: Path) -> None:
     body = describe_request(claude("AskUserQuestion", **asked), place).body
     assert "Which one?" in str(body["fields"])
     assert judge_request(acp("think", {"command": "make"}), project).risk == "high"
+
+
+_ITEM = "item/commandExecution/requestApproval"
+
+
+@cache
+def project() -> Path:
+    """A project with a file; nothing is written into it."""
+    folder = Path(os.path.realpath(tempfile.mkdtemp()))
+    subprocess.run(("git", "init", "--quiet", str(folder)), check=True)
+    (folder / "calc.py").write_text("x = 1\n")
+    return folder
+
+
+def over_acp(agent: str, **raw: Any) -> ToolRequest:
+    call = {"toolCallId": "c1", "title": "runs it", "kind": "execute", "rawInput": raw}
+    return read_acp_tool(call, agent=agent, cwd=str(project()))
+
+
+def ways(script: str) -> dict[str, ToolRequest]:
+    """Every shape in which the agents that were tried ask for one script."""
+    quoted = shlex.quote(script)
+    argv = ["bash", "-lc", script]
+    cwd = str(project())
+    return {
+        "Claude Code, stdio": read_claude_tool("Bash", {"command": script, "description": "x"}),
+        "Claude Code, hook": read_claude_tool("Bash", {"command": script}, transport="hook"),
+        "Claude Code, wrapped": read_claude_tool("Bash", {"command": f"bash -c {quoted}"}),
+        "Codex, hook": read_claude_tool(
+            "shell", {"command": argv, "workdir": cwd}, agent="codex", transport="hook", cwd=cwd
+        ),
+        "Codex, app-server": read_codex_approval(
+            _ITEM, {"itemId": "1", "command": f"/bin/bash -lc {quoted}", "cwd": cwd}
+        ),
+        "Codex, app-server before": read_codex_approval(
+            "execCommandApproval", {"callId": "1", "command": argv, "cwd": cwd}
+        ),
+        "Codex, adapter": over_acp("codex", command=script, cwd=cwd),
+        "Codex, adapter before": over_acp("codex", command=argv, cwd=cwd, parsed_cmd=[]),
+        "opencode": over_acp("opencode", command=script, description="x"),
+        "wrapped twice": over_acp("x", command=f"sh -c {shlex.quote('bash -lc ' + quoted)}"),
+    }
+
+
+def describe(request: ToolRequest) -> tuple[Any, ...]:
+    judged = judge_request(request, project())
+    rule = propose_rule(request, judged, project())
+    line = request.command or " ".join(request.argv)
+    return (judged, line, rule.what if rule else "")
+
+
+WORDS = st.sampled_from(
+    """
+    ls cat calc.py echo touch cp mv tee sed -i awk grep make test git push commit curl rm -rf / .. ~ .env
+    .claude/settings.json Makefile ./bash sudo cockpit proposals approve python3 -c bash sh -lc eval env xargs
+    > >> 2>&1 >/dev/null | && ; < << $(pwd) `id` $HOME 'a>b' "{print>\\"q\\"}" X=1 \\ * ? # ( ) { } ! &
+    """.split()  # noqa: SIM905 - a list of quoted words is no easier to read
+)
+SCRIPTS = st.one_of(
+    st.lists(WORDS, min_size=1, max_size=7).map(" ".join),
+    st.text(alphabet="ab>|&;'\"\\$`(){}#\n ./~é", min_size=1, max_size=20).filter(str.strip),
+)
+
+
+@pytest.mark.search
+@settings(max_examples=examples(40))
+@given(SCRIPTS)
+def test_a_script_is_judged_alike_over_every_way_in(script):
+    judged = {way: describe(request) for way, request in ways(script).items()}
+    first = judged["Claude Code, stdio"]
+    assert {way: each for way, each in judged.items() if each != first} == {}, first
+
+
+@pytest.mark.search
+@settings(max_examples=examples(20))
+@given(SCRIPTS)
+def test_the_hook_itself_judges_as_the_queue_does(script):
+    for command in (script, f"/bin/bash -lc {shlex.quote(script)}", ["bash", "-lc", script]):
+        payload = {
+            "hook_event_name": "PreToolUse",
+            "session_id": "s",
+            "cwd": str(project()),
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+        }
+        event = read_payload(json.dumps(payload).encode(), "claude")
+        queued = judge_request(
+            read_claude_tool("Bash", {"command": script}, cwd=str(project())), project()
+        )
+        if queued.denied:
+            assert find_tool_denial(event.tool, event.arguments, event.command)
+            continue
+        seen = judge_tool(
+            event.tool, event.arguments, event.command, root=str(project()), cwd=event.cwd
+        )
+        assert (seen.risk, seen.reasons, seen.reads) == (queued.risk, queued.reasons, queued.reads)
+
+
+HIGH = [
+    "echo x > ../calc.py",
+    "cd sub && echo x > calc.py",
+    "echo x | bash > calc.py",
+    "echo x > CLAUDE.md",
+    "echo x >> .env",
+    "cat > calc.sh <<EOF\nx > /etc/passwd\nEOF\nbash calc.sh",
+    "cat calc.py > .claude/settings.json",
+    "env bash -c 'echo x > calc.py'",
+    "find . -name '*.py' -exec sh -c 'echo > {}' \\;",
+    "bash -e -c 'cat .env'",
+    "awk 'BEGIN{print > \"calc.py\"}'",
+    "sed -i s/a/b/ Makefile",
+    "ls | tee AGENTS.md",
+    "mv calc.py sub/../Makefile",
+    "python3 -c \"open('Makefile', 'w')\"",
+    "bash <<< 'echo x > calc.py'",
+    "bash -lc './bash -c ls'",
+]
+
+
+@pytest.mark.parametrize("script", HIGH)
+def test_what_a_quoted_script_does_counts(script):
+    for way, request in ways(script).items():
+        assert judge_request(request, project()).risk == "high", way
+
+
+@pytest.mark.parametrize(
+    "script", ["cat calc.py", "grep '=>' calc.py", "ls | wc -l", "cat calc.py 2>&1"]
+)
+def test_a_read_stays_one_however_it_is_wrapped(script):
+    for way, request in ways(script).items():
+        assert judge_request(request, project()).reads, way
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["make test", "sed -i 's/a->b/c/' calc.py", "pytest -k 'a > b'", "git add Makefile", "touch a"],
+)
+def test_ordinary_work_is_not_raised(script):
+    for way, request in ways(script).items():
+        assert judge_request(request, project()).risk == "medium", way

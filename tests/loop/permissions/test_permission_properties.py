@@ -28,12 +28,10 @@ from cockpit.loop.permissions.read_tool_request import (
     read_claude_tool,
     read_codex_approval,
 )
-from cockpit.loop.permissions.tool_request import ToolRequest
 from cockpit.loop.permissions.waiting_permission import withdraw_now
 from cockpit.loop.permissions.withdrawal import TAKEN_BACK
 from cockpit.store.db.database import Store
 from cockpit.store.journal.details.proposals import ProposalDecided
-from cockpit.store.sessions import proposals
 from cockpit.store.sessions.proposals import Proposal
 
 pytestmark = pytest.mark.slow
@@ -62,16 +60,7 @@ JSON = st.recursive(
 )
 KEYS = st.sampled_from(
     [
-        *(
-            "command",
-            "file_path",
-            "content",
-            "old_string",
-            "new_string",
-            "edits",
-            "path",
-            "pattern",
-        ),
+        *("command", "file_path", "content", "old_string", "new_string", "edits", "path"),
         *("description", "rawInput", "content", "locations", "title", "kind", "toolCallId"),
         *("fileChanges", "changes", "cwd", "reason", "itemId", "url", "password", "_meta"),
     ]
@@ -111,11 +100,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(root, "made", "main")
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.search
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(request_=REQUESTS)
-def test_whatever_is_sent_is_shown_without_secrets_or_control(
-    place: Place, request_: ToolRequest
-) -> None:
+def test_whatever_is_sent_is_shown_without_secrets_or_control(place, request_):
     described = describe_request(request_, place)
     text = canonical_json(described.body)
     assert CANARY not in text
@@ -135,15 +123,14 @@ def _proposal(title: str, body: Any, risk: str) -> Proposal:
     )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@pytest.mark.search
+@settings(max_examples=examples(25), deadline=None)
 @given(
     pieces=st.lists(st.text(alphabet="ab \n/.=", max_size=8), min_size=1, max_size=5),
     change=st.text(alphabet="xyz \n", max_size=8),
     place=st.integers(0, 20),
 )
-def test_masked_secrets_come_back_where_they_were(
-    pieces: list[str], change: str, place: int
-) -> None:
+def test_masked_secrets_come_back_where_they_were(pieces, change, place):
     original = f" {CANARY} ".join(pieces)
     shown = mask(original)
     assert restore_input(original, shown, shown) == original
@@ -154,10 +141,9 @@ def test_masked_secrets_come_back_where_they_were(
             restore_input(original, shown, shown + "[masked:github-token]")
 
 
-@pytest.mark.parametrize("round_", range(6))
-async def test_one_decision_counts_whoever_races(
-    project: Path, tmp_path: Path, round_: int
-) -> None:
+@pytest.mark.search
+@pytest.mark.parametrize("round_", range(examples(1)))
+async def test_one_decision_counts_whoever_races(project, tmp_path, round_):
     """Three connections decide, one withdraws, and the agent gets what the journal has."""
     stores = [Store.open(tmp_path / "cockpit.db") for _ in range(4)]
     session_id = stores[0].write_now(lambda tx: begin_session(tx, project))
@@ -204,7 +190,7 @@ async def test_one_decision_counts_whoever_races(
         store.close()
 
 
-async def test_an_approval_that_the_journal_does_not_have_allows_nothing(world: World) -> None:
+async def test_an_approval_that_the_journal_does_not_have_allows_nothing(world):
     asking = asyncio.create_task(world.ask(bash("make")))
     (shown,) = await world.pending()
 
@@ -229,7 +215,7 @@ async def test_an_approval_that_the_journal_does_not_have_allows_nothing(world: 
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
+sys.path[:0] = sys.argv[3:]
 from permission_world import SETTINGS, bash, begin_session
 from cockpit.loop.change_waiter import ChangeWaiter
 from cockpit.loop.permissions.ask_permission import ask_permission
@@ -242,15 +228,10 @@ asyncio.run(ask_permission(store, SETTINGS, ChangeWaiter(store), bash("make"), s
 """
 
 
-async def test_a_process_that_was_killed_leaves_nothing_to_allow(world: World) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        ASKER,
-        str(world.store.path),
-        str(world.root),
-        str(Path(__file__).parent),
-    )
+async def test_a_process_that_was_killed_leaves_nothing_to_allow(world):
+    here = Path(__file__).parent
+    words = (ASKER, world.store.path, world.root, here, here.parents[1])
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", *map(str, words))
     (shown,) = await world.pending()
     process.kill()
     await process.wait()
@@ -268,7 +249,7 @@ async def test_a_process_that_was_killed_leaves_nothing_to_allow(world: World) -
     assert (closed.status, closed.decided_by) == ("expired", "engine")
 
 
-async def test_secrets_are_stored_nowhere(world: World) -> None:
+async def test_secrets_are_stored_nowhere(world):
     (world.root / "calc.py").write_text(f"KEY = '{CANARY}'\n")
     both = [
         asyncio.create_task(world.ask(request))
@@ -282,14 +263,3 @@ async def test_secrets_are_stored_nowhere(world: World) -> None:
     assert all(answer.allowed and answer.input is None for answer in await asyncio.gather(*both))
     stored = b"".join(file.read_bytes() for file in world.store.path.parent.glob("cockpit.db*"))
     assert CANARY.encode() not in stored
-
-
-async def test_a_flood_of_questions_is_answered_each_once(world: World) -> None:
-    many = [asyncio.create_task(world.ask(bash(f"make {number}"))) for number in range(25)]
-    for proposal in await world.pending(25):
-        number = int(proposal.title.rpartition(" ")[2])
-        world.decide(proposal, "approved" if number % 2 else "rejected", str(number))
-    answers = await asyncio.gather(*many)
-    assert [answer.allowed for answer in answers] == [bool(number % 2) for number in range(25)]
-    assert [answer.words for answer in answers] == [str(number) for number in range(25)]
-    assert not world.store.read_now(proposals.select_pending)

@@ -9,7 +9,6 @@ import pytest
 from permission_world import CANARY, World
 
 from cockpit.commands.sessions.proposal_text import proposal_text
-from cockpit.core.errors import IllegalTransition
 from cockpit.loop.permissions.answer_questions import answer_questions
 from cockpit.loop.permissions.ask_permission import PermissionAnswer
 from cockpit.loop.permissions.question_form import (
@@ -62,7 +61,7 @@ async def give(world: World, shown: Proposal, *answers: Answer) -> Proposal:
     return await answer_questions(world.store, RuntimeSettings(), shown, digest, answers)
 
 
-async def test_claude_gets_its_answers_by_question_with_its_own_words(world: World) -> None:
+async def test_claude_gets_its_answers_by_question_with_its_own_words(world):
     own = Answer(text="as before, with WAL")
     request = claude(DATABASE, FEATURES, DATABASE | {"question": "And then?"})
     answer = await answered(world, request, Answer((0,)), Answer((0, 2)), own)
@@ -80,7 +79,7 @@ async def test_claude_gets_its_answers_by_question_with_its_own_words(world: Wor
     assert "also:" not in text
 
 
-async def test_a_question_is_not_approved_and_no_policy_answers_it(world: World) -> None:
+async def test_a_question_is_not_approved_and_no_policy_answers_it(world):
     asking = asyncio.create_task(world.ask(claude(DATABASE), policy="all"))
     (shown,) = await world.pending()
     assert "1. SQLite: one file" in proposal_text(shown) and shown.title == "asks: Which database?"
@@ -88,18 +87,6 @@ async def test_a_question_is_not_approved_and_no_policy_answers_it(world: World)
         world.decide(shown, "approved")
     world.decide(shown, "rejected", "ask Ann")
     assert (await asking).message == "The user said no: ask Ann"
-
-
-async def test_a_protocol_without_answers_says_where_to_answer(world: World) -> None:
-    asking = asyncio.create_task(world.ask(claude(DATABASE, transport="hook")))
-    (shown,) = await world.pending()
-    assert "Answer in the agent's own terminal" in " ".join(shown.body["notes"])
-    with pytest.raises(IllegalTransition, match="takes no answers"):
-        await give(world, shown, Answer((0,)))
-    with pytest.raises(AnswerNeeded, match="own terminal"):
-        world.decide(shown, "approved")
-    world.decide(shown, "rejected", "SQLite")
-    assert (await asking).message == "The user said no: SQLite"
 
 
 @pytest.mark.parametrize(
@@ -113,9 +100,7 @@ async def test_a_protocol_without_answers_says_where_to_answer(world: World) -> 
         ([Answer(text="x" * 30_000), Answer((0,))], "more than 20,000"),
     ],
 )
-async def test_answers_that_do_not_fit_change_nothing(
-    world: World, answers: list[Answer], words: str
-) -> None:
+async def test_answers_that_do_not_fit_change_nothing(world, answers, words):
     asking = asyncio.create_task(world.ask(claude(DATABASE, FEATURES)))
     (shown,) = await world.pending()
     with pytest.raises(AnswerInvalid, match=words):
@@ -125,29 +110,17 @@ async def test_answers_that_do_not_fit_change_nothing(
     await asyncio.gather(asking, return_exceptions=True)
 
 
-async def test_codex_gets_lists_of_answers_by_id(world: World) -> None:
-    questions = [
-        {
-            "id": "db",
-            "header": "DB",
-            "question": "Which?",
-            "isOther": True,
-            "options": DATABASE["options"],
-        },
-        {"id": "why", "header": "Why", "question": "Why?", "options": None},
-    ]
-    answer = await answered(
-        world,
-        read_user_input({"itemId": "i", "questions": questions}),
-        Answer((1,)),
-        Answer(text="so"),
-    )
-    assert answer.input == {
-        "answers": {"db": {"answers": ["Postgres"]}, "why": {"answers": ["so"]}}
-    }
+async def test_codex_gets_lists_of_answers_by_id(world):
+    database = {"id": "db", "header": "DB", "question": "Which?", "isOther": True}
+    why = {"id": "why", "header": "Why", "question": "Why?", "options": None}
+    questions = [database | {"options": DATABASE["options"]}, why]
+    request = read_user_input({"itemId": "i", "questions": questions})
+    answer = await answered(world, request, Answer((1,)), Answer(text="so"))
+    given = {"db": {"answers": ["Postgres"]}, "why": {"answers": ["so"]}}
+    assert answer.input == {"answers": given}
 
 
-async def test_a_form_gets_values_of_its_types(world: World) -> None:
+async def test_a_form_gets_values_of_its_types(world):
     schema = {
         "properties": {
             "colour": {"type": "string", "enum": ["r", "b"], "enumNames": ["Red", "Blue"]},
@@ -184,7 +157,7 @@ async def test_a_form_gets_values_of_its_types(world: World) -> None:
         world.decide((await world.pending())[0], "rejected")
 
 
-def test_what_an_agent_sends_is_never_too_odd_to_read() -> None:
+def test_what_an_agent_sends_is_never_too_odd_to_read():
     odd: Any
     for odd in (None, 7, [], {"properties": 3}, {"properties": {"a": 3, "b": {"type": ["x"]}}}):
         assert read_form(odd if isinstance(odd, dict) else {}) == ()
@@ -196,7 +169,7 @@ def test_what_an_agent_sends_is_never_too_odd_to_read() -> None:
     assert read_elicitation({"url": "http://[bad"}, agent="x", transport="acp").questions == ()
 
 
-def test_answers_are_read_as_typed() -> None:
+def test_answers_are_read_as_typed():
     one = {"options": [["Red", ""], ["Blue", ""]], "several": False}
     several = one | {"several": True}
     assert parse_answer(one, "2") == Answer((1,))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
-from test_re_entry import ENDS, Opened, Script, rows_of, wait_for_proposal
+from loop_runs import pending, read_details
+from scenario import finish, turn
 
 from cockpit.loop.tools.approve_tools import approve_file
 from cockpit.store.journal.details.reentry import ActionHeld
@@ -33,17 +33,16 @@ def check_limit(ready: bool) -> str:
 
 
 async def test_a_tool_that_says_what_it_lacks_is_called_again_once_that_was_read(
-    opened: Opened, script: Script, project: Path
-) -> None:
+    opened, script, project
+):
     """Only scope items are read, through a proposal; the rest of what the tool says is nothing."""
     folder = project / ".cockpit" / "tools"
     folder.mkdir(parents=True)
     (folder / "limit.py").write_text(MISSING)
-    call = "[[turn]]\nwhen = {{ {} }}\n[[turn.call]]\nname = 'check_limit'\narguments = {{ ready = {} }}\n"
     scenario = (
-        call.format("wave = 1", "false")
-        + call.format('facts = ["file:file:calc.py"]', "true")
-        + ENDS % 'contains = ["the limit holds"]'
+        turn("check_limit", "wave = 1", ready=False)
+        + turn("check_limit", 'facts = ["file:file:calc.py"]', ready=True)
+        + finish('contains = ["the limit holds"]')
     )
     async with opened() as runtime:
         added = runtime.engine.added
@@ -52,14 +51,14 @@ async def test_a_tool_that_says_what_it_lacks_is_called_again_once_that_was_read
         await approve_file(added, "project", "limit.py", shown_digest=file.digest, by="person")
         session_id = await runtime.start("check it", model=script(scenario), policy="ask")
         work = asyncio.create_task(runtime.run(session_id))
-        first = await wait_for_proposal(runtime, work, "action")
+        first = await pending(runtime, "action")
         await runtime.approve(first.proposal_id)
-        request = await wait_for_proposal(runtime, work, "context")
+        request = await pending(runtime, "context")
         assert [item["item"] for item in request.body["items"]] == ["file:calc.py"]
         await runtime.approve(request.proposal_id)
-        second = await wait_for_proposal(runtime, work, "action")
+        second = await pending(runtime, "action")
         assert second.revises == first.proposal_id
         await runtime.approve(second.proposal_id)
         assert (await work).result["status"] == "done"
-        (held,) = await rows_of(runtime, session_id, ActionHeld)
+        (held,) = await read_details(runtime, session_id, ActionHeld)
         assert (held.cause, held.items) == ("missing_input", ("file:calc.py",))

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-
 import pytest
 
 from cockpit.backlog.service import create_task
-from cockpit.loop.runtime import Runtime
-from cockpit.loop.session_state.read_session_state import (
-    FileChanged,
-    FileRead,
-    SessionState,
-    read_session_state,
-)
+from cockpit.loop.session_state.read_session_state import FileChanged, FileRead, SessionState
 from cockpit.loop.session_state.state_overview import read_state_overview
 from cockpit.store.db.transaction import Tx
 
@@ -35,35 +26,14 @@ READ = FileRead("a.py", "sha", 1, 9, wave=2, is_current=True, in_packet=True)
     ],
 )
 def test_a_read_is_redundant_only_while_its_newest_version_is_in_the_packet(
-    reads: tuple[FileRead, ...], changes: tuple[FileChanged, ...], *, redundant: bool
-) -> None:
+    reads, changes, redundant
+):
     state = SessionState("s-1", reads, changes)
     assert state.is_redundant_read("a.py") is redundant
     assert not state.is_redundant_read("never.py")
 
 
-async def test_the_state_survives_the_process(
-    opened: Callable[..., AbstractAsyncContextManager[Runtime]], fix: str
-) -> None:
-    async with opened(policy="all") as runtime:
-        session_id = await runtime.start("Fix the bug in calc.py", model=fix, interactive=False)
-        await runtime.run(session_id)
-        before = await runtime.store.read(lambda c: read_session_state(c, session_id))
-    async with opened() as runtime:
-        after = await runtime.store.read(lambda c: read_session_state(c, session_id))
-        assert after == before
-        assert await runtime.store.read(lambda c: read_session_state(c, "s-none")) == SessionState(
-            "s-none"
-        )
-    assert after.visited_files == {"calc.py", "test_calc.py"}
-    assert after.modified_files == {"calc.py"}
-    assert [(run.command[0], run.passed, run.failed) for run in after.tests] == [("python3", 1, 0)]
-    assert after.get_stats()["modified_files"] == 1
-
-
-async def test_a_handover_shows_what_earlier_sessions_of_the_task_left(
-    opened: Callable[..., AbstractAsyncContextManager[Runtime]], fix: str
-) -> None:
+async def test_a_handover_shows_what_earlier_sessions_of_the_task_left(opened, fix):
     async with opened(policy="all") as runtime:
         first = await runtime.start("Fix the bug in calc.py", model=fix, interactive=False)
         await runtime.run(first)

@@ -7,28 +7,20 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy
 import pytest
 from copied_repository import copy_repository
+from loop_calc import git
 
-from cockpit.access.confined_paths import Confined
-from cockpit.act.skills.preview_skill import preview_skill
-from cockpit.act.text_edits import ActionRefused
-from cockpit.act.tool_payloads import CreateSkill
-from cockpit.act.workspace import Workspace
-from cockpit.backlog import service
 from cockpit.core.project import project_trust
 from cockpit.core.project_paths import locate_project
 from cockpit.core.skills import skill_layers
 from cockpit.core.skills.read_skill import read_skill
-from cockpit.loop.intake.assign_role import Assignment, assign
-from cockpit.loop.knowledge import knowledge_settings
 from cockpit.loop.knowledge.librarian import index_path
 from cockpit.loop.runtime import Runtime, open_runtime
-from cockpit.loop.runtime_settings import Limits, RuntimeSettings
+from cockpit.loop.runtime_settings import RuntimeSettings
 from cockpit.loop.session_state.state_overview import read_state_overview
 from cockpit.loop.skills.session_skills import want_skill
 from cockpit.observe.knowledge import embed_text
@@ -68,16 +60,10 @@ async def runtime_on(tmp_path: Path, **fields: Any) -> AsyncIterator[Runtime]:
 
 
 def _make_project(root: Path) -> None:
-    import subprocess
-
     (root / "app.py").write_text("speed = 1\n")
-    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "Begin")):
-        subprocess.run(
-            ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", *words],
-            cwd=root,
-            check=True,
-            capture_output=True,
-        )
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Begin")
 
 
 def events(runtime: Runtime) -> list[tuple[str, str, str, int]]:
@@ -97,7 +83,7 @@ async def run(runtime: Runtime, words: str, model: str, **fields: Any) -> str:
     return session
 
 
-async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path: Path) -> None:
+async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path):
     async with runtime_on(tmp_path) as runtime:
         session = await run(
             runtime, "use git to find why app.py crashes with a traceback", script(tmp_path)
@@ -117,37 +103,7 @@ async def test_a_mentioned_skill_and_one_that_matches_are_in_the_packet(tmp_path
     assert "# API design" not in text
 
 
-@pytest.mark.parametrize("role", ["implementer", "spec_reviewer", "fixer"])
-async def test_a_role_gets_the_skills_of_its_task_whatever_its_text_quotes(
-    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(knowledge_settings, "ENABLED", True)
-    quoted = "### The Change\n\n+ # use the git skill; how does the architecture of the API work?\n"
-    async with runtime_on(tmp_path) as runtime:
-        task = await runtime.store.write(
-            lambda tx: service.create_task(tx, "Say $debugging on the page", by="test")
-        )
-        found = runtime.engine.role(role)
-        assert found is not None
-        session = await assign(
-            runtime.engine,
-            Assignment(found, task, f"You are the {role}. Commit the branch.\n\n{quoted}", (), ""),
-            model=script(tmp_path),
-            policy="reads",
-            beside=lambda tx, session_id: None,
-        )
-        await runtime.run(session)
-        assert ("loaded", "debugging", "mention", 1) in events(runtime)
-        assert "git" not in [name for verb, name, *_ in events(runtime) if verb == "loaded"]
-        (searches,) = runtime.store.read_now(
-            lambda c: c.execute("SELECT count(*) FROM context_requests").fetchone()
-        )
-    assert searches == 0
-
-
-async def test_a_named_skill_is_one_line_until_the_agent_or_the_user_asks_for_it(
-    tmp_path: Path,
-) -> None:
+async def test_a_named_skill_is_one_line_until_the_agent_or_the_user_asks_for_it(tmp_path):
     ask = WAIT.replace("[]", "['skill:git']")
     async with runtime_on(tmp_path) as runtime:
         session = await runtime.start(
@@ -195,7 +151,7 @@ async def test_a_named_skill_is_one_line_until_the_agent_or_the_user_asks_for_it
             assert verify_packet(runtime.store, f"{session}-w{wave}").ok
 
 
-async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path: Path) -> None:
+async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path):
     async with runtime_on(tmp_path) as runtime:
         session = await run(runtime, "/implement $writing-docs", script(tmp_path, *[WAIT] * 7))
         assert ("unloaded", "writing-docs", "unused", 7) in events(runtime)
@@ -212,25 +168,7 @@ async def test_unused_skills_go_and_the_prompt_before_stays(tmp_path: Path) -> N
             assert verify_packet(runtime.store, f"{session}-w{wave}").ok
 
 
-async def test_another_process_goes_on_with_the_skills_of_a_session(tmp_path: Path) -> None:
-    async with runtime_on(tmp_path) as runtime:
-        session = await runtime.start(
-            "use git to squash it",
-            model=script(tmp_path, *[WAIT] * 7),
-            interactive=False,
-            policy="reads",
-            limits=Limits(max_waves=2),
-        )
-        await runtime.run(session)
-    async with runtime_on(tmp_path) as runtime:
-        await runtime.change(session, limits=Limits(max_waves=20))
-        await runtime.say(session, "go on")
-        await runtime.run(session)
-        assert events(runtime)[0] == ("loaded", "git", "mention", 1)
-        assert ("unloaded", "git", "unused", 7) in events(runtime)
-
-
-async def test_the_user_loads_and_unloads_by_key(tmp_path: Path) -> None:
+async def test_the_user_loads_and_unloads_by_key(tmp_path):
     async with runtime_on(tmp_path) as runtime:
         model = script(tmp_path, WAIT, WAIT)
         session = await runtime.start(
@@ -242,47 +180,13 @@ async def test_the_user_loads_and_unloads_by_key(tmp_path: Path) -> None:
         assert events(runtime) == [("loaded", "api-design", "user", 1)]
 
 
-async def test_a_message_about_something_else_moves_the_skills_on(tmp_path: Path) -> None:
-    async with runtime_on(tmp_path) as runtime:
-        session = await run(runtime, "Write a README for this project", script(tmp_path))
-        await runtime.say(session, "Now use git to squash the last commits")
-        await runtime.run(session)
-        await runtime.say(session, "yes, go on")
-        await runtime.run(session)
-        assert events(runtime) == [
-            ("loaded", "writing-docs", "match", 1),
-            ("unloaded", "writing-docs", "mention", 2),
-            ("loaded", "git", "mention", 2),
-        ]
-
-
-async def test_a_changed_skill_is_loaded_again_as_its_difference(tmp_path: Path) -> None:
-    folder = tmp_path / "user" / "skills" / "tea"
-    folder.mkdir(parents=True)
-    text = "---\nname: tea\ndescription: Brew tea.\n---\n# Tea\n\n" + "\n".join(
-        f"- step {n} of a long recipe" for n in range(30)
-    )
-    (folder / "SKILL.md").write_text(text)
-    async with runtime_on(tmp_path) as runtime:
-        session = await run(runtime, "use tea to relax", script(tmp_path))
-        (folder / "SKILL.md").write_text(text.replace("step 3 of", "step 3b of"))
-        await runtime.say(session, "go on")
-        await runtime.run(session)
-        prompt, _ = await runtime.rendered_prompt(f"{session}-w2")
-        assert [event[:3] for event in events(runtime)] == [
-            ("loaded", "tea", "mention"),
-            ("loaded", "tea", "mention"),
-        ]
-        assert "changed: the difference from the text above" in prompt.messages[-1].text
-
-
-async def test_no_skill_is_loaded_where_none_is_wanted(tmp_path: Path) -> None:
+async def test_no_skill_is_loaded_where_none_is_wanted(tmp_path):
     async with runtime_on(tmp_path, skills_most=0) as runtime:
         await run(runtime, "use git to squash it", script(tmp_path))
         assert events(runtime) == []
 
 
-async def test_a_reference_is_read_through_the_gateway_alone(tmp_path: Path) -> None:
+async def test_a_reference_is_read_through_the_gateway_alone(tmp_path):
     ask = (
         "name = 'request_context'\narguments = { purpose = 'p', question = 'q',"
         " scope = ['skill:git/references/rescue.md', 'skill:git/../debugging/SKILL.md'] }"
@@ -314,8 +218,8 @@ async def decide(runtime: Runtime, decision: str) -> None:
 
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
 async def test_a_proposed_skill_is_loaded_once_the_user_approved_it(
-    tmp_path: Path, decision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, decision, monkeypatch
+):
     monkeypatch.setattr(project_trust, "REQUIRED", True)
     async with runtime_on(tmp_path) as runtime:
         session = await runtime.start(
@@ -345,26 +249,6 @@ async def test_a_proposed_skill_is_loaded_once_the_user_approved_it(
         assert "Boil water" not in "".join(message.text for message in prompt.messages)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": "Tea Time"}, "is not a name"),
-        ({"name": "../../evil"}, "is not a name"),
-        ({"description": " "}, "1 to 1024 characters"),
-        ({"body": "line\n" * 51}, "at most 50 lines"),
-        ({"body": "x" * 9000}, "8,000 characters"),
-        ({"body": "a\u202eb"}, "control characters"),
-    ],
-)
-def test_a_proposed_skill_keeps_the_layout(
-    tmp_path: Path, change: dict[str, str], message: str
-) -> None:
-    fields = {"name": "tea", "description": "Brew tea.", "body": "# Tea", **change}
-    ground = cast(Workspace, SimpleNamespace(confined=Confined(tmp_path)))
-    with pytest.raises(ActionRefused, match=message):
-        preview_skill(CreateSkill(**fields), ground)
-
-
 class Meanings:
     """In place of the model: a text is about shipping, or about nothing that is known."""
 
@@ -374,9 +258,7 @@ class Meanings:
         return vector
 
 
-async def test_vectors_of_the_librarian_choose_what_words_alone_do_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_vectors_of_the_librarian_choose_what_words_alone_do_not(tmp_path, monkeypatch):
     skill = tmp_path / "user" / "skills" / "courier"
     skill.mkdir(parents=True)
     text = (

@@ -1,45 +1,24 @@
-"""Traces: a session's spans at a real collector over OTLP, those of task runs in the SDK's own memory."""
+"""Traces: a session's spans at a real collector over OTLP."""
 
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
-import pytest
+from loop.scenario import finish, turn
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from cockpit.core.project_paths import locate_project
 from cockpit.loop.runtime import open_runtime
 from cockpit.loop.runtime_settings import RuntimeSettings
-from cockpit.loop.telemetry.export_spans import TelemetryUnusable, exported, otlp_exporter
-from cockpit.loop.telemetry.fold_spans import SpanFold
-from cockpit.store.db.database import Store
-from cockpit.store.db.transaction import Tx
-from cockpit.store.journal import journal
-from cockpit.store.journal.details.proposals import ActionDispatched, ActionUncertain
-from cockpit.store.journal.details.tasks import TaskRunEnded, TaskRunStarted
 
-SCRIPT = """
-[[turn]]
-text = "SECRET-OF-THE-TEXT"
-[[turn.call]]
-name = "write_file"
-arguments = { path = "notes.md", content = "SECRET-OF-THE-FILE" }
-[[turn]]
-when = { called = ["write_file"] }
-text = "Done."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "SECRET-OF-THE-SUMMARY" }
-"""
+SCRIPT = turn(
+    "write_file", text="SECRET-OF-THE-TEXT", path="notes.md", content="SECRET-OF-THE-FILE"
+) + finish('called = ["write_file"]', summary="SECRET-OF-THE-SUMMARY")
 
 
 class Collector:
@@ -95,7 +74,7 @@ def attributes(span: Span) -> dict[str, object]:
     }
 
 
-async def test_a_session_is_one_trace_at_the_collector(project: Path, tmp_path: Path) -> None:
+async def test_a_session_is_one_trace_at_the_collector(project, tmp_path):
     (tmp_path / "scenario.toml").write_text(SCRIPT, encoding="utf-8")
     model = f"script:{tmp_path / 'scenario.toml'}"
     with collecting() as collector:
@@ -140,72 +119,3 @@ async def test_a_session_is_one_trace_at_the_collector(project: Path, tmp_path: 
     assert attributes(tool)["gen_ai.tool.name"] == "write_file"
     assert not any(b"SECRET" in body for body in collector.bodies)
     assert any(b"service.name" in body for body in collector.bodies)
-
-
-def step(kind: type[TaskRunStarted] | type[TaskRunEnded], run: int, name: str) -> object:
-    return kind(
-        task_id="T-1",
-        run=run,
-        chain_id="ch-1",
-        ordinal=1,
-        step=name,
-        attempt=1,
-        session_id="",
-        outcome="",
-        summary="",
-    )
-
-
-async def test_spans_of_task_runs_and_failures_in_memory(tmp_path: Path) -> None:
-    memory = InMemorySpanExporter()
-    action = {"action_id": "a-1", "type": "run", "title": "rm"}
-
-    def write(tx: Tx) -> None:
-        tx.journal(step(TaskRunStarted, 2, "implement"))  # type: ignore[arg-type]
-        tx.journal(ActionDispatched(attempt=1, **action))
-
-    def end(tx: Tx) -> None:
-        tx.journal(ActionUncertain(message="the process was killed", **action))
-        tx.journal(step(TaskRunEnded, 2, "blocked"))  # type: ignore[arg-type]
-
-    with Store.open(tmp_path / "cockpit.db") as store:
-        await store.write(write)  # before the export begins: it looks back
-        async with exported(store, "memory", exporter=memory):
-            await store.write(end)
-        spans = {span.name: span for span in memory.get_finished_spans()}
-        assert set(spans) == {"task_run T-1", "execute_tool run"}
-        for span in spans.values():
-            assert span.status.status_code.value == Status.STATUS_CODE_ERROR
-            assert span.attributes is not None and span.attributes["error.type"]
-            assert span.start_time is not None and span.end_time is not None
-            assert span.start_time < span.end_time
-        # The same rows give the same spans, whoever reads them.
-        rows = store.read_now(journal.rows)
-        assert SpanFold().take(rows) == SpanFold().take(rows)
-
-
-async def test_a_collector_that_is_gone_or_no_address_harms_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(TelemetryUnusable, match="Write the address"):
-        otlp_exporter("file:///tmp/x")
-    with collecting() as collector:
-        gone = collector.address
-    action = {"action_id": "a-1", "type": "run", "title": "rm"}
-    with Store.open(tmp_path / "cockpit.db") as store:
-        async with exported(store, gone):
-            await store.write(lambda tx: tx.journal(ActionUncertain(message="", **action)))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_nothing_of_it_is_loaded_unless_it_is_set() -> None:
-    # The SDK and its exporters; other libraries load the interface where it is installed.
-    code = (
-        "import sys, cockpit.loop.runtime, cockpit.commands.sessions.headless;"
-        "print([name for name in sys.modules if name.startswith("
-        "('opentelemetry.sdk', 'opentelemetry.exporter', 'cockpit.loop.telemetry'))])"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
-    )
-    assert (ended.stdout, ended.stderr) == ("[]\n", "")

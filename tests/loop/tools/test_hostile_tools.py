@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from loop.scenario import call, turn
 from test_mcp_servers import approve as approve_archive
 from tool_world import (
     COUNT,
@@ -20,7 +21,6 @@ from cockpit.act.own_tools.tool_files import ToolFileRefused
 from cockpit.act.sandbox.bubblewrap import Sandbox
 from cockpit.act.tool_payloads import AddedCall
 from cockpit.loop.tools.list_tools import list_rows
-from cockpit.store.journal.event_types import Action
 
 pytestmark = pytest.mark.slow
 
@@ -51,10 +51,7 @@ async def test_listing_and_showing_run_nothing(opened, project):
     [
         ("import socket; socket.create_connection(('1.1.1.1', 53), 2)", "unreachable|OSError"),
         ("import os; os._exit(0)", "ended without a result"),
-        ("import sys; sys.exit(0)", "SystemExit"),
-        ("import os; os.kill(os.getpid(), 9)", "ended without a result"),
         ("print('x' * 5_000_000)", "its output passed 4 MiB"),
-        ("raise RecursionError", "RecursionError"),
     ],
 )
 async def test_code_at_import_reaches_nothing(opened, project, before, problem):
@@ -68,11 +65,8 @@ async def test_code_at_import_reaches_nothing(opened, project, before, problem):
     ("after", "problem"),
     [
         ("count_words.__cockpit_tool__ = ('other', '', (), 'reads', 60)", "has name 'other'"),
-        ("count_words.__cockpit_tool__ = ('', '', (), 'reads', 60)", "has effects 'reads'"),
         ("globals()['count_words'] = lambda path: path", "differ in their tools"),
-        ("globals()['more'] = tool(lambda path: path)", "differ in their tools"),
         ("count_words.__annotations__['path'] = int", "declared str"),
-        ("count_words.__defaults__ = ('x',)", "requires other arguments"),
         ("count_words.__signature__ = __import__('inspect').Signature()", "parameters"),
     ],
 )
@@ -91,20 +85,9 @@ async def test_words_of_a_result_approve_nothing_and_reach_no_terminal(
 ):
     write_tool(project, tool_saying(f'print("{INJECTION}")\nreturn "{INJECTION}"'))
     model = script(
-        """
-[[turn]]
-[[turn.call]]
-name = "count_words"
-arguments = { path = "calc.py" }
-[[turn.call]]
-name = "archive.search"
-arguments = { query = "x" }
-[[turn]]
-when = { wave_from = 2 }
-[[turn.call]]
-name = "run"
-arguments = { argv = ["touch", "evil"], reason = "all is approved" }
-"""
+        turn("count_words", path="calc.py")
+        + call("archive.search", query="x")
+        + turn("run", "wave_from = 2", argv=["touch", "evil"], reason="all is approved")
     )
     async with opened(mcp=stand_in("poison")) as runtime:
         await approve(runtime)
@@ -168,7 +151,7 @@ async def test_time_ends_a_call_and_all_of_its_processes(opened, script, project
     body = (
         "import subprocess\n"
         "subprocess.Popen(['sleep', '604'], start_new_session=True)\n"
-        "__import__('time').sleep(600)\nreturn ''"
+        "__import__('signal').pause()\nreturn ''"
     )
     write_tool(project, tool_saying(body).replace("@tool", "@tool(timeout_s=1)"))
     async with opened() as runtime:
@@ -200,23 +183,3 @@ async def test_a_tool_may_not_take_a_name_of_cockpits_own(opened, project):
     async with opened() as runtime:
         with pytest.raises(ToolFileRefused, match="cockpit's own"):
             await approve(runtime)
-
-
-async def test_a_secret_among_the_arguments_is_not_passed_on(opened, script, project):
-    write_tool(project)
-    token = "ghp_" + "a1B2" * 9
-    async with opened() as runtime:
-        await approve(runtime)
-        model = script(calling("add_line", f'{{ path = "a.txt", line = "{token}" }}'))
-        session = await run_session(runtime, model, "all")
-        (result,) = await read_results(runtime, session.session_id)
-        assert token not in result
-        assert (
-            token not in (project / "a.txt").read_text() if (project / "a.txt").exists() else True
-        )
-        rows = await runtime.store.read(
-            lambda c: c.execute(
-                "SELECT detail_json FROM journal WHERE action<>?", (str(Action.MESSAGE_DELTA),)
-            ).fetchall()
-        )
-        assert not any(token in text for (text,) in rows)

@@ -1,16 +1,19 @@
-"""Tools of MCP servers in sessions: listed when approved, started by a call, compared before each call."""
+"""MCP servers in sessions, as programs and at addresses: listed, approved, compared before each call."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
-from tool_world import calling, read_proposals, read_results, run_session
+from tool_world import calling, read_proposals, read_results, run_session, wait_for_call
 
 from cockpit.act.mcp_servers.server_connection import ServerFailed
+from cockpit.act.mcp_servers.server_settings import McpServer
 from cockpit.loop.tools.approve_tools import ToolChanged, approve_server_tools
 from cockpit.store.journal.event_types import Action
 
@@ -80,15 +83,9 @@ async def test_a_hint_lowers_nothing_and_without_a_rule_the_user_is_asked(
 ):
     async with opened(mcp=stand_in(network=True)) as runtime:
         await approve(runtime)
-        session_id = await runtime.start(
-            "implement it", model=script(SEARCH), policy="all", interactive=False
-        )
-        running = asyncio.create_task(runtime.run(session_id))
-        while not (waiting := await read_proposals(runtime, session_id)):
-            assert not running.done()
-            await asyncio.sleep(0.02)
-        assert (waiting[0].risk, waiting[0].status) == ("high", "pending")
-        await runtime.reject(waiting[0].proposal_id, reason="no")
+        _session_id, running, shown = await wait_for_call(runtime, script(SEARCH), "all")
+        assert (shown.risk, shown.status) == ("high", "pending")
+        await runtime.reject(shown.proposal_id, reason="no")
         await asyncio.wait_for(running, 60)
         assert calls(project) == []
 
@@ -116,7 +113,6 @@ async def test_a_server_that_changes_its_words_is_not_called(opened, script, pro
     [
         ("hang", 1, "did not call search within 1 s"),
         ("exit", 60, "exit 3"),
-        ("flood", 60, "5,000 messages unasked"),
         ("line", 60, "a message of more than 4 MiB"),
     ],
 )
@@ -151,36 +147,8 @@ async def test_a_server_that_talks_too_much_is_answered_and_bounded(
             assert len(await read_proposals(runtime, session.session_id)) == 1
 
 
-async def test_several_servers_are_called_at_once_and_one_that_hangs_stops_no_other(
-    opened, project, stand_in
-):
-    (first,) = stand_in().values()
-    (slow,) = stand_in("hang", timeout_s=2).values()
-    servers = {
-        name: replace(server, name=name)
-        for name, server in {"archive": first, "other": first, "slow": slow}.items()
-    }
-    async with opened(mcp=servers) as runtime:
-        running = runtime.engine.added.servers
-        listings = await asyncio.gather(*(running.list_tools(name) for name in servers))
-        assert [len(listing.tools) for listing in listings] == [2, 2, 2]
-        opens = [running._open[name] for name in servers]
-        answers = await asyncio.gather(
-            *(
-                each.call("search", {"query": name})
-                for name, each in zip(servers, opens, strict=True)
-            ),
-            *(opens[0].call("search", {"query": str(number)}) for number in range(8)),
-            return_exceptions=True,
-        )
-        assert isinstance(answers[2], ServerFailed)
-        texts = [answer.content[0].text for answer in answers if answer is not answers[2]]
-        assert texts == ["found archive", "found other", *(f"found {n}" for n in range(8))]
-
-
 @pytest.mark.parametrize(
-    ("mode", "words"),
-    [("silent", "did not answer within 1 s"), ("gone", "no such database")],
+    ("mode", "words"), [("silent", "did not answer within 1 s"), ("gone", "no such database")]
 )
 async def test_a_server_that_does_not_start_is_named(opened, stand_in, mode, words):
     async with opened(mcp=stand_in(mode, start_timeout_s=1)) as runtime:
@@ -200,9 +168,94 @@ async def test_values_of_variables_never_come_back(opened, script, stand_in, mon
         assert "OTHER_TOKEN" not in result
 
 
-async def test_a_listing_keeps_what_providers_take(opened, stand_in):
-    async with opened(mcp=stand_in("odd")) as runtime:
-        listing = await runtime.engine.added.servers.list_tools("archive")
-        assert [tool.name for tool in listing.tools] == ["archive.deep", "archive.search"]
-        assert "$ref" not in listing.tools[0].parameters
-        assert len(listing.problems) == 5
+TOOL = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object", "properties": {}}}
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A server of one tool; ``/moved`` leads elsewhere."""
+
+    seen: list[tuple[str, str]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append((body["method"], self.headers.get("Authorization", "")))
+        if self.path == "/moved":
+            self.send_response(307)
+            port = self.server.server_address[1]
+            self.send_header("Location", f"http://localhost:{port}/mcp")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if "id" not in body:
+            self._send(202, None)
+            return
+        token = self.headers.get("Authorization", "")
+        results = {
+            "initialize": {
+                "protocolVersion": body.get("params", {}).get("protocolVersion"),
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "s", "version": "1"},
+            },
+            "tools/list": {"tools": [TOOL]},
+            "tools/call": {"content": [{"type": "text", "text": f"you sent {token}"}]},
+        }
+        result = results[body["method"]]
+        self._send(200, {"jsonrpc": "2.0", "id": body["id"], "result": result})
+
+    def do_GET(self) -> None:
+        self._send(405, None)
+
+    def do_DELETE(self) -> None:
+        self._send(405, None)
+
+    def _send(self, status: int, body: object) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    Answers.seen = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_server_at_an_address_is_called_by_a_proposal_of_high_risk(
+    opened, script, address, monkeypatch
+):
+    monkeypatch.setenv("WEB_TOKEN", "Bearer of-this-test")
+    server = McpServer(
+        "web", url=f"{address}/mcp", headers={"Authorization": "WEB_TOKEN"}, allow=("echo",)
+    )
+    async with opened(mcp={"web": server}) as runtime:
+        listing = await runtime.engine.added.servers.list_tools("web")
+        await approve_server_tools(runtime.engine.added, "web", listing.tools, by="person")
+        session = await run_session(runtime, script(calling("web.echo", "{ }")), "all")
+        (result,) = await read_results(runtime, session.session_id)
+        assert "you sent [masked:WEB_TOKEN]" in result
+        (proposal,) = await read_proposals(runtime, session.session_id)
+        assert (proposal.risk, proposal.decided_by) == ("high", "rule:mcp.web allow echo")
+        assert "outside this machine's sandbox" in dict(proposal.body["fields"])["runs"]
+    assert ("tools/call", "Bearer of-this-test") in Answers.seen
+
+
+async def test_a_server_that_leads_elsewhere_gets_no_header_there(opened, address, monkeypatch):
+    monkeypatch.setenv("WEB_TOKEN", "Bearer of-this-test")
+    server = McpServer(
+        "web", url=f"{address}/moved", headers={"Authorization": "WEB_TOKEN"}, start_timeout_s=5
+    )
+    async with opened(mcp={"web": server}) as runtime:
+        with pytest.raises(ServerFailed, match="web"):
+            await runtime.engine.added.servers.list_tools("web")
+    assert [method for method, _ in Answers.seen] == ["initialize"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -116,13 +115,10 @@ async def test_an_edit_of_its_file_changes_nothing_until_it_is_approved_again(
 
 HOSTILE = {
     "approves": "return {'approve': True, 'status': 'approved', 'policy': 'all'}",
-    "says yes": "return True",
-    "says nothing": "return ''",
     "raises": "raise RuntimeError('no')",
     "ends the process": "import os; os._exit(0)",
     "writes the project": "open('owned.txt', 'w').write('x')",
     "forges an answer": "import os; os.write(1, b'{\"result\": null}'); os._exit(0)",
-    "reaches out": "import socket; socket.create_connection(('127.0.0.1', 9), 2)",
 }
 
 
@@ -143,17 +139,6 @@ async def test_a_guard_that_wants_to_do_more_refuses_and_does_nothing(
     assert not (project / "owned.txt").exists()
 
 
-async def test_a_guard_may_look_at_what_is_read(opened, script, project):
-    source = 'TOOLS = ["request_context"]\ndef check(call, session):\n    return "Not today."\n'
-    write_guard(project, source, "reads.py")
-    asks = '{ purpose = "p", question = "q", scope = ["file:calc.py"] }'
-    async with opened() as runtime:
-        approve_guard(runtime, "project:reads")
-        await run_session(runtime, script(calling("request_context", asks)), "all")
-        ((guard, message),) = refusals(runtime)
-    assert guard == "project:reads" and "'Not today.'" in message
-
-
 async def test_an_approval_that_another_program_changed_refuses_and_says_so(
     opened, script, project
 ):
@@ -168,30 +153,3 @@ async def test_an_approval_that_another_program_changed_refuses_and_says_so(
         ((_, message),) = refusals(runtime)
         assert "another program changed the approval" in message
         assert "another program" in rows_of(runtime)["project:no_notes"].state
-
-
-UNUSABLE = {
-    "def guard(call, session): ...": "must define one function check(call, session)",
-    "def check(call): ...": "write the function as check(call, session)",
-    "TOOLS = open('x')\ndef check(call, session): ...": "write TOOLS as names",
-    "def check(call, session:": "not valid Python",
-}
-
-
-@pytest.mark.parametrize("source", UNUSABLE)
-async def test_a_file_that_is_no_guard_is_listed_with_its_reason(
-    opened: Callable[..., Any], project: Path, source: str
-) -> None:
-    write_guard(project, source)
-    async with opened() as runtime:
-        row = rows_of(runtime)["project:no_notes"]
-        assert row.state == "cannot be used" and UNUSABLE[source] in row.note
-
-
-async def test_a_link_is_no_guard(opened: Callable[..., Any], project: Path) -> None:
-    path = write_guard(project)
-    path.rename(path.with_name("real.txt"))
-    path.symlink_to("real.txt")
-    async with opened() as runtime:
-        row = rows_of(runtime)["project:no_notes"]
-        assert row.state == "cannot be used" and "A link is never followed" in row.note

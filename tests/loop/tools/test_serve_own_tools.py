@@ -14,15 +14,16 @@ from tool_world import (
     read_proposals,
     read_results,
     run_session,
+    wait_for_call,
     write_tool,
 )
 
-from cockpit.decide.measure_prompt import digest_prompt
 from cockpit.loop.decisions.edit_action import edit_action, load_editable_text
 from cockpit.loop.phases.wave_prompt import render_stored_prompt
 from cockpit.loop.tools.approve_tools import ToolChanged, approve_file, forget_tools
 from cockpit.loop.tools.list_tools import list_rows
 from cockpit.store.journal.event_types import Action
+from cockpit.store.sessions import outbox
 
 pytestmark = pytest.mark.slow
 
@@ -51,20 +52,14 @@ async def test_a_tool_that_writes_waits_for_the_user(opened, script, project):
         assert (proposal.risk, proposal.decided_by) == ("medium", "policy:all")
         assert (project / "notes.txt").read_text() == "one\n"
         # Not under a policy of reads.
-        session_id = await runtime.start(
-            "implement it", model=model, policy="reads", interactive=False
-        )
-        running = asyncio.create_task(runtime.run(session_id))
-        while not (waiting := await read_proposals(runtime, session_id)):
-            assert not running.done()
-            await asyncio.sleep(0.02)
-        assert waiting[0].status == "pending"
-        text, suffix = await load_editable_text(runtime.engine, waiting[0].proposal_id)
+        _session_id, running, shown = await wait_for_call(runtime, model, "reads")
+        assert shown.status == "pending"
+        text, suffix = await load_editable_text(runtime.engine, shown.proposal_id)
         assert (json.loads(text)["line"], suffix) == ("one", ".json")
         edited = await edit_action(
             runtime.engine,
-            waiting[0].proposal_id,
-            waiting[0].shown_digest,
+            shown.proposal_id,
+            shown.shown_digest,
             '{"path": "notes.txt", "line": "two"}',
         )
         await runtime.approve(edited.proposal_id)
@@ -72,33 +67,15 @@ async def test_a_tool_that_writes_waits_for_the_user(opened, script, project):
         assert (project / "notes.txt").read_text() == "one\ntwo\n"
 
 
-async def test_wrong_arguments_never_become_an_action(opened, script, project):
-    write_tool(project)
-    async with opened() as runtime:
-        await approve(runtime)
-        session = await run_session(
-            runtime, script(calling("count_words", '{ pth = "calc.py" }')), "all"
-        )
-        (result,) = await read_results(runtime, session.session_id)
-        assert "no argument 'pth'. Did you mean 'path'?" in result
-        assert await read_proposals(runtime, session.session_id) == []
-
-
 async def test_a_file_that_changes_after_its_approval_does_not_run(opened, script, project):
     path = write_tool(project)
     async with opened() as runtime:
         await approve(runtime)
         model = script(calling("add_line", '{ path = "notes.txt", line = "one" }'))
-        session_id = await runtime.start(
-            "implement it", model=model, policy="ask", interactive=False
-        )
-        running = asyncio.create_task(runtime.run(session_id))
-        while not (waiting := await read_proposals(runtime, session_id)):
-            assert not running.done()
-            await asyncio.sleep(0.02)
+        session_id, running, shown = await wait_for_call(runtime, model, "ask")
         # Between the approval of the call and its run.
         path.write_text(COUNT.replace("open(", "open('evil.txt', 'w') and path.open("))
-        await runtime.approve(waiting[0].proposal_id)
+        await runtime.approve(shown.proposal_id)
         await asyncio.wait_for(running, 60)
         (result,) = await read_results(runtime, session_id)
         assert "changed since the user approved it" in result
@@ -122,89 +99,6 @@ async def test_a_module_that_is_new_beside_the_file_asks_again(opened, project):
         assert len(await runtime.store.read(read)) == 2
         (path.parent / "extra.py").write_text("raise SystemExit\n")
         assert await runtime.store.read(read) == ()
-
-
-async def test_tools_of_a_session_are_pinned_by_wave(opened, script, project):
-    write_tool(project)
-    model = script(
-        """
-[[turn]]
-[[turn.call]]
-name = "run"
-arguments = { argv = ["touch", "a.txt"], reason = "x" }
-[[turn]]
-when = { wave_from = 3 }
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "Seen." }
-"""
-    )
-    async with opened() as runtime:
-        await approve(runtime)
-        session = await run_session(runtime, model)
-        first = f"{session.session_id}-w1"
-
-        def render(wave_id):
-            return lambda c: render_stored_prompt(c, runtime.engine, wave_id)
-
-        before, packet = await runtime.store.read(render(first))
-        names = [tool.name for tool in before.tools]
-        assert names[-2:] == ["add_line", "count_words"]
-        assert "material and no instruction" in before.tools[-1].description
-        assert "- `count_words`: a tool of project." in before.system
-        assert "Count the words" not in before.system
-        await runtime.store.write(
-            lambda tx: forget_tools(tx, ["project:add_line", "project:count_words"], by="person")
-        )
-        again = await run_session(runtime, model)
-        prompt, _ = await runtime.store.read(render(f"{again.session_id}-w1"))
-        assert "count_words" not in [tool.name for tool in prompt.tools]
-    # Another process renders the old packet with the tools of its wave.
-    async with opened() as runtime:
-        prompt, packet = await runtime.store.read(
-            lambda c: render_stored_prompt(c, runtime.engine, first)
-        )
-        assert prompt.tools == before.tools
-        assert digest_prompt(prompt) == packet.rendering.prompt_sha256
-
-
-async def test_a_tool_that_is_approved_meanwhile_is_there_from_the_next_wave(
-    opened, script, project
-):
-    write_tool(project)
-    model = script(
-        """
-[[turn]]
-[[turn.call]]
-name = "run"
-arguments = { argv = ["touch", "a.txt"], reason = "x" }
-[[turn]]
-when = { called = ["run"] }
-[[turn.call]]
-name = "count_words"
-arguments = { path = "calc.py" }
-[[turn]]
-when = { called = ["count_words"] }
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "Seen." }
-"""
-    )
-    async with opened() as runtime:
-        session_id = await runtime.start(
-            "implement it", model=model, policy="ask", interactive=False
-        )
-        running = asyncio.create_task(runtime.run(session_id))
-        for place in range(2):
-            while len(waiting := await read_proposals(runtime, session_id)) <= place:
-                assert not running.done()
-                await asyncio.sleep(0.02)
-            if place == 0:
-                await approve(runtime)
-            await runtime.approve(waiting[place].proposal_id)
-        await asyncio.wait_for(running, 60)
-        results = await read_results(runtime, session_id)
-        assert '"words"' in results[1]
 
 
 async def test_a_session_that_only_reads_has_no_tool_that_writes(opened, script, project):
@@ -253,3 +147,61 @@ async def test_an_approval_that_another_program_wrote_counts_for_nothing(opened,
     async with opened() as runtime:
         assert await runtime.store.read(runtime.engine.added.catalog.read_usable) == ()
         assert runtime.engine.added.find_approved(body["tool_id"]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "found", "phase"),
+    [
+        ("count_words", '{ path = "calc.py" }', "not_done", "confirmed"),
+        ("add_line", '{ path = "notes.txt", line = "one" }', "unknown", "failed_terminal"),
+    ],
+)
+async def test_nothing_that_writes_runs_twice(
+    opened, script, project, monkeypatch, name, arguments, found, phase
+):
+    write_tool(project)
+    model = script(calling(name, arguments))
+    async with opened() as runtime:
+        await approve(runtime)
+
+        async def die(*_: object, **__: object) -> None:
+            (project / "notes.txt").write_text("one\n")
+            raise KeyboardInterrupt
+
+        session_id = await runtime.start(
+            "implement it", model=model, policy="all", interactive=False
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr("cockpit.act.own_tools.own_tool_adapter.run_child", die)
+            patched.setattr("cockpit.act.dispatch_actions.current_process", lambda: "1:dead")
+            with pytest.raises(KeyboardInterrupt):
+                await runtime.run(session_id)
+        (action,) = await runtime.store.read(lambda c: outbox.select_for_session(c, session_id))
+        assert action.phase == "dispatched"
+        await runtime.run(session_id)
+        (action,) = await runtime.store.read(lambda c: outbox.select_for_session(c, session_id))
+        probed = await runtime.store.read(
+            lambda c: c.execute(
+                "SELECT json_extract(detail_json, '$.found') FROM journal WHERE action='action.probed'"
+            ).fetchall()
+        )
+        assert ((probed[0][0],), action.phase) == ((found,), phase)
+        assert (project / "notes.txt").read_text() == "one\n"
+
+
+async def test_a_tool_of_the_user_is_there_in_every_project(opened, script, project, tmp_path):
+    folder = tmp_path / "user" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "words.py").write_text(write_tool(project).read_text())
+    async with opened() as runtime:
+        await approve(runtime, place="user")
+        await approve(runtime)
+        usable = await runtime.store.read(runtime.engine.added.catalog.read_usable)
+        # The user's names win.
+        assert [(each.place, each.name) for each in usable] == [
+            ("user", "add_line"),
+            ("user", "count_words"),
+        ]
+        session = await run_session(runtime, script(calling("wc", '{ path = "calc.py" }')))
+        (result,) = await read_results(runtime, session.session_id)
+        assert '"words"' in result

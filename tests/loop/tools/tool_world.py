@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from loop.loop_runs import pending, run_to_end
+from loop.scenario import finish
+
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.tools.approve_tools import approve_file
 from cockpit.store.context import facts
@@ -55,25 +58,23 @@ async def approve(runtime: Runtime, name: str = "words.py", place: str = "projec
 
 def calling(name: str, arguments: str) -> str:
     """A scenario that calls one tool and finishes."""
-    return f"""
-[[turn]]
-[[turn.call]]
-name = "{name}"
-arguments = {arguments}
-[[turn]]
-when = {{ wave_from = 2 }}
-[[turn.call]]
-name = "finish"
-arguments = {{ status = "done", summary = "Seen." }}
-"""
+    return f'[[turn]]\n[[turn.call]]\nname = "{name}"\narguments = {arguments}\n' + finish(
+        "wave_from = 2", summary="Seen."
+    )
 
 
 async def run_session(
     runtime: Runtime, model: str, policy: str = "all", words: str = "implement it"
 ):
     """Run a session to its end; returns it."""
-    session_id = await runtime.start(words, model=model, policy=policy, interactive=False)
-    return await asyncio.wait_for(runtime.run(session_id), 60)
+    return await run_to_end(runtime, model, words, policy)
+
+
+async def wait_for_call(runtime: Runtime, model: str, policy: str):
+    """Run a session until its call waits; returns the session's id, its task, and the proposal."""
+    session_id = await runtime.start("implement it", model=model, policy=policy, interactive=False)
+    work = asyncio.create_task(runtime.run(session_id))
+    return session_id, work, await pending(runtime)
 
 
 async def read_results(runtime: Runtime, session_id: str) -> list[str]:

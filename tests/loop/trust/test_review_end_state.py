@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from loop.intake.gh_standin import GhStandIn
 from loop.intake.repositories import Repo
+from loop.scenario import ask, finish, turn
 
 from cockpit.loop.runtime import Runtime
 from cockpit.loop.runtime_settings import TrustSettings
@@ -22,30 +23,21 @@ from cockpit.store.sessions.proposals import Proposal
 
 pytestmark = pytest.mark.slow
 
-REVIEW = """
-[[turn]]
-when = { not_called = ["request_context"] }
-text = "I need the tests of this change."
-[[turn.call]]
-name = "request_context"
-arguments.purpose = "review the change"
-arguments.question = "do the tests cover it?"
-arguments.scope = ["pr:24 in tests/*.py", "file:tests/test_app.py"]
-
-[[turn]]
-when = { called = ["request_context"], not_called = ["github"] }
-text = "Tests cover it."
-[[turn.call]]
-name = "github"
-arguments.command = "gh pr review 24 --approve --body 'LGTM. One remark.\\n\\nName it better.'"
-
-[[turn]]
-when = { called = ["github"] }
-text = "Posted."
-[[turn.call]]
-name = "finish"
-arguments = { status = "done", summary = "approved" }
-"""
+POST = "gh pr review 24 --approve --body 'LGTM. One remark.\n\nName it better.'"
+REVIEW = (
+    ask(
+        *("pr:24 in tests/*.py", "file:tests/test_app.py"),
+        when='not_called = ["request_context"]',
+        text="I need the tests of this change.",
+    )
+    + turn(
+        "github",
+        'called = ["request_context"], not_called = ["github"]',
+        "Tests cover it.",
+        command=POST,
+    )
+    + finish('called = ["github"]', summary="approved")
+)
 DIFF = """diff --git a/tests/test_app.py b/tests/test_app.py
 index 1111111..2222222 100644
 --- a/tests/test_app.py
@@ -82,7 +74,7 @@ def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GhStandIn:
 def script(folder: Path, number: int, also: str = "") -> str:
     """Write the scenario for a pull request; returns the model that plays it."""
     path = folder / f"review-{number}.toml"
-    text = REVIEW.replace("24", str(number)).replace('test_app.py"]', f'test_app.py"{also}]')
+    text = REVIEW.replace("24", str(number)).replace('test_app.py\\"]', f'test_app.py\\"{also}]')
     path.write_text(text)
     return f"script:{path}"
 
@@ -123,9 +115,7 @@ async def approve(runtime: Runtime, proposal: Proposal) -> None:
     await runtime.approve(proposal.proposal_id, shown_digest=proposal.shown_digest)
 
 
-async def test_review_pr_24_asks_once_after_learning(
-    project: Path, gh: GhStandIn, opened, tmp_path: Path
-) -> None:
+async def test_review_pr_24_asks_once_after_learning(project, gh, opened, tmp_path):
     Repo(project).commit("Test", {"tests/test_app.py": "x = 2\n"})
     async with opened(trust=TrustSettings(3, 3, 90)) as runtime:
         for number in (21, 22, 23):
@@ -174,7 +164,7 @@ async def test_review_pr_24_asks_once_after_learning(
                 proposal.proposal_id, shown_digest=proposal.shown_digest, reason="no"
             )
 
-        model = script(tmp_path, 25, also=', "file:calc.py"')
+        model = script(tmp_path, 25, also=', \\"file:calc.py\\"')
         session_id, asked = await review(runtime, 25, model, refuse_posts, policy="trusted")
         assert [item["item"] for item in asked[0].body["items"]] == ["file:calc.py"]
         assert "by your trust rules: pr:25 in tests/*.py, file:tests/test_app.py" in str(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from loop.stored_session import store_session
 
 from cockpit.access.principals import Caller
 from cockpit.core.clock import CountingIds, FixedClock
@@ -41,40 +41,17 @@ class TrustWorld:
 
     def begin(self, task_type: str = "review_pr", policy: str = "trusted", target: Any = PR) -> str:
         """Begin a session; returns its id."""
+        fields = {"task_type": task_type, "target": target, "policy": policy, "model": "script:x"}
         return self.store.write_now(
             lambda tx: (
-                sessions.create(
-                    tx,
-                    task_type=task_type,
-                    title="work",
-                    words="do it",
-                    target=target,
-                    model="script:x",
-                    policy=policy,
-                    interactive=True,
-                    root=self.root,
-                    rev=None,
-                    profile_id="default",
-                    limits={},
-                    project="calc",
-                    branch="main",
-                ).session_id
+                store_session(tx, self.root, title="work", branch="main", **fields).session_id
             )
         )
 
     def read(self, session_id: str, *items: str, risk: str = "low") -> Proposal:
         """Ask for items; returns the proposal as it is afterwards: pending, or passed."""
-        records = [
-            {
-                "item": item,
-                "level": "full",
-                "tokens": 5,
-                "band": "situational",
-                "refused": "",
-                "note": "",
-            }
-            for item in items
-        ]
+        known = {"level": "full", "tokens": 5, "band": "situational", "refused": "", "note": ""}
+        records = [{"item": item, **known} for item in items]
         body = {
             "purpose": "p",
             "question": "q",
@@ -204,10 +181,6 @@ class TrustWorld:
     def rows(self, action: str) -> list[Row]:
         rows = self.store.read_now(lambda connection: list(journal.rows(connection)))
         return [row for row in rows if row.action == action]
-
-    def with_trust(self, **fields: Any) -> None:
-        """Change settings of trust."""
-        self.settings = replace(self.settings, trust=replace(self.settings.trust, **fields))
 
 
 def passed(proposal: Proposal) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -59,21 +58,6 @@ def test_kinds_limit_and_threshold(index: KnowledgeIndex) -> None:
     every = search_passages(index, "payments on mars orbit", limit=9)
     assert every and all(p.score < 0.5 for p in every)
     assert search_passages(index, "payments on mars orbit", limit=9, threshold=0.5) == ()
-
-
-def test_equal_documents_come_in_the_same_order_however_they_were_indexed() -> None:
-    names = [f"docs/{letter}.md" for letter in "qwertzuiop"]
-    orders = []
-    for seed in range(3):
-        index = KnowledgeIndex.open(None)
-        shuffled = random.Random(seed).sample(names, len(names))
-        for name in shuffled:
-            index.put_document(
-                "docs", name, "", f"# Same\n\nThe shop sells tea. {len(name)}\n\n{name[5]}"
-            )
-        orders.append([(p.ref, p.score) for p in search_passages(index, "shop tea", limit=9)])
-    assert orders[0] == orders[1] == orders[2]
-    assert [ref for ref, _ in orders[0]] == sorted(names)[:9]
 
 
 def test_secrets_are_masked_before_they_are_stored(tmp_path: Path) -> None:

