@@ -16,10 +16,8 @@ from cockpit.hook.permission_policy import decide_permission
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project whose user lets agents do what the policy ``all`` covers."""
-    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("COCKPIT_APPROVE", "all")
+def root(tmp_path: Path) -> Path:
+    """A project."""
     top = tmp_path / "shop"
     (top / "src").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(top)], check=True)
@@ -27,7 +25,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return top
 
 
-def answer(root: Path, tool: str, arguments: Any, event: str = "PermissionRequest") -> str:
+def answer(
+    root: Path, tool: str, arguments: Any, event: str = "PermissionRequest", policy: str = "all"
+) -> str:
     payload = {
         "hook_event_name": event,
         "session_id": "s",
@@ -35,9 +35,8 @@ def answer(root: Path, tool: str, arguments: Any, event: str = "PermissionReques
         "tool_name": tool,
         "tool_input": arguments,
     }
-    decision = decide_permission(
-        Event("claude", payload), Checkout(str(root), str(root), str(root))
-    )
+    checkout = Checkout(str(root), str(root), str(root))
+    decision = decide_permission(Event("claude", payload), checkout, policy=policy)
     return "" if decision is None else "allow" if decision.allow else "deny"
 
 
@@ -76,12 +75,11 @@ def test_the_deny_rules_hold_for_a_command_in_any_tool(root: Path, tool: str, ev
 
 
 @pytest.mark.parametrize("policy", ["reads", "all"])
-def test_no_policy_allows_a_command_in_a_tool_that_is_not_known(root, policy, monkeypatch):
+def test_no_policy_allows_a_command_in_a_tool_that_is_not_known(root, policy):
     """Even a command that reads: nobody here knows what the tool does with it, and where."""
-    monkeypatch.setenv("COCKPIT_APPROVE", policy)
-    assert answer(root, "Bash", {"command": "ls"}) == "allow"
+    assert answer(root, "Bash", {"command": "ls"}, policy=policy) == "allow"
     for tool in ("mcp__shell__bash", "mcp__Bash", "bash", "Run"):
-        assert answer(root, tool, {"command": "ls"}) == "", tool
+        assert answer(root, tool, {"command": "ls"}, policy=policy) == "", tool
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
@@ -105,15 +103,14 @@ SHELL_INPUTS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_read_with_an_argument_that_changes_what_runs_is_none(root, monkeypatch):
-    monkeypatch.setenv("COCKPIT_APPROVE", "reads")
+def test_a_read_with_an_argument_that_changes_what_runs_is_none(root):
     for arguments in SHELL_INPUTS:
         for tool in ("Bash", "shell", "exec_command"):
-            assert answer(root, tool, arguments) == "", arguments
+            assert answer(root, tool, arguments, policy="reads") == "", arguments
     plain = {"description": "Look", "timeout": 5, "workdir": "src", "run_in_background": False}
-    assert answer(root, "Bash", {"command": "ls", **plain}) == "allow"
-    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}) == "allow"
-    assert answer(root, "shell", {"command": ["ls", "src"]}) == "allow"
+    assert answer(root, "Bash", {"command": "ls", **plain}, policy="reads") == "allow"
+    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}, policy="reads") == "allow"
+    assert answer(root, "shell", {"command": ["ls", "src"]}, policy="reads") == "allow"
 
 
 def test_a_shell_of_the_project_on_path_is_no_shell(root, monkeypatch):
@@ -121,9 +118,8 @@ def test_a_shell_of_the_project_on_path_is_no_shell(root, monkeypatch):
     (root / "bin" / "bash").write_text("#!/bin/sh\ntouch out\n", encoding="utf-8")
     (root / "bin" / "bash").chmod(0o755)
     monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
-    monkeypatch.setenv("COCKPIT_APPROVE", "reads")
-    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}) == ""
-    assert answer(root, "shell", {"command": ["ls"]}) == "allow"
+    assert answer(root, "shell", {"command": ["bash", "-lc", "ls"]}, policy="reads") == ""
+    assert answer(root, "shell", {"command": ["ls"]}, policy="reads") == "allow"
 
 
 PATHS: list[tuple[str, dict[str, Any]]] = [

@@ -39,6 +39,8 @@ class Project:
 
     root: Path
     extra: dict[str, str] = field(default_factory=dict)
+    policy: str = ""
+    """What hooks let pass, as for a run of cockpit's."""
 
     @property
     def place(self) -> ProjectPaths:
@@ -72,8 +74,13 @@ class Project:
 
     def call(self, payload: bytes, *words: str) -> Any:
         """What the hook answers, as JSON; None when it says nothing. It must end with 0, silently."""
+        policy = ("--policy", self.policy) if self.policy else ()
         done = run_cockpit.run_bytes(
-            ("hook", *words), cwd=self.root, env=self.env, stdin=payload, patience_s=PATIENCE_S
+            ("hook", *words, *policy),
+            cwd=self.root,
+            env=self.env,
+            stdin=payload,
+            patience_s=PATIENCE_S,
         )
         assert (done.returncode, done.stderr) == (0, b"")
         return json.loads(done.stdout) if done.stdout else None

@@ -30,10 +30,9 @@ def asked(root: Path, tool: str, **arguments: Any) -> Event:
     return Event("claude", payload)
 
 
-def answered(root: Path, tool: str, **arguments: Any) -> str:
-    ruled = decide_permission(
-        asked(root, tool, **arguments), Checkout(str(root), str(root), str(root))
-    )
+def answered(root: Path, tool: str, policy: str = "", **arguments: Any) -> str:
+    checkout = Checkout(str(root), str(root), str(root))
+    ruled = decide_permission(asked(root, tool, **arguments), checkout, policy=policy or "ask")
     return "" if ruled is None else "allow" if ruled.allow else "deny"
 
 
@@ -107,8 +106,6 @@ NEVER: dict[str, tuple[str, dict[str, str]]] = {
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project's folder with a link that leads out of it, and nobody's own settings."""
-    monkeypatch.setenv("COCKPIT_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.delenv("COCKPIT_APPROVE", raising=False)
     top = tmp_path / "shop"
     (top / "src").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(top)], check=True)
@@ -129,13 +126,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("everything", "", ""),
     ],
 )
-def test_the_policy_answers_what_it_covers(
-    root: Path, monkeypatch: pytest.MonkeyPatch, held: str, reads: str, writes: str
-) -> None:
-    monkeypatch.setenv("COCKPIT_APPROVE", held)
+def test_the_policy_answers_what_it_covers(root: Path, held: str, reads: str, writes: str) -> None:
     for expected, table in ((reads, READS), (writes, WRITES), ("", NEVER)):
         for what, (tool, arguments) in table.items():
-            assert answered(root, tool, **arguments) == expected, what
+            assert answered(root, tool, policy=held, **arguments) == expected, what
     assert answered(root, "Bash", command="sudo ls") == "deny"
 
 
@@ -144,19 +138,22 @@ def test_the_policy_is_the_one_of_the_settings(
     root: Path, monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
     config = root.parent / "config"
-    for theirs, env in product(("", "ask", "all"), ("", "reads", "nonsense")):
+    for theirs, env in product(("", "ask", "all"), ("", "ask", "reads", "all", "nonsense")):
         for folder, value in ((config, mine), (root / ".cockpit", theirs)):
             folder.mkdir(exist_ok=True)
             text = f'[approval]\npolicy = "{value}"\n' if value else ""
             (folder / "config.toml").write_text(text, encoding="utf-8")
-        variables = {"COCKPIT_CONFIG_DIR": str(config), "COCKPIT_APPROVE": env}
+        # The environment is the agent's: it tightens alone.
         monkeypatch.setenv("COCKPIT_APPROVE", env)
         try:
+            variables = {"COCKPIT_CONFIG_DIR": str(config)}
             expected = load_settings(root / ".cockpit", env=variables).runtime.policy
         except ConfigInvalid:
-            # cockpit itself would not start; an agent goes on, and its user is asked.
-            expected = "reads" if env == "reads" else "ask"
-        assert read_policy(str(root)) == expected, (theirs, env)
+            expected = (
+                "ask"  # cockpit itself would not start; an agent goes on, and its user is asked
+            )
+        expected = "ask" if env in ("ask", "nonsense") else expected
+        assert read_policy(str(root), config=str(config)) == expected, (theirs, env)
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
@@ -174,7 +171,10 @@ def test_an_agent_is_answered_in_its_own_words(project: Project, agent: str) -> 
     (project.root / ".cockpit" / "config.toml").write_text('[approval]\npolicy = "all"\n')
     assert project.told(agent, "permission_request_read") is None
     (project.root / ".cockpit" / "config.toml").unlink()
-    project.extra["COCKPIT_APPROVE"] = "reads"
+    # Nor does a variable, which a repository's settings of the agent can set.
+    project.extra["COCKPIT_APPROVE"] = "all"
+    assert project.told(agent, "permission_request_read") is None
+    project.policy = "reads"
     said = project.told(agent, "permission_request_read")["hookSpecificOutput"]
     assert said == {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
     assert project.told(agent, "permission_request_high") is None
