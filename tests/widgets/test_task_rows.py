@@ -1,38 +1,18 @@
-"""The memory of a task: aligned, and limited however long it is."""
+"""Texts of tasks: aligned and wrapped, every word and indent kept, and limited however long they are."""
 
-from typing import Any
+from __future__ import annotations
 
-from widgets.forms.key_values import Sheet, SheetRow
-from widgets.text.style_names import line
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.content import Content
+
+from widgets.text.wrapped import wrap_line
 from widgets.work.task_memory_rows import LISTED_MOST, READ_MOST, handoff_rows, wip_rows
 from widgets.work.task_panel import TaskPanel
 from widgets.work.task_views import ErrorView, HandoffView, TaskView, WipView
 
 
-async def test_names_and_values_are_aligned_and_values_wrap_under_each_other(stage: Any) -> None:
-    sheet = Sheet(
-        [
-            SheetRow("phase", line("testing")),
-            SheetRow("a name that is too long", line("one two three four five six seven eight")),
-            SheetRow("Heading"),
-            SheetRow("", line("the whole width " * 3)),
-        ]
-    )
-    async with stage(sheet, size=(40, 20)) as pilot:
-        assert pilot.app.rows[:6] == [
-            "phase          testing",
-            "a name that …  one two three four five",
-            "               six seven eight",
-            "Heading",
-            "the whole width the whole width the",
-            "whole width",
-        ]  # fmt: skip
-        sheet.show([])
-        await pilot.pause()
-        assert pilot.app.drawn.strip() == ""
-
-
-async def test_long_lists_and_texts_are_cut_and_that_is_said(stage: Any) -> None:
+async def test_long_lists_and_texts_are_cut_and_that_is_said(stage):
     many = LISTED_MOST + 7
     view = WipView(
         "T-1",
@@ -59,3 +39,26 @@ async def test_long_lists_and_texts_are_cut_and_that_is_said(stage: Any) -> None
         await pilot.pause()
         await pilot.pause()
         assert f"{READ_MOST * 4 - 1:,} more characters" in pilot.app.drawn
+
+
+def drawn(text: str, width: int, hang: int | None = None) -> list[str]:
+    return [piece.plain.rstrip() for piece in wrap_line(Content(text), width, hang)]
+
+
+def test_the_rest_of_an_indented_line_is_indented():
+    assert drawn("  one two three four", 12) == ["  one two", "  three four"]
+    assert drawn("  f1      Show all the keys", 20, 10) == [
+        "  f1      Show all",
+        "          the keys",
+    ]
+    assert drawn("one two three", 9) == ["one two", "three"]
+    assert drawn("", 9) == [""]
+
+
+@given(
+    st.text(alphabet=" ab\u4e00", max_size=60), st.integers(2, 30), st.none() | st.integers(0, 12)
+)
+def test_nothing_is_lost_and_nothing_is_wider(text, width, hang):
+    pieces = wrap_line(Content(text), width, hang)
+    assert "".join("".join(piece.plain for piece in pieces).split()) == "".join(text.split())
+    assert all(piece.rstrip().cell_length <= width for piece in pieces)
