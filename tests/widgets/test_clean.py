@@ -95,3 +95,9 @@ def test_an_endless_sequence_holds_no_memory():
     for _ in range(1_000):
         assert cleaner.feed("A" * 1_000) == ""
     assert cleaner.feed("\x07free") == "free"
+
+
+def test_a_stream_of_single_characters() -> None:
+    text = "a\x1b]52;c;AAAA\x1b\\b\x9b31mc\x1b(0d\x1b[1 qe"
+    cleaner = StreamCleaner()
+    assert "".join(map(cleaner.feed, text)) + cleaner.end() == "abcde"

@@ -275,3 +275,11 @@ async def test_the_newest_line_stays_above_the_output_of_a_command(stage):
         pane.show_live("", ())
         await settled(pilot)
         assert "output" not in pilot.app.drawn
+
+
+async def test_a_changed_text_replaces_the_one_that_was_drawn(stage):
+    pane = Conversation([TurnView("a", "agent", "one", streaming=True)])
+    async with stage(pane) as pilot:
+        pane.upsert(TurnView("a", "agent", "other"))
+        await settled(pilot)
+        assert live(pilot) == ["other"]

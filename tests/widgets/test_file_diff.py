@@ -14,6 +14,7 @@ from widgets.text import compare_lines as comparing
 from widgets.text import detail
 from widgets.text.compare_lines import compare_lines, count_changed, group_changes
 from widgets.text.diff_rows import DiffText, Layout
+from widgets.text.language import name_language
 from widgets.views import FileDiffView
 
 LINES = some.lists(some.sampled_from(["", "}", "a", "b", "c", "d", "e", "f"]), max_size=14)
@@ -132,3 +133,17 @@ async def test_a_click_on_a_title_folds_its_file(stage):
                 rows = [row for row in pilot.app.rows if name in row]
                 assert sign in rows[0]
                 assert "▾" in next(row for row in pilot.app.rows if other in row)
+
+
+async def test_text_of_a_diff_can_be_selected(stage):
+    diffs = DiffList((FileDiffView("a.py", "one = 1\n", "two = 2\n"),))
+    async with stage(diffs, size=(60, 12)) as pilot:
+        diffs.files[0].text_select_all()
+        await pilot.pause()
+        selected = pilot.app.screen.get_selected_text() or ""
+        assert "one = 1" in selected and "two = 2" in selected
+
+
+def test_the_language_of_a_file_is_that_of_its_name():
+    named = {"src/a.py": "python", "a.tcss": "scss", "a.pl": "perl", "LICENSE": "text"}
+    assert {path: name_language("use strict;\n", path) for path in named} == named
