@@ -23,13 +23,10 @@ def explaining(still, tmp_path):
     return start
 
 
-@pytest.mark.parametrize("size", [(60, 30), (160, 45)])
-async def test_words_are_explained_one_by_one_and_dismissed_for_good(
-    explaining, still, project, size
-):
+async def test_words_are_explained_one_by_one_and_dismissed_for_good(explaining, still, project):
     scene = Scene(still.store, project).begin().wave("observing").ask("p-1")
     app = explaining()
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 30)) as pilot:
         screen = await settled(pilot)
         assert not screen.word, "nothing is explained before it stands on the screen"
         app.attach(scene.session_id)
@@ -45,7 +42,7 @@ async def test_words_are_explained_one_by_one_and_dismissed_for_good(
         assert "alt+x" not in text_of(app)
         assert screen.queue.front is not None, "no decision came of it"
     app = explaining()
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(60, 30)) as pilot:
         app.attach(scene.session_id)
         screen = await look(pilot)
         assert not screen.word, "after a restart neither comes back"

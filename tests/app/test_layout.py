@@ -129,7 +129,7 @@ async def test_the_list_of_themes_shows_each_and_leaving_it_none(still):
 async def test_any_size_draws(still, scene):
     scene.begin().wave("observing", "orienting", "deciding").say("agent", "x " * 500).edit()
     async with on_screen(still, scene.session_id, size=(100, 20)) as (pilot, app, screen):
-        for size in ((20, 6), (40, 10), (60, 15), (99, 24), (300, 80)):
+        for size in ((20, 6), (60, 15), (300, 80)):
             await pilot.resize_terminal(*size)
             for key in ("f2", "f3", "f4", "f5"):
                 await pilot.press(key)
@@ -148,3 +148,17 @@ async def test_a_theme_that_is_not_there_is_told(still):
         await settled(pilot)
         assert app.theme == "cockpit-dark"
         assert len(app._notifications) == 1
+
+
+async def test_a_dialog_over_a_proposal_disarms_it(still, scene):
+    scene.begin().wave("observing").ask()
+    async with on_screen(still, scene.session_id, ready=look) as (pilot, app, screen):
+        assert screen.key_policy.is_armed
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not screen and not screen.key_policy.is_seen)
+        still.store.clock.advance(5)
+        assert not screen.key_policy.is_armed
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not screen.key_policy.is_armed
+        assert pending(scene) == ["p-context"]

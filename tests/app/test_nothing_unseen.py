@@ -213,7 +213,7 @@ async def play(world: World, steps: list[tuple[object, ...]]) -> None:
 
 
 @settings(
-    max_examples=examples(4),
+    max_examples=examples(2),
     deadline=None,
     phases=PHASES,
     suppress_health_check=[HealthCheck.too_slow],

@@ -130,11 +130,6 @@ def test_the_session_to_resume_is_picked_or_named(project, env):
         at = terminal.until(name)
         terminal.press(b"\r")
         terminal.until("risk low", after=at)
-    with Terminal("-r", name, cwd=project, env=env) as terminal:
-        terminal.until("risk low")
-        while b"done: seen" not in terminal.wrote:
-            terminal.press(b"\r")
-            terminal.pause()
     with Terminal("-r", "s-none", cwd=project, env=env) as terminal:
         terminal.until("There is no session s-none.")
         assert terminal.ends() == 2
